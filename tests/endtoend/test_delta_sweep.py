@@ -1,7 +1,5 @@
 """`slicewise study sweep` with real commands: two tiny panels are run, not run again, and drawn without running."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

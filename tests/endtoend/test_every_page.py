@@ -1,7 +1,5 @@
 """The page of every command, in a browser: nothing cut off at any width, in light and dark, and accessible."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import asdict

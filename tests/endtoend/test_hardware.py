@@ -1,7 +1,5 @@
 """Hardware counters, against what the kernel itself counted of the same run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

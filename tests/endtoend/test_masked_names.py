@@ -1,7 +1,5 @@
 """SLICEWISE_NAMES: what profiles hold of the paths of programs and files, also of a process that was killed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a report says that profiling cost, against processor time in pairs: bare and profiled by turns."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

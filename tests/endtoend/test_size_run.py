@@ -1,7 +1,5 @@
 """`slicewise storage measure`: a small campaign on a real file system, and what cannot be one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What stays on the node of processes that cannot write their profile: nothing without worth, and only so much."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -4,8 +4,6 @@ Hypothesis changes sound files: CSV, DFTracer traces, results of IO500, plans of
 SLICEWISE_FUZZ_EXAMPLES sets how many of each kind are tried (default 40).
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os

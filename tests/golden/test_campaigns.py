@@ -1,7 +1,5 @@
 """Campaigns that were really run, on file servers that share in different ways: what is found in their profiles."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """`overlap`, `model` and `delta` give the same numbers for the same runs, on campaigns that were really run."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What must hold of models of sharing that are turned round, fitted and checked, whatever the jobs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What must hold of any comparison of jobs, however odd the jobs are."""
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from collections.abc import Iterator

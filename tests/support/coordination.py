@@ -1,7 +1,5 @@
 """A coordinator of a test's own, and jobs that take turns by it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Runs in company, each foretold by a law that was chosen without its combination of jobs, and what is said of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ Where bubblewrap may make namespaces, a page's shell sees the system's own files
 /etc/slicewise, /opt/slicewise, /scratch, /site and /logs, its own processes, and a network that has 10.0.0.1 alone.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import os

@@ -1,7 +1,5 @@
 """A command on a terminal of its own, as over ssh: what it shows is read, and keys are pressed."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re

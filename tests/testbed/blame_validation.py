@@ -4,8 +4,6 @@ A recording is a directory that `testbed.blame_campaign` made: profiles, and tru
 said. True is the difference to the job's standalone runs by that clock; nothing of the profiles is in it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import statistics

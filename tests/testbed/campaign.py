@@ -11,8 +11,6 @@ without Slicewise, in turn, and seconds.jsonl there has how long each job of bot
 when it ends, however it ends; a run whose jobs began too far apart is done again.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -4,8 +4,6 @@ Each is predicted from runs of each job alone. The law is the one that explains 
 jobs, repeats too, are left out there.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ The hash is Davies-Meyer with TEA's rounds (libglusterfs/src/hashfn.c); of two s
 mounted volume `getfattr -n trusted.glusterfs.pathinfo FILE` says the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 WORD = 0xFFFFFFFF

@@ -1,7 +1,5 @@
 """The model of sharing, held against the campaigns of `recordings.PLANS` and against published pairs, as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ Both models are held against them: that of sharing (`slicewise study model`, `ca
 of jobs that it predicts, and `slicewise predict`, by a law that has not seen these jobs together.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math

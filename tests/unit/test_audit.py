@@ -1,7 +1,5 @@
 """What make/audit says of the answers of advisory services."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """All jobs of a directory: who lost how much to whom."""
 
-from __future__ import annotations
-
 import json
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """`slicewise study campaign`: tables 1 to 3 of Kuo et al. from profiles, with values computed by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

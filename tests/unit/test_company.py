@@ -1,7 +1,5 @@
 """Who had company: by activity on a storage, to the nanosecond."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The verdict on contention, from rates in shared slices and from times."""
 
-from __future__ import annotations
-
 import pytest
 from slicewise.analysis.capacity.capacity import Demand
 from slicewise.analysis.overlap.direction import SlicesBeside, contention

@@ -1,7 +1,5 @@
 """What share of the kernel's bytes was seen, what the rest is put down to, and the words for it."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Delta-graphs: fair sharing and first come, first served are told apart, and figures come out as they were put in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Delta-graphs of jobs that share no file system: they are paired, said to be apart, and expected to lose nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Runs beside somebody whom nobody profiled are left out of a fit, and named."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 from slicewise.analysis.sharing.fitted_model import disturbed_runs, fit_model

@@ -1,7 +1,5 @@
 """Fitted models: known weights are found again, published figures come out, and what cannot be told is said."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Runs that are told to be off when half of their bytes have been moved, and those that are not."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

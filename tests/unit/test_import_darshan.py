@@ -1,7 +1,5 @@
 """`slicewise import darshan`, on logs that the package `darshan` brings along, and on logs put together by hand."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import struct

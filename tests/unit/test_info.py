@@ -1,7 +1,5 @@
 """`slicewise report --detail` and the sums behind it, on small jobs whose answers are known."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """How long I/O took, from slices and the time in calls: below a slice's length, and never outside its own bounds."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 from slicewise.analysis.job.io_span import io_span

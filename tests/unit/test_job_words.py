@@ -1,7 +1,5 @@
 """What `report` says of one job: each figure once, and no word of several where there is one."""
 
-from __future__ import annotations
-
 import pwd
 import re
 from pathlib import Path

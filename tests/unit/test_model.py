@@ -1,7 +1,5 @@
 """`slicewise study model predict`: its figures, its keys, and one clear line for what is wrong with its input."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from itertools import count

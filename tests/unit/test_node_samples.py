@@ -1,7 +1,5 @@
 """What whole nodes did while a job ran: means and highest slices, what is shown of them, and nothing without them."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

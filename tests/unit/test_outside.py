@@ -1,7 +1,5 @@
 """What a job took longer than alone outside of I/O, by what the kernel counted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The period of I/O: trains of bursts whose period is known, and series that have none."""
 
-from __future__ import annotations
-
 import json
 import re
 

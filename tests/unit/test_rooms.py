@@ -1,7 +1,5 @@
 """The analyzer's parts import what lies below them, and nothing else, as analyzer/pyproject.toml says."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Processes that no library profiles, as a collector sampled them: what of their rows counts, and what is said."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Jobs of which no process was profiled, and some were sampled from outside: they are read as any other is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The bill of materials: what an installation has, in the versions of the lock file, and nothing of development."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What is asked of several jobs at once is what each job's profile by itself gives."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Proportional sharing against figures worked out by hand, and against the measurements of the paper it is from."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

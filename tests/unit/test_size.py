@@ -1,7 +1,5 @@
 """Bandwidth and latency by transfer size: tables of measurements, intervals, the law, advice and predictions."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What a job's own transfer sizes cost it, from profiles with a known time a call and a byte."""
 
-from __future__ import annotations
-
 import json
 import struct
 

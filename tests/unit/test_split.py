@@ -1,7 +1,5 @@
 """Where a job's time went: computing, MPI and I/O, who held whom, and the efficiencies."""
 
-from __future__ import annotations
-
 import json
 from itertools import permutations
 from types import SimpleNamespace

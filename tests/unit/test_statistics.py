@@ -1,7 +1,5 @@
 """Intervals and small fits: each formula against figures worked out on paper, or against scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Processes that ran one after another count as one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands whose standard streams are closed or full: one line, a status, and never a traceback."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """The plans of sweeps that are shipped: each is a plan, and its commands are ones that can be run."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import replace

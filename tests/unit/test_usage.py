@@ -1,7 +1,5 @@
 """What the kernel counted of a job's processes, and what is said of it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Who lost most of a catalog's jobs: what blame says of each, however many there are."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 
