@@ -18,7 +18,7 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.predict import predict_words
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.terminal.progress import StepsDone
 from slicewise.text import amounts
 
@@ -35,8 +35,6 @@ def predict(
     capacity: str | None,
     model: Path | None,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     if copies and len(job) > 1:
         raise UserError(f"predict: --copies takes one job; give {job[1]} by --with if it always runs beside it")
@@ -48,12 +46,12 @@ def predict(
         raise UserError(f"predict: {given[0]} goes with --copies; add --copies")
     if copies:
         loss = MOST_LOSS_PERCENT if most_loss is None else most_loss
-        _copies(Path(job[0]), beside, seen, loss, capacity, model, html, json, output)
+        _copies(Path(job[0]), beside, seen, loss, capacity, model, html)
     else:
-        _side_by_side(job, seen, json, output)
+        _side_by_side(job, seen)
 
 
-def _side_by_side(job: list[str], seen: list[Path], json: bool, output: Path | None) -> None:
+def _side_by_side(job: list[str], seen: list[Path]) -> None:
     named = [_place_and_start(text) for text in job]
     places = job_places([path for path, _ in named])
     digests = {place.resolve(): digest for place, digest in zip(places, read_digests(places), strict=True)}
@@ -65,10 +63,10 @@ def _side_by_side(job: list[str], seen: list[Path], json: bool, output: Path | N
     steps = StepsDone("Tried {done} of {total} laws of sharing ...")
     found = predicted(jobs, read_digests(job_places(seen or [])), steps)
     off, misfits = runs_off(found), misfits_seen(found)
-    if json:
-        write_json(predict_words.record(found, off, misfits), output)
+    if wants_json():
+        write_json(predict_words.record(found, off, misfits))
         return
-    write_text([*predict_words.lines(found, off, misfits), "", for_terminal(predict_words.table(found))], output)
+    write_text([*predict_words.lines(found, off, misfits), "", for_terminal(predict_words.table(found))])
 
 
 def _copies(
@@ -79,8 +77,6 @@ def _copies(
     capacity: str | None,
     model: Path | None,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     places = [job, *(beside or []), *job_places(seen or [])]
     digests = read_digests(places)
@@ -93,8 +89,8 @@ def _copies(
     found = analysis(first, others, witnesses, most_loss / 100, known)
     page = html or page_path(job, f"copies-{found.demand.job.job}")
     write_page(copies_page(found, unseen_lines([first, *others])), page)
-    if json:
-        write_json(copies_record(found, page), output)
+    if wants_json():
+        write_json(copies_record(found, page))
         return
     rule = copies_words.token_bucket_rule(found) if found.storage.type == "lustre" else []
     shown = [["", *lines] for lines in (copies_words.licence(found), rule) if lines]
@@ -107,8 +103,7 @@ def _copies(
             "",
             *copies_words.notes(found),
             line_for_terminal(f"Page: {page}", is_folded=False),
-        ],
-        output,
+        ]
     )
 
 
