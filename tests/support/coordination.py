@@ -80,14 +80,7 @@ def assert_replays(service: Coordinator) -> None:
 
 
 def start_burst(
-    job: Job,
-    program: Path,
-    name: str,
-    mebibytes: int,
-    pause_ms: int,
-    *,
-    launcher: Sequence[str] = (),
-    **settings: str,
+    job: Job, program: Path, name: str, mebibytes: int, pause_ms: int, *, launcher: Sequence[str] = (), **settings: str
 ) -> subprocess.Popen[bytes]:
     """A job of its own name that writes a file of that name."""
     command: Sequence[str | Path] = [*launcher, program, job.data / name, str(mebibytes), str(pause_ms)]

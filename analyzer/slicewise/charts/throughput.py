@@ -105,11 +105,7 @@ def stacked(
 
 
 def shares(
-    frame: pl.DataFrame,
-    colours: Mapping[str, str],
-    slices: range,
-    slice_ns: int,
-    region: tuple[int, int] | None = None,
+    frame: pl.DataFrame, colours: Mapping[str, str], slices: range, slice_ns: int, region: tuple[int, int] | None = None
 ) -> Figure:
     """Each job's share of the bytes of a slice against its fair share there.
 

@@ -89,10 +89,7 @@ class Case:
 
 
 def case_of(
-    job: Path,
-    neighbours: Sequence[Path] = (),
-    alone: Sequence[Path] = (),
-    surroundings: Surroundings | None = None,
+    job: Path, neighbours: Sequence[Path] = (), alone: Sequence[Path] = (), surroundings: Surroundings | None = None
 ) -> Case:
     """A job's case. What is not given is looked for beside the job. Raises UserError for what cannot be read.
 

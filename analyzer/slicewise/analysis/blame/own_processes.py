@@ -60,11 +60,7 @@ class Extra:
 
 
 def own_processes(
-    calls: pl.DataFrame,
-    company: pl.DataFrame,
-    runs: Sequence[pl.DataFrame],
-    process: int | None,
-    most_seconds: float,
+    calls: pl.DataFrame, company: pl.DataFrame, runs: Sequence[pl.DataFrame], process: int | None, most_seconds: float
 ) -> OwnProcesses | None:
     """What one process of a job lost to its other processes; None where it cannot be known.
 

@@ -28,12 +28,7 @@ LEAST_STRANGER = 0.1
 
 
 def runs_taken(
-    digest: Digest,
-    given: Sequence[Digest],
-    found: Sequence[Digest],
-    where: Sequence[Storage],
-    rows: Rows,
-    grid_ns: int,
+    digest: Digest, given: Sequence[Digest], found: Sequence[Digest], where: Sequence[Storage], rows: Rows, grid_ns: int
 ) -> tuple[list[Digest], list[RunTaken]]:
     """The runs that are taken, those given first, and a word on each."""
     own = part_from_storage(digest) if given or found else None

@@ -43,11 +43,7 @@ class Present:
 
 
 def decide(
-    policy: Policy | Rule,
-    jobs: Sequence[Present],
-    now: float,
-    metric: Metric = "cpu_seconds",
-    delay: float = 0.0,
+    policy: Policy | Rule, jobs: Sequence[Present], now: float, metric: Metric = "cpu_seconds", delay: float = 0.0
 ) -> set[int]:
     """The sequence numbers of the jobs that may go, by a policy.
 

@@ -122,11 +122,7 @@ def machine_cost(metric: Metric, jobs: Sequence[Outcome]) -> float:
 
 
 def simulate(
-    capacity: Capacity,
-    jobs: Sequence[PolicyJob],
-    policy: Policy,
-    metric: Metric = "cpu_seconds",
-    delay: float = 0.0,
+    capacity: Capacity, jobs: Sequence[PolicyJob], policy: Policy, metric: Metric = "cpu_seconds", delay: float = 0.0
 ) -> Simulated:
     """Run the jobs under a policy. metric: what `dynamic` goes by. delay: s that a job waits under `delay`.
 

@@ -331,10 +331,7 @@ def _halfway(
 
 
 def cross_check(
-    jobs: pl.DataFrame,
-    slices: pl.DataFrame,
-    weighting: Weighting | None = None,
-    progress: pl.DataFrame | None = None,
+    jobs: pl.DataFrame, slices: pl.DataFrame, weighting: Weighting | None = None, progress: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """`check` of every combination of jobs by a model that was fitted, weight and all, without its runs."""
     pairs = jobs.filter(TOGETHER)["pair"].unique(maintain_order=True)

@@ -78,12 +78,7 @@ class AroundMany(Around, Rows):
     """
 
     def __init__(
-        self,
-        catalog: Catalog,
-        batches: Sequence[Batch],
-        begin_ns: int,
-        until_ns: int,
-        runs: pl.DataFrame | None = None,
+        self, catalog: Catalog, batches: Sequence[Batch], begin_ns: int, until_ns: int, runs: pl.DataFrame | None = None
     ) -> None:
         """begin_ns, until_ns: all jobs that will be asked about ran between these. runs: of `runs_alone` of all of
         these, which had company; None: the catalog is asked for each.

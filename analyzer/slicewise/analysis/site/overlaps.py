@@ -72,12 +72,7 @@ class Pairs:
 
 
 def known_pairs(
-    catalog: Catalog,
-    batches: Sequence[Batch],
-    start_ns: int,
-    end_ns: int,
-    most: int,
-    workers: Workers | None = None,
+    catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int, most: int, workers: Workers | None = None
 ) -> Pairs:
     """`pairs`, looked for once while these batches stay as they are."""
 

@@ -55,10 +55,7 @@ DRAG = "Drag in a chart below to choose a time: the figures above, this bar and 
 
 
 def blame_page(
-    blame: Blame,
-    unseen: Sequence[str],
-    paths: Mapping[str, Path] = MappingProxyType({}),
-    own: Digest | None = None,
+    blame: Blame, unseen: Sequence[str], paths: Mapping[str, Path] = MappingProxyType({}), own: Digest | None = None
 ) -> Page:
     """The page. unseen: lines on what the job's profile could not see or has lost. own: the job's digest, so that its
     ranks' figures can be told of a chosen time.
