@@ -7,19 +7,21 @@ import polars as pl
 import pytest
 from slicewise.analysis.runs.campaign import PROGRESS_SCHEMA
 from slicewise.analysis.sharing.doubts import doubts
-from slicewise.analysis.sharing.fitted_model import check, fit_model, misfit_of, predict
+from slicewise.analysis.sharing.fitted_model import check, disturbed_runs, fit_model, misfit_of, predict
 from slicewise.analysis.sharing.goodness import misfits, shares_shown
 from slicewise.analysis.sharing.halfway import halfway
-from slicewise.analysis.sharing.model import ModelJob, weights_of
+from slicewise.analysis.sharing.model import ModelJob, read_model, weights_of, write_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.estimate import Estimate
-from slicewise.report.model.model_tables import check_words, misfit_words
+from slicewise.report.model.model_tables import capacity_lines, check_words, misfit_words
 from support.synthetic import MIB, Size, campaign
 
 JOBS = [ModelJob("a", 600 * MIB, 6), ModelJob("b", 600 * MIB, 2)]
 JOBS_FRAME, SLICES = campaign([[Size(2), Size(6)], [Size(1), Size(6)], [Size(2), Size(8)]], Weighting("processes"))
 MODEL = fit_model(JOBS_FRAME, SLICES)
 PAIRS = [[Size(1), Size(12, 3)], [Size(4, 2), Size(6)], [Size(2, 4), Size(8, 3)], [Size(1), Size(8, 3)]]
+SEEN_JOBS, SEEN_SLICES = campaign([[Size(2), Size(6)], [Size(1), Size(6)]], Weighting("processes"), repeats=5)
+FIRST = SEEN_JOBS.filter(pl.len().over("run") > 1)["run"][0]
 
 
 assert MODEL.weight.chosen is not None
@@ -173,3 +175,49 @@ def test_what_a_prediction_does_not_know():
     pair = [ModelJob("a", 1000 * MIB, 6, 1, 2), ModelJob("b", 1000 * MIB, 2, alone=100.0 * MIB)]
     told = doubts(few, pair, predict(few, pair))
     assert "shares by mounts, which the runs do not refute, give a 15.03 s" in told
+
+
+def slower(factor: float, runs: list[str]) -> pl.DataFrame:
+    """The slices, with runs to which the storage gave less."""
+    return SEEN_SLICES.with_columns(
+        bytes=pl.when(pl.col("run").is_in(runs)).then((pl.col("bytes") * factor).cast(pl.Int64)).otherwise("bytes")
+    )
+
+
+def test_a_run_that_got_less_than_its_repeats():
+    assert disturbed_runs(SEEN_JOBS, SEEN_SLICES) == []
+    assert disturbed_runs(SEEN_JOBS, slower(0.7, [FIRST])) == [FIRST]
+    assert disturbed_runs(SEEN_JOBS, slower(0.97, [FIRST])) == []
+    assert disturbed_runs(SEEN_JOBS, slower(1.5, [FIRST])) == []
+
+
+def test_of_three_repeats_none_is_the_odd_one():
+    few = SEEN_JOBS.filter(~pl.col("run").str.contains("#[34]"))
+    assert disturbed_runs(few, slower(0.7, [FIRST]).filter(pl.col("run").is_in(few["run"].to_list()))) == []
+
+
+def test_runs_with_other_bytes_are_no_repeats():
+    others = SEEN_JOBS.with_columns(bytes=pl.when(pl.col("run") == FIRST).then(pl.col("bytes") * 2).otherwise("bytes"))
+    assert disturbed_runs(others, slower(0.7, [FIRST])) == []
+
+
+def test_a_fit_leaves_them_out_and_says_so(tmp_path):
+    model = fit_model(SEEN_JOBS, slower(0.7, [FIRST]))
+    assert model.disturbed == [FIRST]
+    assert model.scatter is not None
+    kept = pl.col("run") != FIRST
+    assert model.scatter == fit_model(SEEN_JOBS.filter(kept), SEEN_SLICES.filter(kept)).scatter
+    assert any(line.startswith("Left out: 1 run ") and FIRST in line for line in capacity_lines(model))
+    write_model(model, tmp_path / "m.json")
+    assert read_model(tmp_path / "m.json").disturbed == [FIRST]
+
+
+def test_twins_beside_a_third_have_their_share_at_stake():
+    """They end at the same moment; that the third goes on is what counts."""
+    from slicewise.analysis.sharing.fitted_model import predict
+    from slicewise.analysis.sharing.model import ModelJob
+
+    model = fit_model(SEEN_JOBS, SEEN_SLICES)
+    found = predict(model, [ModelJob("a", 1e9, 6), ModelJob("b", 1e9, 6), ModelJob("c", 1e9, 1)])
+    assert [job.is_at_stake for job in found] == [True, True, False]
+    assert found[0].t_co.value == pytest.approx(found[1].t_co.value)
