@@ -5,8 +5,6 @@ whole file, and a question often needs little of it. So each user's cache rememb
 What is copied into another batch is compared each time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

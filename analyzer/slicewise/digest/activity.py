@@ -1,7 +1,5 @@
 """What a job's processes moved in every slice in one direction: the rows that analyses across jobs start from."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -4,8 +4,6 @@ It is made of the profile once and kept in the user's cache, for as long as the 
 frame that is not among it is read from the profile when it is asked for.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

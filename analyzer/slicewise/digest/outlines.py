@@ -4,8 +4,6 @@ Paths in, dataclasses out. A job costs about a millisecond here, and a digest of
 time nothing, as long as its files are as they were (outline_cache.py).
 """
 
-from __future__ import annotations
-
 import io
 import os
 import time

@@ -37,7 +37,7 @@ def output_file() -> Path | None:
 
 
 def page_file(html: Path | None) -> Path | None:
-    """Where a page goes: -o with a name of a page is the page, if --html names no other, and text goes to the terminal."""
+    """Where a page goes. A page's name after -o is the page's, unless --html names another: text is shown then."""
     output = output_file()
     if output is None or html is not None or output.suffix.lower() not in (".html", ".htm"):
         return html
