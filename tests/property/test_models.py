@@ -1,19 +1,30 @@
-"""What must hold of models of sharing that are turned round, fitted and checked, whatever the jobs."""
+"""What must hold of models of sharing, of copies, and of runs side by side or against each other, whatever the jobs."""
 
+import dataclasses
 import math
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from slicewise.analysis.compare.compare import compare
+from slicewise.analysis.compare.difference import Loss
 from slicewise.analysis.copies.losses import Customer, expected_loss, progress
 from slicewise.analysis.delta import expected_curve
+from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.predict.side_by_side import Segment
 from slicewise.analysis.sharing.fitted_model import check, fit_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, common_start_times, share_out
 from slicewise.analysis.sharing.weights import Weighting
+from slicewise.digest.shared import read_digests
+from slicewise.estimate import Estimate
 from support.closed_forms import alone_from_common_start
+from support.runs import metadata, moved, write_run
 from support.synthetic import Size, campaign
+from support.tabled_jobs import write_job
 
 amounts = st.floats(0.01, 1000)
 jobs_without_caps = st.lists(
@@ -32,6 +43,30 @@ jobs_of_all_kinds = st.lists(
 )
 
 jobs_that_start_together = st.lists(st.builds(SharingJob, st.just("job"), amounts, amounts), min_size=1, max_size=6)
+SIZES = st.sampled_from([512, 4096, 65536, 1 << 20, 1 << 23])
+AMOUNTS = st.floats(0, 200)
+SECONDS = st.floats(0, 1)
+ROWS = st.one_of(
+    st.builds(moved, st.sampled_from(["read", "write"]), AMOUNTS, SECONDS, SIZES),
+    st.builds(metadata, st.integers(0, 10_000), SECONDS),
+)
+PROCESSES = st.lists(st.dictionaries(st.integers(0, 19), ROWS, max_size=12), min_size=1, max_size=4)
+RUNS = st.tuples(st.floats(0.001, 20), PROCESSES, st.booleans())
+ESTIMATES = st.floats(-5, 20).map(lambda value: Estimate(value, value - 1, value + 1, "given"))
+SLICES = 8
+rows = st.lists(st.sampled_from([0, 0, 1, 20, 60]), min_size=SLICES, max_size=SLICES)
+jobs = st.fixed_dictionaries(
+    {
+        "mib": st.lists(rows, min_size=1, max_size=3),
+        "is_mpi": st.booleans(),
+        "busy": st.sampled_from([0, 1e-6, 0.5, 1, 3]),
+        "host": st.sampled_from(["n1", "n2"]),
+        "direction": st.sampled_from(["read", "write", "write"]),
+        "program": st.sampled_from(["/bin/a", "/bin/b"]),
+    }
+)
+
+SLIGHT = 0.01
 
 
 @given(jobs_without_caps)
@@ -143,3 +178,92 @@ def test_inverse_of_the_prediction_is_where_it_began(capacity, jobs):
     alone = [job.volume / capacity for job in jobs]
     # What is left after taking away all that went before has their rounding, not its own.
     assert alone_from_common_start(together, weights) == pytest.approx(alone, rel=1e-6, abs=1e-9 * max(together))
+
+
+def in_ns(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+@settings(max_examples=60)
+@given(
+    runs=st.lists(RUNS, min_size=2, max_size=3),
+    losses=st.dictionaries(st.integers(0, 2), ESTIMATES),
+)
+def test_parts_add_up_exactly(runs, losses):
+    with tempfile.TemporaryDirectory() as directory:
+        paths = [
+            write_run(Path(directory) / f"r{place}", seconds, processes, is_mpi=is_mpi)
+            for place, (seconds, processes, is_mpi) in enumerate(runs)
+        ]
+        found = compare(
+            read_digests(paths),
+            {f"r{place}": Loss(lost) for place, lost in losses.items()},
+        )
+    for told in found.differences:
+        assert sum(in_ns(value) for value in told.parts().values()) == in_ns(told.difference_seconds)
+        of_own = [part.value for part in told.own_io.parts.values() if part]
+        assert sum(map(in_ns, of_own)) == in_ns(told.own_io.seconds.value)
+        for part in [
+            told.own_io.seconds,
+            told.unexplained_seconds,
+            *filter(None, told.own_io.parts.values()),
+        ]:
+            assert part.low <= part.value <= part.high
+    if found.shares:
+        assert sum(found.shares.values()) == pytest.approx(1)
+
+
+@settings(max_examples=30)
+@given(run=RUNS)
+def test_a_run_differs_from_its_like_by_nothing(run):
+    seconds, processes, is_mpi = run
+    with tempfile.TemporaryDirectory() as directory:
+        paths = [write_run(Path(directory) / name, seconds, processes, is_mpi=is_mpi) for name in ("one", "other")]
+        (told,) = compare(read_digests(paths)).differences
+    parts = told.parts()
+    assert set(parts) == {"computing", "own_io", "lost", "waiting", "unexplained"}
+    assert list(parts.values()) == pytest.approx([0] * len(parts), abs=1e-6)
+
+
+def estimates_in(value: object) -> Iterator[Estimate]:
+    if isinstance(value, Estimate):
+        yield value
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from estimates_in(getattr(value, field.name))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from estimates_in(item)
+    elif isinstance(value, dict):
+        yield from estimates_in(list(value.values()))
+
+
+@settings(max_examples=30)
+@given(st.lists(jobs, min_size=2, max_size=3), st.booleans())
+def test_any_jobs(kinds, with_alone):
+    with tempfile.TemporaryDirectory() as directory:
+        profiles = [write_job(Path(directory, f"job{place}"), **kind) for place, kind in enumerate(kinds)]
+        alone = [write_job(Path(directory, "alone"), **kinds[0])] if with_alone else []
+        result = overlap(profiles, alone)
+    for estimate in estimates_in(result):
+        assert 0 <= estimate.low <= estimate.value * (1 + 1e-9)
+        assert estimate.value <= estimate.high * (1 + 1e-9)
+    for kind, profile, place in zip(kinds, profiles, range(len(kinds)), strict=True):
+        for name, direction in result.directions.items():
+            of_processes = [sum(row) * 2**20 if kind["direction"] == name else 0 for row in kind["mib"]]
+            moved = sum(of_processes)
+            # A process that moved next to nothing beside another may be none that matters.
+            slight = sum(part for part in of_processes if part < SLIGHT * max(of_processes))
+            job = direction.jobs[place]
+            assert moved - slight <= job.bytes + job.use.elsewhere_bytes <= moved, profile.job
+            assert (job.span is None) == (moved == 0)
+    for direction in result.directions.values():
+        every, any_ = direction.regions.every_process, direction.regions.any_process
+        assert every is None or every.slices <= direction.regions.union.slices
+        assert every is None or any_.slices >= every.slices
+        for (_,), slice_shares in direction.shares.group_by("slice"):
+            for column in ("share", "fair_by_process", "fair_by_node"):
+                assert slice_shares[column].sum() == pytest.approx(1)
+        if direction.not_applicable:
+            assert not direction.predictions
+            assert direction.contention.contended is None

@@ -9,9 +9,9 @@ from slicewise.analysis.job.sites import sites
 from slicewise.analysis.job.totals import summarize
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from slicewise.report.job.file_words import access_lines
 from slicewise.report.job.job_page import JobReport, job_page, job_report, opening
 from slicewise.report.job.phase_words import phase_lines
+from slicewise.report.job.run_lines import access_lines
 from slicewise.report.job.site_words import FEWEST_SAMPLES, site_lines
 from slicewise.text import words
 from slicewise.text.words import user_name

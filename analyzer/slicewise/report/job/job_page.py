@@ -30,10 +30,10 @@ from slicewise.digest.processes import program_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
-from slicewise.report.job.file_words import access_lines, turn_lines, without_row
 from slicewise.report.job.job_tables import NOTE as USAGE_NOTE
 from slicewise.report.job.job_tables import usage_lines, usage_table
 from slicewise.report.job.phase_words import phase_lines, phases_table
+from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
 from slicewise.report.job.site_words import site_lines, sites_section
 from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
 from slicewise.report.nodes.other_words import others_sections
