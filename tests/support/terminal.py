@@ -29,7 +29,6 @@ class Terminal:
         self._seen = len(self.shown)
 
     def press(self, keys: bytes) -> None:
-        """Press keys."""
         os.write(self._end, keys)
 
     def end(self) -> int:

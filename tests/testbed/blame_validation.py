@@ -124,7 +124,6 @@ class Case:
 
 @functools.cache
 def runs_of(directory: Path) -> list[Recorded]:
-    """The runs of a recording."""
     found = []
     for line in (directory / "truth.jsonl").read_text().splitlines():
         run = json.loads(line)

@@ -93,7 +93,6 @@ class Plan:
     kinds: dict[str, list[str]] = field(default_factory=dict)
 
     def jobs(self, run: str) -> list[Job]:
-        """The jobs of a run."""
         found = []
         for text in run.split("+"):
             match = JOB.fullmatch(text)

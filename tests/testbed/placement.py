@@ -19,7 +19,6 @@ def placement(paths: Iterable[str], servers: int) -> dict[str, str]:
 
 
 def name_hash(name: str) -> int:
-    """The hash of a name."""
     data = name.encode()
     length = len(data)
     pad = (length | length << 8) * 0x10001 & WORD

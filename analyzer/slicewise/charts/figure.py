@@ -66,7 +66,6 @@ class Figure:
         self._add("scatter", values)
 
     def add_bar(self, **values: Any) -> None:
-        """Bars."""
         self._add("bar", values)
 
     def add_heatmap(self, **values: Any) -> None:
