@@ -7,9 +7,9 @@ import polars.selectors as cs
 import pytest
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest import Digest
-from slicewise.digest.activity import full_slices
 from slicewise.digest.describe import page
 from slicewise.digest.digest import read_digest
+from slicewise.digest.full import full_slices
 from slicewise.digest.schema import FRAMES
 from slicewise.profile.reader import read_profile
 from support.swz import START_NS, build_profile

@@ -1,11 +1,12 @@
 """What a job's processes moved in every slice in one direction: the rows that analyses across jobs start from."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal
 
 import polars as pl
 
-from slicewise.constants import FILLED
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import synced_ns
 from slicewise.errors import UserError
@@ -112,30 +113,4 @@ def on_grid(frame: pl.DataFrame, slice_ns: int, grid_ns: int) -> pl.DataFrame:
         frame.with_columns(pl.col("slice") // (grid_ns // slice_ns))
         .group_by("job", "process", "node", "rank", "slice", maintain_order=True)
         .agg(pl.col(SUMMED).sum(), pl.col("threads").max())
-    )
-
-
-def full_slices(activity: pl.DataFrame) -> pl.DataFrame:
-    """Each job's full slices: job, slice, bytes, in order.
-
-    activity: what `activity` gives, of one job or several. A full slice lies between a job's first and last slice with
-    bytes (the job need not have filled these two), and in it 90 % of the processes that ever moved bytes moved some.
-    """
-    moved = activity.filter(pl.col("bytes") > 0).select(
-        "job",
-        "process",
-        "slice",
-        "bytes",
-        least=FILLED * pl.col("process").n_unique().over("job"),
-        is_inner=pl.col("slice").is_between(
-            pl.col("slice").min().over("job"), pl.col("slice").max().over("job"), closed="none"
-        ),
-    )
-    return (
-        moved.filter("is_inner")
-        .group_by("job", "slice")
-        .agg(pl.col("bytes").sum(), at_work=pl.col("process").n_unique(), least=pl.col("least").first())
-        .filter(pl.col("at_work") >= pl.col("least"))
-        .select("job", "slice", "bytes")
-        .sort("job", "slice")
     )

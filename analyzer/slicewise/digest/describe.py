@@ -15,7 +15,7 @@ from types import ModuleType
 
 import polars as pl
 
-from slicewise.digest import activity, nodes
+from slicewise.digest import activity, full, nodes
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES, Field, Frame
 
@@ -190,7 +190,7 @@ FUNCTIONS: tuple[Callable[..., object], ...] = (
     activity.bytes_by_storage,
     activity.common_slice_ns,
     activity.on_grid,
-    activity.full_slices,
+    full.full_slices,
     nodes.values,
     nodes.by_node,
 )

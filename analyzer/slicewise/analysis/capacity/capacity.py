@@ -16,7 +16,7 @@ from slicewise.analysis.capacity.by_clients import CapacityCurve
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.rates import Rates, mean_rate, rates_of
 from slicewise.constants import NOT_SLOWED
-from slicewise.digest.activity import full_slices
+from slicewise.digest.full import full_slices
 from slicewise.estimate import Estimate
 from slicewise.text import words
 

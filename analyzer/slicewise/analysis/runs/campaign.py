@@ -21,11 +21,11 @@ from slicewise.digest.activity import (
     Direction,
     bytes_by_storage,
     common_slice_ns,
-    full_slices,
     on_grid,
 )
 from slicewise.digest.company import groups_in_time
 from slicewise.digest.digest import Digest
+from slicewise.digest.full import full_slices
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.kinds import CampaignDirection

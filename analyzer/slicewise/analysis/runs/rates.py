@@ -10,7 +10,7 @@ import polars as pl
 
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.constants import EQUAL_VOLUMES, FEWEST_FOR_A_MEAN, FEWEST_REPEATS
-from slicewise.digest.activity import full_slices
+from slicewise.digest.full import full_slices
 from slicewise.estimate import Estimate
 from slicewise.statistics import mean_of_runs, mean_of_slices
 
