@@ -1,7 +1,7 @@
 """What many jobs are, read together and in sum: when each ran, what program, and which storages it used.
 
 Paths in, dataclasses out. A job costs about a millisecond here, and a digest of its own ten times as much; the next
-time nothing, as long as its files are as they were (outline_cache.py).
+time nothing, as long as its files are as they were (`state_of`).
 """
 
 import io

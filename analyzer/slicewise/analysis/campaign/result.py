@@ -131,7 +131,7 @@ class Conditions:
 @dataclass(frozen=True)
 class CampaignResult:
     """runs, alone, together: see throughput.py. checked: every run of several jobs against a model that was fitted
-    without its combination of jobs (`fitted_model.CHECK_SCHEMA`); figures, combinations: see figures.py. model: fitted
+    without its combination of jobs (`fitted_model.CHECK_SCHEMA`); figures, combinations: see `figures`. model: fitted
     to all of them. is_by_server: checked and model are of each server by itself (`sharing.by_server`).
     """
 

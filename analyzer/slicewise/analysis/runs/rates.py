@@ -65,7 +65,7 @@ def rate_alone(activity: pl.DataFrame, span: IoSpan, slice_ns: int) -> Estimate:
 
 
 def mean_of_repeats(rates: Sequence[Estimate]) -> tuple[Estimate, list[bool]]:
-    """The rate of repeats of one run, and which of them stood out and are left out (outliers.py).
+    """The rate of repeats of one run, and which of them stood out and are left out (`outliers`).
 
     Its interval is that of their mean, and no narrower than theirs are on average.
     """
