@@ -23,7 +23,9 @@ struct parsing {
     uint64_t operations;
 };
 
-static const char *const not_metadata[] = { "statfs", "get_info", "set_info", "quotactl", "prealloc", NULL };
+/* A rename is counted once more by its sort (samedir_rename, ...), and statfs is what `df` asks: neither is here. */
+static const char *const operations[] = { "open",    "close",    "mknod",    "link", "unlink",  "mkdir",     "rmdir",    "rename", "getattr",
+                                          "setattr", "getxattr", "setxattr", "sync", "migrate", "fallocate", "readpage", "punch",  NULL };
 static const char *const of_metadata[] = { "open", "close", "mknod", "mkdir", "unlink", "rename", NULL };
 
 /* `names` ends with NULL. */
@@ -144,7 +146,7 @@ static void take_kind(struct parsing *parsing, const char *name, size_t length, 
         if (!parsing->has_bytes[is_write] || is_bytes)
             entry->counts[is_read ? SERVED_read_ops : SERVED_write_ops] = samples;
         parsing->has_bytes[is_write] |= is_bytes;
-    } else if (!is_among(not_metadata, name, length)) {
+    } else if (is_among(operations, name, length)) {
         parsing->operations += samples;
     }
 }
@@ -231,7 +233,7 @@ int job_stats_read_client(struct job_entry *entry, const char *path)
     long length = raw_read_file(path, buffer, sizeof buffer);
     if (length < 0)
         return (int)length;
-    uint64_t operations = 0;
+    uint64_t calls = 0;
     for (const char *line = buffer, *end; *line != '\0'; line = *end == '\n' ? end + 1 : end) {
         unsigned long long samples, least, most, sum = 0;
         char name[64], unit[16], whole[256];
@@ -244,17 +246,17 @@ int job_stats_read_client(struct job_entry *entry, const char *path)
         if (fields < 3 || samples > MOST || sum > MOST)
             continue;
         size_t size = strlen(name);
-        bool is_read = strncmp(name, "read", 4) == 0, is_write = strncmp(name, "write", 5) == 0;
+        bool is_read = strncmp(name, "read", 4) == 0;
         entry->is_metadata |= is_among(of_metadata, name, size);
         if (strcmp(name, "read_bytes") == 0 || strcmp(name, "write_bytes") == 0) {
             entry->counts[is_read ? SERVED_read_bytes : SERVED_write_bytes] = sum;
             entry->counts[is_read ? SERVED_read_ops : SERVED_write_ops] = samples;
-        } else if ((is_read || is_write) && strncmp(unit, "usec", 4) == 0) {
+        } else if ((strcmp(name, "read") == 0 || strcmp(name, "write") == 0) && strncmp(unit, "usec", 4) == 0) {
             entry->counts[SERVED_busy_ns] += sum * US_NS;
-        } else if (!is_read && !is_write && strcmp(name, "ping") != 0 && !is_among(not_metadata, name, size)) {
-            operations += samples;
+        } else if (is_among(operations, name, size)) {
+            calls += samples;
         }
     }
-    entry->counts[SERVED_meta_ops] = entry->is_metadata ? operations : 0;
+    entry->counts[SERVED_meta_ops] = entry->is_metadata ? calls : 0;
     return 0;
 }

@@ -13,6 +13,7 @@ static const char *const devices[] = { "obdfilter", "mdt" };
 enum { TREES = sizeof trees / sizeof *trees, DEVICE_KINDS = sizeof devices / sizeof *devices, PATH_BYTES = 1024 };
 /* A job that so many looks did not meet is forgotten when its place is needed: Lustre has long dropped it. */
 enum { TURNS_KEPT = 16, TURNS_BETWEEN_REBUILDS = 64 };
+#define IDLE_NS 120000000000ull /* Lustre forgets a job that was idle for job_cleanup_interval: 600 s unless a site has another one */
 #define COARSE_NS 2000000000ull /* a time in whole seconds may be that old and more may have come since */
 
 static uint64_t hash_of(const char *name, uint64_t seed)
@@ -154,6 +155,8 @@ static void take(void *argument, const struct job_entry *said)
     }
     for (unsigned i = 0; i < SERVED_COUNTS; i++)
         is_anew |= said->counts[i] < entry->counts[i];
+    /* An idle job that a look did not meet was forgotten, and began anew since then. */
+    is_anew |= entry->turn < served->targets[look->target].whole_turn && entry->changed_ns > 0 && entry->changed_ns + IDLE_NS < look->began_ns;
     /* What was there before we looked for the first time is of no slice that we know. */
     bool is_old = is_new && look->is_first && !look->is_from_zero && (said->start_ns == 0 || said->start_ns < served->looked_ns);
     if (is_old)
@@ -244,8 +247,11 @@ static void look_at_target(struct served *served, const char *dir, const char *n
     target->first_turn = target->first_turn == 0 ? served->turn : target->first_turn;
     struct look look = { served, (uint16_t)(target - served->targets), false, target->first_turn == served->turn, false, served->looked_ns };
     struct job_stats reader = { &look, is_known, take, 0 };
-    if (has_jobs && target->turn != served->turn && job_stats_read(&reader, path) < 0)
+    int read = has_jobs && target->turn != served->turn ? job_stats_read(&reader, path) : 0;
+    if (read < 0)
         served->damaged++;
+    else
+        target->whole_turn = served->turn;
     target->jobs_turn = reader.entries > 0 ? served->turn : target->jobs_turn;
     if (target->jobs_turn == 0) /* where jobs are known, clients' counts are the same bytes once more */
         look_at_clients(&look, dir);

@@ -26,6 +26,7 @@ struct served_target {
     bool is_named; /* in the profile that is being written */
     uint32_t turn, first_turn; /* when it was last looked at, and first; 0: not yet */
     uint32_t jobs_turn;        /* when jobs were last known there */
+    uint32_t whole_turn;       /* when they were last read to their end */
 };
 
 struct served_job {

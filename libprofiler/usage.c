@@ -3,32 +3,53 @@
 #include "sections.h"
 #include "slice_row.h"
 #include "state.h"
+#include "text.h"
 
 #include <string.h>
 #include <sys/resource.h>
 
 enum { KIBIBYTE = 1024 };
+/* A process that had a processor for so long before its program began was another program: what it waited for then is not ours. To look costs a
+ * short process more than all else that is read at its begin. */
+#define OLD_NS 50000000
 
 static START_DATA struct {
     struct rusage counted;
+    uint64_t delayed_ns;
     uint64_t until_ns; /* 0: nothing is counted yet */
 } usage;
-
-void usage_note(void)
-{
-    raw_getrusage(RUSAGE_SELF, &usage.counted);
-}
-
-void usage_start(bool is_forked)
-{
-    if (is_forked)
-        memset(&usage.counted, 0, sizeof usage.counted);
-    usage.until_ns = engine.home.segment->process_row[processes_start_ns];
-}
 
 static uint64_t ns_of(struct timeval time)
 {
     return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * 1000;
+}
+
+/* What the first thread ever waited for a processor; 0 where the kernel does not tell. */
+static uint64_t read_delayed(void)
+{
+    char text[64];
+    int fd = raw_open("/proc/self/schedstat", O_RDONLY, 0);
+    long length = fd >= 0 ? raw_read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        raw_close(fd);
+    text[length > 0 ? length : 0] = '\0';
+    const char *second = strchr(text, ' ');
+    return second != NULL ? text_number(second) : 0;
+}
+
+void usage_note(void)
+{
+    if (raw_getrusage(RUSAGE_SELF, &usage.counted) == 0 && ns_of(usage.counted.ru_utime) + ns_of(usage.counted.ru_stime) >= OLD_NS)
+        usage.delayed_ns = read_delayed();
+}
+
+void usage_start(bool is_forked)
+{
+    if (is_forked) {
+        memset(&usage.counted, 0, sizeof usage.counted);
+        usage.delayed_ns = 0;
+    }
+    usage.until_ns = engine.home.segment->process_row[processes_start_ns];
 }
 
 static uint64_t more(uint64_t now, uint64_t before)
@@ -57,6 +78,9 @@ void usage_sample(uint64_t now_ns)
     row[usage_minor_faults] += more((uint64_t)now.ru_minflt, (uint64_t)usage.counted.ru_minflt);
     row[usage_major_faults] += more((uint64_t)now.ru_majflt, (uint64_t)usage.counted.ru_majflt);
     row[usage_peak_bytes] = (uint64_t)now.ru_maxrss * KIBIBYTE;
+    uint64_t delayed_ns = read_delayed();
+    row[usage_delayed_ns] += more(delayed_ns, usage.delayed_ns);
+    usage.delayed_ns = delayed_ns > usage.delayed_ns ? delayed_ns : usage.delayed_ns;
     usage.counted = now;
     usage.until_ns = now_ns;
 }

@@ -1,8 +1,8 @@
 #include "identity.h"
 
 #include "clock.h"
+#include "command.h"
 #include "raw.h"
-#include "script.h"
 #include "scratch.h"
 #include "sha256.h"
 #include "spool.h"
@@ -146,13 +146,19 @@ static void copy_value(char *copy, size_t room, const char *value)
         text_put(copy, copy + room, value);
 }
 
+/* The working directory; empty where it was deleted, or is out of reach. */
+static const char *working_directory(char *here, size_t room)
+{
+    return syscall(SYS_getcwd, here, room) >= 0 && here[0] == '/' ? here : "";
+}
+
 static void note_spool_dir(struct noted *noted, const char *dir, const char *job)
 {
     static char here[PATH_MAX];
     char *end = noted->spool_dir + sizeof noted->spool_dir, *at = noted->spool_dir;
-    /* Where the working directory was deleted, or is out of reach, the text stays relative, which is no place. */
-    if (dir[0] != '/' && syscall(SYS_getcwd, here, sizeof here) >= 0 && here[0] == '/')
-        at = text_put(text_put(at, end, here), end, "/");
+    const char *above = dir[0] != '/' ? working_directory(here, sizeof here) : "";
+    if (above[0] != '\0') /* else the text stays relative, which is no place */
+        at = text_put(text_put(at, end, above), end, "/");
     if (text_put(text_put(text_put(at, end, dir), end, "/"), end, job) == end)
         noted->spool_dir[0] = '\0'; /* better no place than another one */
     spool_anchor_root(&noted->anchor);
@@ -210,9 +216,10 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     row[processes_user] = raw_getuid();
     row[processes_host] = segment_add_text(home, host);
     row[processes_program] = segment_add_text(home, program);
-    static char script[512];
-    script_of_process(program, script, sizeof script);
-    row[processes_script] = segment_add_text(home, script);
+    command_of_process(segment_text(segment, row[processes_program]), settings->names == NAMES_base, &scratch.command);
+    row[processes_script] = segment_add_text(home, scratch.command.command.script);
+    row[processes_command] = segment_add_text(home, scratch.command.command.line);
+    row[processes_directory] = segment_add_text(home, working_directory(scratch.path, sizeof scratch.path));
     row[processes_label] = segment_add_text(home, settings->label != NULL ? settings->label : "");
     row[processes_pid] = segment->pid;
     row[processes_parent] = (uint64_t)syscall(SYS_getppid);

@@ -3,6 +3,7 @@
 #ifndef SLICEWISE_SCRATCH_H
 #define SLICEWISE_SCRATCH_H
 
+#include "command.h"
 #include "files.h"
 
 #include <limits.h>
@@ -11,6 +12,7 @@ extern union scratch {
     struct file_rows files;         /* while they are packed */
     unsigned char lane[LANE_BYTES]; /* while the cost of a call is measured */
     char path[PATH_MAX];            /* that the kernel told, until it is copied */
+    struct command_read command;    /* likewise */
 } scratch;
 
 #endif

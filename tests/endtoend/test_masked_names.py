@@ -38,7 +38,8 @@ def all_text(folder: Path) -> bytes:
 def profiled(job: Job, form: str, is_killed: bool, key: str = "") -> tuple[set[str], set[str], bytes]:
     """Paths of files and programs in the profile of a process that wrote SECRET, and all text in it."""
     settings = {"SLICEWISE_NAMES": form, "SLICEWISE_NAMES_KEY": key, "SLICEWISE_SITE_MS": "1"}
-    job.run([sys.executable, "-c", WORK + (KILL if is_killed else "")], cwd=job.data, **settings)
+    asked = [sys.executable, "-c", WORK + (KILL if is_killed else ""), job.data / SECRET, "--password", "hidden-one"]
+    job.run(asked, cwd=job.data, **settings)
     if is_killed:
         job.recover()
     tables = job.profile()
@@ -57,6 +58,8 @@ def test_profiles_hold_what_is_asked_for(job: Job, form: str, is_killed: bool) -
     # Mount points and hosts stay: without them jobs on one storage would not be known as such.
     assert (str(job.data).encode() in text) == (form == "full")
     assert (SECRET.encode() in text) == (form != "hash")
+    assert (f"{SECRET} --password ...".encode() in text) == (form != "hash")
+    assert b"hidden-one" not in text
     assert (Path(program).name.encode() in text) == (form != "hash")
 
 
@@ -70,7 +73,8 @@ def test_a_key_makes_other_hashes(job: Job) -> None:
 def test_catalogs_mask_the_same_columns() -> None:
     in_catalogs = {
         "processes.program": "processes.path", "processes.script": "processes.program",
-        "processes.label": "processes.program", "files.path": "files.path",
+        "processes.label": "processes.program", "processes.command": "processes.command",
+        "processes.directory": "processes.directory", "files.path": "files.path",
         "unprofiled.program": "unprofiled.program",
         "launches.program": "launches.program", "modules.path": "site_frames.module", "frames.file": "site_frames.file",
         "node_processes.program": "sampled_processes.path",

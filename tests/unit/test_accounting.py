@@ -1,10 +1,13 @@
 """Which job a client of the file servers was, by a scheduler's accounting and by the nodes of profiled jobs."""
 
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 import pytest
 from slicewise.digest import clients
+from slicewise.errors import UserError
 from slicewise.imports.accounting import is_accounting, nodes_in, read_accounting
 from slicewise.imports.jobstats import read_served
 from slicewise.imports.served_jobs import jobs_of, write_job
@@ -101,20 +104,38 @@ def test_lists_of_nodes(text, nodes):
     [
         f'job,nodes,start,end\n7,"a,b",{BEGIN},{BEGIN + 60}\n',
         "JOBID;HOSTS;START_TIME;END_TIME\n7;a b;2026-11-26T10:00:00Z;2026-11-26T10:01:00Z\n",
+        "JOBID,EXEC_HOST,START_TIME,FINISH_TIME\n7,8*a:8*b,Nov 26 10:00:00 2026,Nov 26 10:01:00 2026 L\n",
+        f"11/26/2026 10:01:00;E;7;user=u jobname=x start={BEGIN} exec_host=a/0*8+b/0 session=1 end={BEGIN + 60} x=0\n",
+        "JobID|JobIDRaw|NodeList|Start|End|\n6_1|7|a,b|2026-11-26T10:00:00Z|2026-11-26T10:01:00Z|\n",
         "JobID\tNodeList\tStart\tEnd\n7\ta,b\t2026-11-26 10:00:00+00:00\t2026-11-26 10:01:00+00:00\n",
     ],
 )
-def test_tables_of_other_schedulers(text):
+def test_tables_of_other_schedulers(text, monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
     assert is_accounting(text.encode())
     found = read_accounting(Path("jobs.csv"), text.encode())
     span = (BEGIN * 10**9, (BEGIN + 60) * 10**9)
     assert found.rows() == [("a", "7", *span), ("b", "7", *span)]
 
 
+def test_a_job_of_pbs_is_no_step(kept):
+    (kept / "sacct.txt").write_text(SACCT.replace("13|post", "13.pbs01|post"))
+    assert moved(read_served([kept]))[("13.pbs01", False)] == 3
+
+
+def test_days_without_a_year_are_the_last_ones():
+    """As LSF prints them."""
+    found = read_accounting(Path("j"), b"JOBID,EXEC_HOST,START_TIME,FINISH_TIME\n7,a,Nov 26 10:00,-\n")
+    begin = datetime.fromtimestamp(found["begin_ns"][0] / 1e9)
+    assert (begin.month, begin.day, begin.hour) == (11, 26, 10)
+    assert begin < datetime.now() + timedelta(days=31)
+    with pytest.raises(UserError, match="at a known time"):
+        read_accounting(Path("j"), b"job,nodes,start,end\n7,a,26th at 10,27th\n")
+
+
 def test_times_without_a_zone_are_this_machines(monkeypatch):
     monkeypatch.setenv("TZ", "Europe/Berlin")
-    import time
-
     time.tzset()
     try:
         text = b"JobID|NodeList|Start|End\n7|a|2026-11-26T11:00:00|2026-11-26T11:00:01\n"

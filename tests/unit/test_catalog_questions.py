@@ -152,6 +152,23 @@ def test_what_the_loader_reads_for_itself_makes_no_job_a_bad_one(catalog, tmp_pa
     assert {row["read_seen"] for row in compared} == {0.0}
 
 
+def test_files_of_an_older_version_lack_columns(catalog, monkeypatch, tmp_path):
+    opened = Catalog(shutil.copytree(catalog.path, tmp_path / "catalog"))
+    without_sums(opened.path)
+    for name in ("jobs", "processes"):
+        for file in opened.path.rglob(f"{name}.parquet"):
+            pl.read_parquet(file).drop("command", "directory").write_parquet(file)
+    shutil.rmtree(opened.path / ANSWERS, ignore_errors=True)
+    assert {one["command"] for one in told("catalog", "list", opened.path)} == {None}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(opened.path))
+    (blamed,) = [json.loads(slicewise_command("blame", "48190", "--json").text)]
+    assert (blamed["command"], blamed["lost_seconds"]["value"] > 0) == (None, True)
+    more = write_job(tmp_path / "new" / "48999", 1, 1, {range(4): 1.0}, first_node=50)
+    assert ingest(Catalog(opened.path), places([more])).added == 1
+    assert {one["command"] for one in told("catalog", "list", opened.path)} == {None, ""}
+
+
 def test_a_kept_job_is_blamed_as_its_profile_is(jobs, catalog, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLICEWISE_CATALOG", str(catalog.path))

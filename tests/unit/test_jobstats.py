@@ -112,6 +112,18 @@ def test_metadata_is_counted_by_the_targets_that_have_it(tmp_path):
     assert read(tmp_path, log)["meta_ops"].sum() == 200
 
 
+def test_a_rename_is_one_operation(tmp_path):
+    """Lustre counts it again by its sort, and how often it had to wait."""
+    log = ""
+    for at in (1, 2):
+        log += f"{BEGIN + at}.0\nmdt.lus-MDT0000.job_stats=\njob_stats:\n" + MDT.format(
+            job="mv", at=BEGIN + at, count=at
+        )
+        for kind in ("rename", "samedir_rename", "parallel_rename_file", "rename_trylocks"):
+            log += f"  {kind}: {{ samples: {10 * at}, unit: usecs, min: 1, max: 9, sum: 23, sumsq: 99 }}\n"
+    assert read(tmp_path, log)["meta_ops"].sum() == 2 + 10
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
@@ -260,11 +272,20 @@ def test_a_log_in_pieces_and_servers_apart_say_the_same(tmp_path):
         "%Y-%m-%dT%H:%M:%S+00:00",
         "%Y-%m-%dT%H:%M:%S,123456789+00:00",
         "%Y-%m-%d %H:%M:%S.5 Z",
+        "oss1 {epoch}.5",
+        "{epoch} oss1.site.org",
+        "[%Y-%m-%dT%H:%M:%SZ]",
+        "snapshot_time: {epoch}",
+        "ts={epoch}",
+        '"%Y-%m-%dT%H:%M:%SZ"',
         "=== %Y%m%dT%H%M%SZ ===",
         # Zones that are not certain: the servers' own clocks say what is meant, wherever this is read.
         "%Y-%m-%d %H:%M:%S",
         "%a %b %d %H:%M:%S CST %Y",
         "Fr %d. %b %H:%M:%S CEST %Y",
+        "%Y-%m-%d_%H-%M-%S",
+        "%Y%m%d%H%M%S",
+        "%d.%m.%Y %H:%M:%S",
     ],
 )
 def test_times_between_samples(tmp_path, stamp, monkeypatch):
@@ -298,14 +319,85 @@ def test_heads(tmp_path, head):
     }
 
 
-def test_a_head_in_front_of_each_line(tmp_path):
-    """As lctl get_param -H prints them."""
+@pytest.mark.parametrize("has_times", [True, False])
+def test_a_head_in_front_of_each_line(tmp_path, has_times):
+    """As lctl get_param -H prints them: of nothing, too, at the end."""
+    log = ""
+    for at in (0, 4, 300):
+        log += f"{BEGIN + at}\n" if has_times else ""
+        for number in (0, 1):
+            jobs = entry("2.12", "a", BEGIN + at, at) + entry("2.12", "b", BEGIN + at % 300, 3 * (at % 300))
+            text = "job_stats:\n" + (jobs if number else jobs.replace(str(BEGIN + at), str(BEGIN + at - 1))) + "\n"
+            log += "".join(f"obdfilter.f-OST{number}.job_stats={line}\n" for line in text.split("\n")[:-1])
+    found = read(tmp_path, log)
+    assert (moved(found, "a"), moved(found, "b")) == (600, 24)
     log = ""
     for at in (0, 4):
-        text = "job_stats:\n" + entry("2.17", "a", BEGIN + at, at) + entry("2.17", "b", BEGIN + at, 3 * at)
-        log += f"{BEGIN + at}\n" + "".join(f"obdfilter.f-OST0.job_stats={line}\n" for line in text.splitlines())
+        for nid, mib in (("10.0.0.1@tcp", 1), ("10.0.0.2@tcp", 7)):
+            head = f"obdfilter.f-OST0.exports.{nid}.stats="
+            log += f"{BEGIN + at}\n" if has_times and nid == "10.0.0.1@tcp" else ""
+            log += f"{head}snapshot_time {BEGIN + at}.5 secs.nsecs\n"
+            log += f"{head}write_bytes {9 + at} samples [bytes] 1 9 {(9 + at) * mib * MIB} 5\n{head}\n"
     found = read(tmp_path, log)
-    assert (moved(found, "a"), moved(found, "b")) == (4, 12)
+    assert (moved(found, "10.0.0.1@tcp"), moved(found, "10.0.0.2@tcp")) == (4, 28)
+
+
+@pytest.mark.parametrize("has_names", [True, False])
+def test_a_server_in_front_of_each_line(tmp_path, has_names):
+    """As pdsh and clush print them, in any order, behind a time of the shell's own."""
+    log = ""
+    for at in (0, 4):
+        of_server = [
+            f"oss{number}: {line}\n"
+            for number in (1, 2)
+            for line in sample(
+                BEGIN + at, (f"f-OST{number}", entry("2.12", "j", BEGIN + at, number * at))
+            ).splitlines()[1 if has_names else 2 :]
+        ]
+        half = len(of_server) // 2
+        log += f"{BEGIN + at}\npdsh@admin: oss3: Connection refused\n"
+        log += "".join(line for pair in zip(of_server[:half], of_server[half:], strict=True) for line in pair)
+    found = read(tmp_path, log)
+    names = ["f-OST1", "f-OST2"] if has_names else ["#oss1:0", "#oss2:0"]
+    assert found.select("target", pl.col("write_bytes") // MIB).rows() == [(names[0], 4), (names[1], 8)]
+
+
+def test_a_job_that_the_server_forgot_counts_from_zero(tmp_path):
+    """It was idle for longer than job_cleanup_interval, and came back with as many bytes as before."""
+    log = "".join(
+        sample(
+            BEGIN + at,
+            ("f-OST0", entry("2.12", "other", BEGIN + at, at) + (entry("2.12", "j", changed, 50) if changed else "")),
+        )
+        for at, changed in ((0, None), (300, BEGIN + 10), (600, BEGIN + 10), (900, None), (1200, BEGIN + 1100))
+    )
+    own = read(tmp_path, log).filter(pl.col("job") == "j")
+    assert intervals(own) == [(0, 10, 50), (900, 1100, 50)]
+
+
+def test_targets_without_names(tmp_path):
+    """A sample that lacks one, as 2.17 leaves out those without jobs, is left out: nobody knows which one it lacks."""
+    log = ""
+    for at in (0, 4, 8, 12):
+        both = ["job_stats:\n" + entry("2.17", "j", BEGIN + at, size * at, BEGIN - size) for size in (1, 100)]
+        log += f"{BEGIN + at}.5\n" + "".join(both[at == 8 :])
+    found = read(tmp_path, log).filter(pl.col("begin_ns") >= BEGIN * 10**9)
+    assert dict(found.group_by("target").agg(pl.col("write_bytes").sum() // MIB).iter_rows()) == {"#0": 12, "#1": 1200}
+    (tmp_path / "log").write_text("".join(line + "\n" for line in log.splitlines() if not line[0].isdigit()))
+    with pytest.raises(UserError, match="neither times nor names"):
+        read_served([tmp_path / "log"])
+
+
+@pytest.mark.parametrize("name", ["oss{}.log", "{}.log"])
+def test_logs_of_two_servers_without_names_of_targets(tmp_path, name):
+    for server in (1, 2):
+        parts = (f"{BEGIN + at}.5\njob_stats:\n" + entry("2.12", "j", BEGIN + at, server * at) for at in (0, 4, 8))
+        (tmp_path / name.format(server)).write_text("".join(parts))
+    found = read_served([tmp_path])
+    assert found.group_by("target").agg(pl.col("write_bytes").sum() // MIB).sort("target").rows() == [
+        ("#0", 8),
+        ("#1.0", 16),
+    ]
 
 
 @pytest.mark.parametrize("empty", ["", "job_stats:", "job_stats: null", "job_stats: []", "job_stats:\n"])
@@ -410,6 +502,14 @@ def test_times_that_no_clock_says(tmp_path):
     found = read(tmp_path, "".join(log))
     assert moved(found.filter(found["begin_ns"] >= BEGIN * 10**9), "j") == 4
     assert found["end_ns"].max() <= (BEGIN + 9) * 10**9
+
+
+@pytest.mark.parametrize("time", ["9" * 19, "9999-12-31T23:59:59Z", "1970-01-01T00:00:00Z", ""])
+def test_a_sample_at_no_time(tmp_path, time):
+    """Its jobs' changes have times."""
+    log = at_times((0, 1), (4, 5))
+    log[1] = log[1].replace(f"{BEGIN + 4}.5", time, 1)
+    assert moved(read(tmp_path, "".join(log)).filter(pl.col("begin_ns") >= BEGIN * 10**9), "j") == 4
 
 
 def test_clients_where_no_job_is_known(tmp_path):

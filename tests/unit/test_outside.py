@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.blame.outside import outside_of_io
+from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Blame, OwnProcesses
 from slicewise.analysis.blame.without import without_its_part
@@ -24,14 +24,17 @@ NS = 1_000_000_000
 FIRST = 1_700_000_000
 
 
-def run(runtime, processor, switches, faults=0, stall=None):
-    """A run of one process: seconds that it took, and with a processor; how often one was taken away from it."""
+def run(runtime, processor, switches, faults=0, stall=None, delayed=None):
+    """A run of one process: seconds that it took, with a processor, and ready for one (None: not counted); how often
+    one was taken away from it.
+    """
     usage = {
         "process": [1],
         "user_ns": [round(processor * SECOND)],
         "system_ns": [0],
         "involuntary_switches": [switches],
         "major_faults": [faults],
+        "delayed_ns": pl.Series([None if delayed is None else round(delayed * SECOND)], dtype=pl.Int64),
     }
     samples = {"node": [] if stall is None else ["n"], "seconds": [] if stall is None else [float(runtime)]}
     signals = {"node": ["n"], "signal": ["cpu_stall"], "amount": [(stall or 0.0) * runtime]}
@@ -104,6 +107,35 @@ def test_a_little_is_nothing(runtime, io_lost):
 
 def test_without_runs_alone_nothing_is_known():
     assert outside_of_io(run(27.6, 6.9, 3000), [], 1, 0.5, 1.2, 0.1) is None
+
+
+def test_what_the_kernel_counted_of_the_wait_counts():
+    """9 s of 19.1 s: the others are not known, however often a processor was taken away."""
+    alone = [run(7.4, 6.9, 40, delayed=0.1), run(7.2, 6.8, 30, delayed=0.1)]
+    found = outside_of_io(run(27.6, 6.9, 3000, delayed=9.1), alone, 1, io_alone=0.5, io_lost=1.2, taken=0.1)
+    assert found.waited_seconds == pytest.approx(9.0)
+    calm = outside_of_io(run(27.6, 6.9, 30, delayed=20.1), alone, 1, io_alone=0.5, io_lost=1.2, taken=0.1)
+    assert calm.waited_seconds == pytest.approx(27.6 - 7.3 - 1.2 - 0.05)
+    assert calm.io_seconds == pytest.approx(20.0 - calm.waited_seconds)
+
+
+def test_without_runs_alone_the_wait_that_was_counted_is_told():
+    """26.1 s, of which 10.7 were lost in I/O and 4.2 waiting for a processor: 11.2 s alone."""
+    lost = Estimate(10.7, 10.3, 11.0, "")
+    found = delayed_outside(run(26.1, 0.3, 900, stall=0.85, delayed=4.2), 1, 21.5, lost)
+    assert (found.seconds, found.waited_seconds, found.stall) == pytest.approx((4.2, 4.2, 0.85))
+    assert found.alone.value == pytest.approx(11.2)
+    assert (found.alone.low, found.alone.high) == (pytest.approx(26.1 - 11.0 - 4.2), pytest.approx(26.1 - 10.3))
+    # More than there was time outside of calls was waited in calls, and never below 0.
+    assert delayed_outside(run(26.1, 0.3, 900, delayed=9.0), 1, 21.5, lost).seconds == pytest.approx(4.6)
+    assert delayed_outside(run(26.1, 0.3, 900, delayed=1.0), 1, 21.5, lost) is None
+    assert delayed_outside(run(26.1, 0.3, 900), 1, 21.5, lost) is None
+
+
+def test_a_wait_for_processors_is_told_where_nothing_else_is_known():
+    assert delayed_seconds(run(27.6, 6.9, 3000, delayed=20.0), 1) == pytest.approx(20.0)
+    assert delayed_seconds(run(27.6, 6.9, 3000, delayed=0.5), 1) is None
+    assert delayed_seconds(run(27.6, 6.9, 3000), 1) is None
 
 
 def test_the_end_without_a_neighbour_keeps_what_calls_waited_for_processors():

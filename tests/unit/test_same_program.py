@@ -20,7 +20,13 @@ PYTHON = "/usr/bin/python3.11"
 
 
 def write_run(
-    directory: Path, rates: list[float], begin: int = 0, script: str = "", label: str = "", program: str = PYTHON
+    directory: Path,
+    rates: list[float],
+    begin: int = 0,
+    script: str = "",
+    label: str = "",
+    program: str = PYTHON,
+    command: str = "",
 ) -> Path:
     """A process that writes `rates` MiB/s, slice after slice, without a pause."""
     number = begin + 1000 + len(directory.name)
@@ -31,6 +37,8 @@ def write_run(
         "program": program,
         "script": script,
         "label": label,
+        "command": command,
+        "directory": "/home/me" if command else "",
         "start_ns": begins * SLICE_NS,
         "end_ns": (begins + len(rates)) * SLICE_NS,
     }
@@ -98,6 +106,38 @@ def test_a_program_of_a_set_length_did_less_and_took_no_longer(tmp_path):
     assert blame_words.headline(told) == (
         "job runs for a set time: in 80.0 s it moved 3.91 GiB, 50 % less than alone, because of writer."
     )
+
+
+def test_of_runs_that_did_as_much_those_with_its_command_line_count(tmp_path):
+    """With other arguments the program wrote as much in half the time."""
+    job = write_run(tmp_path / "job", [50.0] * 20, program="/opt/solve", command="solve --mode exact")
+    write_run(tmp_path / "same", [80.0] * 12 + [40.0], -100, program="/opt/solve", command="solve --mode exact")
+    write_run(tmp_path / "fast", [100.0] * 10, -50, program="/opt/solve", command="solve --mode fast")
+    write_run(tmp_path / "writer", [50.0] * 20, program="/opt/writer")
+    told = case_of(job).result()
+    assert {one.job: one.is_taken for one in told.runs} == {"same": True, "fast": False}
+    assert "command line" in next(one.why_not for one in told.runs if one.job == "fast")
+    assert told.alone.value == pytest.approx(52, rel=0.05)
+    given = case_of(job, alone=[tmp_path / "fast"]).result()
+    assert {one.job: one.is_taken for one in given.runs}["fast"]
+
+
+def test_runs_with_other_arguments_count_where_there_are_no_others(tmp_path):
+    job = write_run(tmp_path / "job", [50.0] * 20, program="/opt/solve", command="solve --out a")
+    write_run(tmp_path / "other", [100.0] * 10, -50, program="/opt/solve", command="solve --out b")
+    write_run(tmp_path / "writer", [50.0] * 20, program="/opt/writer")
+    told = case_of(job).result()
+    assert [(one.job, one.is_taken) for one in told.runs] == [("other", True)]
+    assert told.alone.value == pytest.approx(40, rel=0.05)
+
+
+def test_the_command_line_is_that_of_the_first_process(tmp_path):
+    job = write_run(tmp_path / "jobs" / "job", [50.0] * 3, program="/opt/solve", command="solve 'a b'")
+    about = Digest(read_profile(job)).about
+    assert (about["command"], about["directory"]) == ("solve 'a b'", "/home/me")
+    assert "Command line: solve 'a b' in /home/me." in slicewise_command("report", "--detail", job).text
+    listed = json.loads(slicewise_command("list", "--json", job.parent).text)
+    assert [one["command"] for one in listed] == ["solve 'a b'"]
 
 
 def run(seconds: float, mib: int, meta_ops: int = 0, processes: int = 1) -> SimpleNamespace:

@@ -40,12 +40,12 @@ def test_csv_of_telegraf(tmp_path):
     assert found["read_bytes"].sum() == 3 * MIB  # 1, 2 since it began anew, and none
 
 
-def test_csv_of_ldms(tmp_path):
-    text = "#Time,Time_usec,ProducerName,component_id,job_id,fs_name,ost,snapshot_time,read_bytes_sum,write_bytes_sum,getattr,setattr,punch,sync\n"
+@pytest.mark.parametrize("time", ["#Time", '#"Time"', "#Time_msec"])
+def test_csv_of_ldms(tmp_path, time):
+    text = f"{time},Time_usec,ProducerName,component_id,job_id,fs_name,ost,snapshot_time,read_bytes_sum,write_bytes_sum,getattr,setattr,punch,sync\n"
     for at, mib, more, _ in READINGS:
-        text += (
-            f"{BEGIN + at}.250000,250000,oss1,1,4716,lus,lus-OST0000,{BEGIN + at},{more * MIB},{mib * MIB},0,0,1,1\n"
-        )
+        text += f"{BEGIN + at}250,0" if "msec" in time else f"{BEGIN + at}.250000,250000"
+        text += f",oss1,1,4716,lus,lus-OST0000,{BEGIN + at},{more * MIB},{mib * MIB},0,0,1,1\n"
     found = read(tmp_path, text, "lustre_ost_job_stats.csv")
     assert written(found) == WRITTEN
     assert found["begin_ns"].min() == BEGIN * 10**9 + 250_000_000
@@ -91,6 +91,64 @@ def test_a_range_query_of_prometheus(tmp_path, form):
     found = read(tmp_path, text)
     assert written(found) == WRITTEN
     assert found.filter(pl.col("target") == "lus-MDT0000")["meta_ops"].sum() == 2 * (29 - 5)
+
+
+@pytest.mark.parametrize("form", ["exporter", "line protocol"])
+def test_sampled_lines(tmp_path, form):
+    """What an exporter answered, with a time before each answer; and Telegraf's points, with clients and whole targets."""
+    text = "# TYPE lustre_job_write_bytes_total counter\n" if form == "exporter" else ""
+    for at, mib, _, opens in READINGS:
+        jobs = [("4716", mib, opens)] + ([("short, one", 7, 7)] if at >= 8 else [])
+        text += f"{BEGIN + at}\n" if form == "exporter" else ""
+        for job, size, count in jobs:
+            if form == "exporter":
+                text += (
+                    f'lustre_job_write_bytes_total{{component="ost",jobid="{job}",target="lus-OST0000"}} {size * MIB}\n'
+                )
+                for target, operation in (
+                    ("OST", "punch"),
+                    ("MDT", "open"),
+                    ("MDT", "rename"),
+                    ("MDT", "samedir_rename"),
+                ):
+                    text += f'lustre_job_stats_total{{jobid="{job}",operation="{operation}",target="lus-{target}0000"}} {count}\n'
+                continue
+            tag = job.replace(",", "\\,").replace(" ", "\\ ")
+            fields = f"jobstats_write_bytes={size * MIB}u,jobstats_punch={count}u"
+            text += f"lustre2,host=oss1,jobid={tag},name=lus-OST0000 {fields} {BEGIN + at}000000000\n"
+            fields = f"jobstats_open={count}u,jobstats_rename={count}u,jobstats_samedir_rename={count}u"
+            text += f"lustre2,host=mds1,jobid={tag},name=lus-MDT0000 {fields} {BEGIN + at}000000000\n"
+            text += f"lustre2,host=oss1,name=lus-OST0000 write_bytes=99u {BEGIN + at}000000000\n"
+    found = read(tmp_path, text)
+    assert written(found) == WRITTEN
+    assert written(found, job="short, one") == {(4, 8): 7}  # it was over before the next sample
+    of_metadata = found.filter(pl.col("job") == "4716").group_by("target").agg(pl.col("meta_ops").sum()).sort("target")
+    assert of_metadata.rows() == [("lus-MDT0000", 2 * (29 - 5)), ("lus-OST0000", 0)]
+
+
+def test_counts_that_were_asked_for_later_are_not_all_of_then(tmp_path):
+    writes, reads = (
+        series(f"lustre_job_{way}_bytes_total", [[BEGIN + at, "5000"] for at in times], target="lus-OST0000")
+        for way, times in (("write", (0, 4, 8)), ("read", (4, 8)))
+    )
+    assert read(tmp_path, json.dumps([answer(writes), answer(reads)])).is_empty()
+
+
+def test_the_forms_of_other_databases(tmp_path):
+    """VictoriaMetrics exports a series a line, and Flux a table with its types before it."""
+    metric = {"__name__": "lustre_job_write_bytes_total", "jobid": "4716", "target": "lus-OST0000"}
+    values = {
+        "values": [mib * MIB for _, mib, _, _ in READINGS],
+        "timestamps": [(BEGIN + at) * 1000 for at, _, _, _ in READINGS],
+    }
+    text = json.dumps({"metric": metric, **values}) + "\n" + json.dumps({"metric": {}, "values": [], "timestamps": []})
+    assert written(read(tmp_path, text)) == WRITTEN
+    text = (
+        "#group,false\n#datatype,string\n#default,_result\n,result,table,_time,_value,_field,_measurement,jobid,name\n"
+    )
+    for at, mib, _, _ in READINGS:
+        text += f",,0,{BEGIN + at},{mib * MIB},jobstats_write_bytes,lustre2,4716,lus-OST0000\n"
+    assert written(read(tmp_path, text, "flux.csv")) == WRITTEN
 
 
 @pytest.mark.parametrize("is_parsable", [True, False])
@@ -144,8 +202,10 @@ def test_a_table_of_ones_own(tmp_path, separator):
         ("a.json", '{"data":{"result":[{"metric":{"jobid":7},"values":[[1]]},5,null]}}', ""),
         ("a.csv", "time,jobid\n1,2\n", "no column with counts"),
         ("a.csv", "time,jobid,value\n1,2,x\n", "no column with counts"),
-        ("a.csv", 'Time,"{__name__=""up""}"\n1,2\n', "none of its series"),
+        ("a.csv", 'Time,"{__name__=""up""}"\n1,2\n', "holds no series"),
         ("a.csv", "time,x\n1,2\n", "has no column"),
+        ("a", 'lustre_job_write_bytes_total{jobid="j"} 5\n', "counts without a time"),
+        ("a.json", '{"data":{"result":[{"metric":{"jobid":"j"},"values":[[1795000000,"1"]]}]}}', "with a known name"),
         ("a", "mmpmon node 1 name n fs_io_s OK\ncluster: c\n", "holds no answer"),
     ],
 )
@@ -166,6 +226,8 @@ def test_numbers_and_times_that_nobody_has(tmp_path):
         (BEGIN + 5, "9" * 40),
         (BEGIN + 6, "-1"),
         (BEGIN + 7, "NaN"),
+        (BEGIN + 7.5, "1e400"),
+        (BEGIN + 7.6, "many"),
         (BEGIN + 8, 7),
         ("x", 9),
         ("", 9),

@@ -15,11 +15,11 @@ def digest_of(faults: int, not_kept: tuple[str, ...] = ()) -> SimpleNamespace:
     """Two ranks of 10 s, the second with twice the processor time; and a launcher, which is no process of the job."""
     columns = FRAMES["usage"].polars_schema
     rows = [
-        # process, slice, late, sampled, user, system, given up, taken away, minor, major, peak
-        (1, 0, 0, 5 * S, 1 * S, 1 * S, 10, 1, 100, faults, 7 * MIB),
-        (1, 5, 0, 5 * S, 1 * S, 1 * S, 10, 1, 100, 0, 9 * MIB),
-        (2, 0, 0, 10 * S, 6 * S, 2 * S, 5, 2, 50, 1, 3 * MIB),
-        (3, 0, 0, 10 * S, 9 * S, 0, 5, 2, 50, 1, 99 * MIB),
+        # process, slice, late, sampled, user, system, given up, taken away, minor, major, peak, waited for one
+        (1, 0, 0, 5 * S, 1 * S, 1 * S, 10, 1, 100, faults, 7 * MIB, 1 * S),
+        (1, 5, 0, 5 * S, 1 * S, 1 * S, 10, 1, 100, 0, 9 * MIB, 2 * S),
+        (2, 0, 0, 10 * S, 6 * S, 2 * S, 5, 2, 50, 1, 3 * MIB, None),
+        (3, 0, 0, 10 * S, 9 * S, 0, 5, 2, 50, 1, 99 * MIB, None),
     ]
     processes = pl.DataFrame(
         {
@@ -41,6 +41,7 @@ def test_the_kernels_counts_of_a_process_add_up_over_slices():
     assert (first["label"], first["user"], first["system"], first["peak_bytes"]) == ("rank 1", 6.0, 2.0, 3 * MIB)
     assert (second["sampled"], second["voluntary_switches"], second["peak_bytes"]) == (10.0, 20, 9 * MIB)
     assert found.processor == pytest.approx(0.6)
+    assert (first["delayed"], second["delayed"]) == (None, 3.0)
     assert found.most("peak_bytes") == ("rank 0", 9 * MIB)
     assert usage_table(found).rows
     assert [row["label"] for row in usage_record(found)] == ["rank 1", "rank 0"]

@@ -15,7 +15,7 @@ import polars as pl
 from slicewise.catalog.find import places
 from slicewise.catalog.rows import hashed_name, hashed_user
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, NOT_KEPT
-from slicewise.catalog.store import Batch, Catalog, checked, number_of_name
+from slicewise.catalog.store import Batch, Catalog, checked, number_of_name, scan_files
 from slicewise.catalog.sums import Damaged
 from slicewise.digest.digest import Digest, read_digest
 from slicewise.digest.layers import ALL_LAYERS
@@ -303,7 +303,7 @@ def _rows(batches: Sequence[Batch], condition: pl.Expr) -> list[KeptJob]:
     if not files:
         return []
     found = (
-        pl.scan_parquet(list(files), hive_partitioning=False, glob=False, include_file_paths="file")
+        scan_files("jobs", [Path(file) for file in files], include_file_paths="file")
         .filter(condition)
         .sort("start_ns", KEY)
         .collect()

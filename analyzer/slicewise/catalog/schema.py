@@ -91,8 +91,8 @@ FRAMES: dict[str, Frame] = {
 
 # Whose text is somebody's name, and is stored as a salted hash where names are hashed. Numbers of users, too.
 NAMES: dict[str, tuple[str, ...]] = {
-    "jobs": ("job", "path", "account", "user"),
-    "processes": ("job", "path"),
+    "jobs": ("job", "path", "account", "user", "command", "directory"),
+    "processes": ("job", "path", "command", "directory"),
     "files": ("path",),
     "unprofiled": ("program",),
     "launches": ("program",),

@@ -69,6 +69,18 @@ OWNER_ALONE = 0o700
 opened_here: set[Path] = set()
 
 
+def scan_files(name: str, files: Sequence[Path], **options: Any) -> pl.LazyFrame:
+    """A frame in some files of it. Columns that an older version's files lack are null."""
+    return pl.scan_parquet(
+        list(files),
+        schema=FRAMES[name].polars_schema,
+        missing_columns="insert",
+        hive_partitioning=False,
+        glob=False,
+        **options,
+    )
+
+
 @dataclass(frozen=True)
 class Batch:
     """Jobs that came in together and began on one day. start_ns, end_ns: from the first one's start to the last one's
@@ -142,7 +154,7 @@ class Batch:
 
     def read_unchecked(self, name: str) -> pl.DataFrame:
         """A frame that it has, for whoever compared its file with the checksum before."""
-        return pl.read_parquet(self.file(name), hive_partitioning=False, glob=False)
+        return scan_files(name, [self.file(name)]).collect()
 
 
 def checked(batches: Iterable[Batch], name: str) -> list[Path]:
@@ -295,7 +307,7 @@ class Catalog:
         files = checked(self.batches() if batches is None else batches, name)
         if not files:
             return pl.LazyFrame(schema=FRAMES[name].polars_schema)
-        return pl.scan_parquet(files, hive_partitioning=False, glob=False)
+        return scan_files(name, files)
 
     @contextlib.contextmanager
     def locked(self, is_waiting: Any = None) -> Iterator[Writing]:

@@ -50,7 +50,8 @@ def jobstats(logs: list[Path], storage: str | None, into: Path, slice_seconds: f
     written, left_out = write_servers(read_served(logs, say), _slice_ns(slice_seconds), into, source, storage or "")
     if not written:
         raise UserError(
-            f"{logs[0]}: no count changed between two samples of it; sample at least twice while jobs do I/O"
+            f"{logs[0]}: no count changed between two samples of it; sample at least twice while jobs do I/O, "
+            "with `date +%s` before each sample"
         )
     if left_out:
         say(f"{words.size(left_out)} from more than a day before the first sample are left out: nobody knows when")

@@ -100,7 +100,7 @@ class _Jobs:
             if job.place in wanted and job.ids.isdisjoint(own.ids) and at not in self._copies
         }
         runs: Iterator[dict[str, Any]] = (
-            {**job.did, "shared": len(job.storages & own.storages), "place": job.place}
+            {**job.did, "command": job.command, "shared": len(job.storages & own.storages), "place": job.place}
             for at, job in others.items()
             if job.program == own.program and at not in self._has_company
         )
@@ -113,7 +113,7 @@ class _Jobs:
         read = {job.place for job in self.jobs}
         return Beside(
             [others[at].place for at in sorted(near) if at in others],
-            [run["place"] for run in runs_like(own.did, runs)],
+            [run["place"] for run in runs_like({**own.did, "command": own.command}, runs)],
             len(places),
             [place for place in places if place not in read],
             with_company,

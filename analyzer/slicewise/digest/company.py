@@ -61,15 +61,21 @@ def runs_like(
     own: Mapping[str, Any], runs: Iterable[T_Row], is_quiet: Callable[[T_Row], bool] = lambda _: True
 ) -> list[T_Row]:
     """Runs of a job's program that did the same kind of work and are quiet, of its size and of others: MOST_RUNS each.
-    Those on most of the job's storages come first, since a run elsewhere says nothing of these; then those nearest in
-    time. Rows are as of `is_same_work`, with start_ns, and runs with shared: on how many of the job's storages.
+    Those on most of the job's storages come first, since a run elsewhere says nothing of these; then those with its
+    command line; then those nearest in time. Rows are as of `is_same_work`, with start_ns and command, and runs with
+    shared: on how many of the job's storages.
     """
     found: tuple[list[T_Row], list[T_Row]] = ([], [])
-    for run in sorted(runs, key=lambda run: (-run["shared"], abs(run["start_ns"] - own["start_ns"]))):
+    for run in sorted(runs, key=lambda run: _nearness(own, run)):
         some = found[run["processes"] != own["processes"]]
         if len(some) < MOST_RUNS and is_same_work(own, run) and is_quiet(run):
             some.append(run)
     return [*found[0], *found[1]]
+
+
+def _nearness(own: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[int, bool, int]:
+    is_other_command = not run["command"] or run["command"] != own["command"]
+    return -run["shared"], is_other_command, abs(run["start_ns"] - own["start_ns"])
 
 
 def active(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:

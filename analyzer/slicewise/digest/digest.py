@@ -102,6 +102,7 @@ class Digest:
                 "rank",
                 "ranks",
                 *(_or_zero(processes, name) for name in PROCESS_FIGURES),
+                *(members.text(processes, name) for name in members.WHAT_IT_WAS_ASKED),
                 path=pl.col("program").cast(pl.String),
                 program=members.program(processes),
                 label=pl.when(members.shares_its_rank())
@@ -424,9 +425,10 @@ class Digest:
     @cached_property
     def usage(self) -> pl.DataFrame:
         """What the kernel counted of each process from one look to the next."""
-        return self._if_there(
-            "usage", self._profile.usage.sort("process", "slice") if self._profile.usage.height else self._profile.usage
-        )
+        found = self._profile.usage
+        if found.height and "delayed_ns" not in found.columns:  # an older version's
+            found = found.with_columns(delayed_ns=pl.lit(None, pl.Int64))
+        return self._if_there("usage", found.sort("process", "slice") if found.height else found)
 
     @cached_property
     def sites(self) -> pl.DataFrame:

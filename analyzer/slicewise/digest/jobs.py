@@ -30,6 +30,7 @@ def job_rows(processes: pl.DataFrame, about: pl.DataFrame) -> pl.DataFrame:
             start_ns=pl.col("start_ns").min(),
             end_ns=pl.col("end_ns").max(),
             is_running=(pl.col("ending") == "running").any(),
+            **{name: members.of_first(name) for name in members.WHAT_IT_WAS_ASKED},
             **{name: pl.col(name).max() for name in (slices.SPREAD, "clock_error_ns")},
             **dict(zip(slices.SUMS, slices.sums(), strict=True)),
         )

@@ -30,7 +30,7 @@ from slicewise.profile.reading import Reading, read_jobs
 MOVED = [f"{way}_{what}" for way in members.DIRECTIONS for what in ("bytes", "ops")]
 WANTED = {
     "processes": Want(
-        "processes", ("host", "pid", "rank", "program", "script", "label", "start_ns", "end_ns", "ending")
+        "processes", ("host", "pid", "rank", "program", "script", "label", "command", "start_ns", "end_ns", "ending")
     ),
     "mounts": Want("mounts", ("object", "type", "source", "point", "address")),
     "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES), last_of=("slice",)),
@@ -42,7 +42,7 @@ JOBS_AT_ONCE = 100
 Progress = Callable[[int, int], None]
 KIND = "outlines"
 # Another one as soon as an outline says something else of the same profile.
-FORMAT = 1
+FORMAT = 2
 # A file that was changed just now may change again within the same tick of its file system's clock.
 SETTLED_NS = 2_000_000_000
 # So little is read sooner than found again.
@@ -52,7 +52,7 @@ DID = ("processes", "start_ns", "end_ns", *MOVED)
 # Of when it was active.
 TIMES = {f"active_{name}": (name, NEVER.schema[name]) for name in NEVER.columns[1:]}
 COLUMNS = pl.Schema(
-    {"name": pl.String, "state": pl.String, "program": pl.String}
+    {"name": pl.String, "state": pl.String, "program": pl.String, "command": pl.String}
     | dict.fromkeys(DID, pl.Int64)
     | {"storages": pl.List(pl.UInt64), "ids": pl.List(pl.UInt64)}
     | {column: pl.List(dtype) for column, (_, dtype) in TIMES.items()}
@@ -61,12 +61,14 @@ COLUMNS = pl.Schema(
 
 @dataclass(frozen=True)
 class Outline:
-    """A job: its main program, what it did and when it ran (processes, start_ns, end_ns, MOVED), the storages that it
-    moved bytes on, the ids of its processes, and when it was active (`company.active`). All are what its digest says.
+    """A job: its main program, its command line, what it did and when it ran (processes, start_ns, end_ns, MOVED), the
+    storages that it moved bytes on, the ids of its processes, and when it was active (`company.active`). All are what
+    its digest says.
     """
 
     place: Path
     program: str
+    command: str
     did: Mapping[str, int]
     storages: frozenset[int]
     ids: frozenset[int]
@@ -159,6 +161,7 @@ def _outlined(read: _Read) -> list[Outline]:
         pl.col("first_program").filter("matters").n_unique().alias("processes"),
         pl.col("start_ns").min(),
         pl.col("end_ns").max(),
+        members.of_first("command"),
         pl.col(MOVED).filter("matters").sum(),
     )
     used = (
@@ -182,6 +185,7 @@ def _outlined(read: _Read) -> list[Outline]:
         Outline(
             read.paths[row["job"]],
             row["program"],
+            row["command"],
             {name: row[name] for name in ("processes", "start_ns", "end_ns", *MOVED)},
             frozenset(row["storage"] or ()),
             frozenset(row["id"]),
@@ -212,6 +216,7 @@ def _who(read: _Read) -> pl.DataFrame:
             pl.col("process").alias("id"),
             pl.col("number").alias("process"),
             pl.col("host").cast(pl.String).alias("node"),
+            members.text(read.tables["processes"], "command"),
             program=members.program(read.tables["processes"]),
             end_ns=members.end_ns(pl.col("slice_ns")),
             is_of_job=members.is_of_job(),
@@ -291,6 +296,7 @@ class Kept:
             outline.place.name,
             self._states[outline.place][0],
             outline.program,
+            outline.command,
             *(outline.did[name] for name in DID),
             sorted(outline.storages),
             sorted(outline.ids),
@@ -307,6 +313,7 @@ class Kept:
             yield Outline(
                 self._own[row["name"]],
                 row["program"],
+                row["command"],
                 {name: row[name] for name in DID},
                 frozenset(row["storages"]),
                 frozenset(row["ids"]),

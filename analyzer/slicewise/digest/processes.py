@@ -21,6 +21,7 @@ LEAST_SHARE_OF_RUNTIME = 0.01
 LEAST_SHARE_OF_JOB = 0.01
 # Worlds of one size began one after the other if so much time lies between: less may be worlds that began at once.
 LEAST_GAP_NS, LEAST_GAP = 10_000_000, 4
+WHAT_IT_WAS_ASKED = ("command", "directory")
 WITHOUT_PATH = r"[^/]*$"
 # What imports call the node of a process of which their log does not say on which node it ran, with what else tells
 # the nodes of one log apart from those of another behind it.
@@ -103,14 +104,20 @@ def program(processes: pl.DataFrame) -> pl.Expr:
     profile's, of which those of older versions do not say all of that.
     """
     name = pl.col("program").cast(pl.String).str.extract(f"({WITHOUT_PATH})")
-    if "script" not in processes.columns:
-        return name
-    script = pl.col("script").cast(pl.String).fill_null("").str.extract(f"({WITHOUT_PATH})").fill_null("")
+    script = text(processes, "script").str.extract(f"({WITHOUT_PATH})").fill_null("")
     named = pl.when(script != "").then(pl.concat_str(name, script, separator=" ")).otherwise(name)
-    if "label" not in processes.columns:
-        return named
-    label = pl.col("label").cast(pl.String).fill_null("")
+    label = text(processes, "label")
     return pl.when(label != "").then(pl.concat_str(pl.lit("label"), label, separator=" ")).otherwise(named)
+
+
+def text(processes: pl.DataFrame, name: str) -> pl.Expr:
+    """A text of each of a profile's processes, which profiles of older versions and other profilers' logs lack."""
+    return (pl.col(name).cast(pl.String).fill_null("") if name in processes.columns else pl.lit("")).alias(name)
+
+
+def of_first(name: str) -> pl.Expr:
+    """What a job's first process has in a column: what began the others, or one of ranks that are all alike."""
+    return pl.col(name).sort_by("start_ns", "process").first()
 
 
 def end_ns(slice_ns: pl.Expr) -> pl.Expr:

@@ -136,6 +136,8 @@ FRAMES: dict[str, Frame] = {
             "source": _name("what it was made from: profile, or what another profiler's log held (see imports.md)"),
             "path": _name("path of the profile or log"),
             "program": _name("program of the processes that transferred most bytes: as of `processes`"),
+            "command": _name("command line of its first process: as of `processes`"),
+            "directory": _name("working directory of its first process when its profiling began"),
             "is_mpi": _yes_or_no("its processes have ranks"),
             "processes": _number("processes", "processes of the job that matter"),
             "nodes": _number("", "nodes of these processes"),
@@ -164,6 +166,11 @@ FRAMES: dict[str, Frame] = {
                 "the executable's name; of an interpreter with the script, module or archive that it runs"
             ),
             "path": _name("the executable's path"),
+            "command": _name(
+                "its command line as a shell would take it, with dots at its end where it is cut and in place of what "
+                "is secret, and digits in place of code; empty where it is not known"
+            ),
+            "directory": _name("its working directory when its profiling began; empty where it is not known"),
             "label": _name(
                 "what to call it: its rank and node, with the process id where others of the job have that rank; "
                 "without a rank its process id and node"
@@ -441,6 +448,9 @@ FRAMES: dict[str, Frame] = {
             "minor_faults": _number("", "page faults without I/O"),
             "major_faults": _number("", "page faults that read from storage"),
             "peak_bytes": _number("bytes", "the most memory that the process had until the end of that time"),
+            "delayed_ns": _number(
+                "ns", "time in which its first thread was ready to run and waited for a processor; null: not counted"
+            ),
         },
     ),
     "sites": Frame(

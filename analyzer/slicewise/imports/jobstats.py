@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
@@ -20,9 +21,9 @@ from slicewise.digest.clients import ALLOCATIONS_SCHEMA, with_jobs
 from slicewise.errors import UserError
 from slicewise.imports import served_tables
 from slicewise.imports.accounting import is_accounting, read_accounting
-from slicewise.imports.served_counts import READING_SCHEMA, SERVED_SCHEMA, done_between
-from slicewise.imports.served_tables import Kept
-from slicewise.imports.served_texts import Texts, lines_of
+from slicewise.imports.served_counts import SERVED_SCHEMA, UNNAMED, done_between
+from slicewise.imports.served_tables import LOOK_SCHEMA, Kept
+from slicewise.imports.served_texts import lines_of, read_texts
 from slicewise.profile.files import SERVERS_NAME, SUFFIX, is_of_servers, unreadable
 from slicewise.profile.servers import is_profile, read_servers
 from slicewise.text import words
@@ -38,7 +39,8 @@ PAGE_SUFFIX = ".html"
 MOST_TABLE_BYTES = 4 << 30
 GZIP, XZ, BZIP, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd"
 NO_COUNTS = "holds no job_stats; give what `lctl get_param obdfilter.*.job_stats` said, sampled"
-LOOK_SCHEMA = {"target": pl.String, "time_ns": pl.Int64}
+# In a file's name: 1795000000, 2026-11-27T06:09:35Z, the 2 of log.2.gz; not that of oss2.
+OF_A_TIME = re.compile(r"(?<![^\W\d_])\d+(?:T\d+)?Z?")
 
 
 def read_served(
@@ -56,7 +58,9 @@ def read_served(
     counts.
     """
     allocations = [pl.DataFrame(schema=ALLOCATIONS_SCHEMA)]
-    readings, looks, rows = [], [pl.DataFrame(schema=LOOK_SCHEMA)], [pl.DataFrame(schema=SERVED_SCHEMA)]
+    kept: list[Kept] = []
+    servers: list[tuple[str, list[tuple[int, int]]]] = []
+    rows = [pl.DataFrame(schema=SERVED_SCHEMA)]
     for path in files_of(paths):
         if between is not None and not _may_hold(path, between):
             continue
@@ -67,19 +71,43 @@ def read_served(
         if had is not None:
             allocations.append(had)
             continue
-        found, seen, kept, damaged = _read(path, tell)
-        readings.append(found)
-        looks.append(seen)
-        rows.append(kept)
-        if damaged:
-            tell(f"{path}: {words.count(damaged, 'entry', 'entries')} of it are cut or damaged, and were left out")
-    if readings:
-        done, odd = done_between(pl.concat(readings), pl.concat(looks))
+        found = _read(path, tell)
+        _number_unnamed(path, found, servers)
+        kept += found
+        if damaged := sum(one.damaged for one in found):
+            tell(f"{path}: left out what is cut or damaged: {words.count(damaged, 'entry', 'entries')}")
+    rows += [one.rows for one in kept]
+    if kept:
+        done, odd = done_between(pl.concat(one.readings for one in kept), pl.concat(one.looks for one in kept))
         rows.append(done)
         if odd:
             tell(f"{words.count(odd, 'count')} grew faster than any server can serve, and were left out")
     counted = with_jobs(_without_doubles(pl.concat(rows)), pl.concat(allocations))
     return counted.sort("begin_ns", "job", "target", "end_ns")
+
+
+def _number_unnamed(log: Path, found: Sequence[Kept], servers: list[tuple[str, list[tuple[int, int]]]]) -> None:
+    """Tells apart the targets without names of several servers, in place: logs of one server have names that differ by
+    a time or a number, and their times do not overlap. servers: the logs' names, and times, so far.
+    """
+    is_unnamed = pl.col("target").str.starts_with(UNNAMED)
+    times = pl.concat([one.looks for one in found] or [pl.DataFrame(schema=LOOK_SCHEMA)]).filter(is_unnamed)["time_ns"]
+    if times.is_empty():
+        return
+    first, last = int(times.min()), int(times.max())  # type: ignore[arg-type]
+    name = str(log.with_name(OF_A_TIME.sub("", log.name)))
+    number = 0
+    for one, had in servers:
+        if one == name and all(last < begin or end < first for begin, end in had):
+            break
+        number += 1
+    else:
+        had = []
+        servers.append((name, had))
+    had.append((first, last))
+    target = pl.col("target").str.replace(f"^{UNNAMED}", f"{UNNAMED}{number}." if number else UNNAMED)
+    for one_of in found:
+        one_of.readings, one_of.looks = one_of.readings.with_columns(target), one_of.looks.with_columns(target)
 
 
 def accounting_of(places: Sequence[Path]) -> pl.DataFrame:
@@ -136,32 +164,27 @@ def _of_profile(path: Path, tell: Callable[[str], None]) -> pl.DataFrame:
     return named.select(pl.col(name).cast(dtype) for name, dtype in SERVED_SCHEMA.items())
 
 
-def _read(path: Path, tell: Callable[[str], None]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, int]:
-    """Readings, looks, rows that are done, and how much was left out."""
-    nothing = pl.DataFrame(schema=SERVED_SCHEMA)
+def _read(path: Path, tell: Callable[[str], None]) -> list[Kept]:
     chunks = _chunks(path)
     head = _head(chunks)
     if is_profile(head):
-        return pl.DataFrame(schema=READING_SCHEMA), pl.DataFrame(schema=LOOK_SCHEMA), _of_profile(path, tell), 0
-    kept = _kept(path, head, chunks)
-    if kept is not None:
-        return kept.readings, pl.DataFrame(schema=LOOK_SCHEMA), kept.rows, kept.damaged
-    made = Texts().read(lines_of(_joined(head, chunks)))
-    if not made.is_any:
-        raise UserError(f"{path}: {NO_COUNTS}")
-    return made.frame(), made.look_frame(), nothing, made.damaged
-
-
-def _kept(path: Path, head: bytes, chunks: Iterator[bytes]) -> Kept | None:
-    """A file that is one of monitoring's; None: it is a text of a server."""
+        return [Kept(rows=_of_profile(path, tell))]
+    lines = lines_of(_joined(head, chunks))
+    if served_tables.is_series(head):
+        return served_tables.read_series(path, lines)
     for is_one, read in (
         (served_tables.is_json, served_tables.read_json),
         (served_tables.is_mmpmon, served_tables.read_mmpmon),
         (lambda text: path.suffixes[:1] == [".csv"] or served_tables.is_table(text), served_tables.read_table),
     ):
         if is_one(head):
-            return read(path, _whole(path, head, chunks))
-    return None
+            return [read(path, _whole(path, head, chunks))]
+    made = read_texts(head, lines)
+    if not any(one.is_any for one in made):
+        raise UserError(f"{path}: {NO_COUNTS}")
+    if any(one.is_mixed for one in made):
+        raise UserError(f"{path}: has neither times nor names of targets; put `date +%s.%N` before each sample")
+    return [Kept(one.frame(), looks=one.look_frame(), damaged=one.damaged) for one in made]
 
 
 def _head(chunks: Iterator[bytes]) -> bytes:

@@ -7,11 +7,20 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
 # What is counted, of a job (or client) and target. busy_ns: time that the server took for its reads and writes.
 COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops", "busy_ns")
+# Operations on metadata, by Lustre's names. A rename is counted once more by its sort (samedir_rename, ...), and statfs
+# is what `df` asks: neither is here.
+OPERATIONS = frozenset({
+    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
+    "setxattr", "sync", "migrate", "fallocate", "readpage", "punch",
+})  # fmt: skip
+# A target that counts one of these is one of metadata: others are counted by data targets, too, for bytes' sake.
+OF_METADATA = frozenset({"open", "close", "mknod", "mkdir", "unlink", "rename"})
 SERVED_SCHEMA = {
     "target": pl.String,
     "job": pl.String,
@@ -39,39 +48,50 @@ MOST = 1 << 58
 # No target moves so much for one job in a second.
 MOST_A_SECOND = float(1 << 40)
 KEY = ("target", "job", "is_client")
+# Before the numbers of targets without names.
+UNNAMED = "#"
 SHORTEST_NS = 1_000_000_000
+# Lustre forgets a job that was idle for job_cleanup_interval, which is 600 s unless a site has another one.
+IDLE_NS = 120_000_000_000
 
 
 @dataclass
 class Readings:
     """Readings while they are collected, in columns. looks: which target was looked at as a whole, and when. damaged:
-    readings that were left out. is_any: whether there was any text of such counts at all.
+    readings that were left out. is_any: whether there was any text of such counts at all. mixed: when targets without
+    names may have been others than otherwise. is_mixed: they always are.
     """
 
     targets: list[str] = field(default_factory=list)
     jobs: list[str] = field(default_factory=list)
     columns: list[array[int]] = field(default_factory=lambda: [array("q") for _ in range(6 + len(COUNTS))])
     looks: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
+    mixed: array[int] = field(default_factory=lambda: array("q"))
     damaged: int = 0
     is_any: bool = False
+    is_mixed: bool = False
 
     def frame(self) -> pl.DataFrame:
         """As READING_SCHEMA."""
         target, job, is_client, *rest = self.columns
-        return pl.DataFrame(
+        return self._sure(
             {
                 "target": _named(self.targets, target),
                 "job": _named(self.jobs, job),
                 "is_client": pl.Series(_numbers(is_client)).cast(pl.Boolean),
                 **dict(zip(list(READING_SCHEMA)[3:], map(_numbers, rest), strict=True)),
             },
-            schema=READING_SCHEMA,
+            READING_SCHEMA,
         )
 
     def look_frame(self) -> pl.DataFrame:
         """target, time_ns."""
         target, time = self.looks
-        return pl.DataFrame({"target": _named(self.targets, target), "time_ns": _numbers(time)})
+        return self._sure({"target": _named(self.targets, target), "time_ns": _numbers(time)})
+
+    def _sure(self, columns: dict[str, pl.Series], schema: Any = None) -> pl.DataFrame:
+        is_mixed = pl.col("target").str.starts_with(UNNAMED) & pl.col("time_ns").is_in(self.mixed.tolist())
+        return pl.DataFrame(columns, schema).remove(is_mixed)
 
 
 def _numbers(values: array[int]) -> pl.Series:
@@ -93,18 +113,24 @@ def done_between(readings: pl.DataFrame, looks: pl.DataFrame) -> tuple[pl.DataFr
     ordered = readings.sort(*KEY, "time_ns", maintain_order=True).unique(
         [*KEY, "time_ns"], keep="last", maintain_order=True
     )
-    ordered = ordered.with_columns(pl.col(COUNTS).forward_fill().over(KEY)).with_columns(pl.col(COUNTS).fill_null(0))
-    before = {name: pl.col(name).shift(1).over(KEY) for name in (*COUNTS, "time_ns", "start_ns")}
+    # What nobody asked for yet is what it was when somebody did.
+    ordered = ordered.with_columns(pl.col(COUNTS).forward_fill().backward_fill().over(KEY))
+    ordered = ordered.with_columns(pl.col(COUNTS).fill_null(0))
+    ordered = _with_looks(ordered, looks)
+    before = {name: pl.col(name).shift(1).over(KEY) for name in (*COUNTS, "time_ns", "start_ns", "changed_ns")}
     is_first = before["time_ns"].is_null()
     restarted = (pl.col("start_ns") > 0) & (before["start_ns"] > 0) & (pl.col("start_ns") > before["start_ns"])
     fell = pl.any_horizontal(pl.col(name) < before[name] for name in COUNTS)
+    # An idle job that a look in between did not meet was forgotten, and what it has now it did since that look.
+    is_back = (pl.col("look_ns") > before["time_ns"]) & (pl.col("changed_ns") > before["changed_ns"])
+    is_back &= (before["changed_ns"] > 0) & (pl.col("look_ns") - before["changed_ns"] > IDLE_NS)
+    is_back = is_back.fill_null(False)
     ordered = ordered.with_columns(
         is_first=is_first,
-        is_anew=is_first | restarted.fill_null(False) | fell.fill_null(False),
-        before_ns=before["time_ns"],
+        is_anew=is_first | is_back | restarted.fill_null(False) | fell.fill_null(False),
+        before_ns=pl.when(is_back).then("look_ns").otherwise(before["time_ns"]),
         **{f"{name}_before": before[name] for name in COUNTS},
     )
-    ordered = _with_looks(ordered, looks)
     started, known = pl.col("start_ns"), pl.col("look_ns").fill_null(0)
     # A counter that began while we looked counts from its start; one that was there before from the reading before.
     anew = pl.max_horizontal("before_ns", "start_ns")

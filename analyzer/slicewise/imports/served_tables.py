@@ -8,22 +8,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from slicewise.errors import UserError
-from slicewise.imports.served_counts import COUNTS, MOST, READING_SCHEMA, SERVED_SCHEMA
+from slicewise.imports.served_counts import COUNTS, MOST, OF_METADATA, OPERATIONS, READING_SCHEMA, SERVED_SCHEMA
 from slicewise.imports.served_times import SECOND_NS, stamp_ns
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")
 # What others call a column, most certain first, in small letters and without the prefixes of Telegraf and InfluxDB.
 JOBS = ("jobid", "job_id", "job")
 CLIENTS = ("client", "nid", "node")
-TARGETS = ("target", "ost", "mdt", "name", "device", "filesystem", "fs_name", "fs")
-TIMES = ("time", "timestamp", "_time", "#time", "datetime", "date")
+TARGETS = ("target", "ost", "mdt", "name_1", "name", "device", "filesystem", "fs_name", "fs")
+TIMES = ("time", "timestamp", "_time", "time_msec", "datetime", "date")
 # Names of cumulative counts, by what they count; those of metadata add up.
 OF_COUNT = {
     "read_bytes": [
@@ -39,17 +39,25 @@ OF_COUNT = {
     "read_ops": ["jobstats_read_calls", "lustre_job_read_samples_total", "read_calls", "read_ops", "reads"],
     "write_ops": ["jobstats_write_calls", "lustre_job_write_samples_total", "write_calls", "write_ops", "writes"],
 }
-OF_METADATA = (
-    "open", "close", "mknod", "link", "unlink", "mkdir", "rmdir", "rename", "getattr", "setattr", "getxattr",
-    "setxattr", "sync", "samedir_rename", "crossdir_rename", "parallel_rename_file", "parallel_rename_dir",
-    "rename_trylocks", "migrate", "fallocate", "readpage", "punch",
-)  # fmt: skip
 # What Telegraf and LDMS put in front of an operation of a metadata target.
 BEFORE_OPERATION = re.compile(r"^(?:jobstats_|md_|mdt_)")
 PREFIX = re.compile(r"^(?:tag_|field_)")
+FLUX = re.compile(rb"^#(?:group|datatype|default),[^\n]*\n", re.MULTILINE)
 LABEL = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
+# What an exporter answers, and a point of line protocol.
+EXPOSED = re.compile(
+    rb"^(?P<metric>lustre_\w+)\{(?P<labels>.*)\}\s+(?P<value>[\d.eE+]+)(?:\s+(?P<time>\d+))?\s*$", re.MULTILINE
+)
+POINT = re.compile(
+    rb"^\w+,(?P<tags>(?:\\.|[^\\\s])+) (?P<fields>\w+=(?:\"(?:\\.|[^\"\\])*\"|[^\"\s])+)(?: (?P<time>\d+))?\s*$",
+    re.MULTILINE,
+)
+AT_COMMA, FIELD = re.compile(r"(?<!\\),"), re.compile(r"(?:^|,)(\w+)=([\d.eE+]+[iu]?)(?=,|$)")
+# A text may begin with "[2026-11-27 ..." or "[root@oss1 ~]# lctl ...".
+JSON = re.compile(rb"\s*(?:\{|\[\s*[\[{\]])")
 MMPMON = re.compile(r"(?:^|\s)_fs_io_s_\s|^mmpmon node .* fs_io_s OK", re.MULTILINE)
-MOST_NS = (1 << 62) - 1
+NO_SERIES = "holds no series with {}; give what a range query of lustre_job_write_bytes_total and its kin answers"
+LOOK_SCHEMA = {"target": pl.String, "time_ns": pl.Int64}
 
 
 @dataclass
@@ -58,18 +66,19 @@ class Kept:
     say what no server has.
     """
 
-    readings: pl.DataFrame
-    rows: pl.DataFrame
+    readings: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=READING_SCHEMA))
+    rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SERVED_SCHEMA))
+    looks: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LOOK_SCHEMA))
     damaged: int = 0
 
 
 def is_json(head: bytes) -> bool:
-    return head.lstrip()[:1] in (b"{", b"[")
+    return JSON.match(head) is not None
 
 
 def is_table(head: bytes) -> bool:
     """Whether a text is a table with a line of names that we know some of."""
-    line = head.lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n", 1)[0].decode("utf-8", "replace")
+    line = _bare(head).split(b"\n", 1)[0].decode("utf-8", "replace")
     names = {_plain(name) for name in re.split(r"[,;\t]", line)}
     return (
         bool(names & {*JOBS, *CLIENTS})
@@ -82,8 +91,13 @@ def is_mmpmon(head: bytes) -> bool:
     return MMPMON.search(head.decode("utf-8", "replace")) is not None
 
 
+def _bare(text: bytes) -> bytes:
+    """A table from its line of names on: Flux has lines about types before it."""
+    return FLUX.sub(b"", text.lstrip(b"\xef\xbb\xbf\r\n "))
+
+
 def _plain(name: str) -> str:
-    return PREFIX.sub("", name.strip().strip('"').strip().lower())
+    return PREFIX.sub("", name.strip().lstrip("#").strip('"').strip().lower())
 
 
 def read_table(path: Path, text: bytes) -> Kept:
@@ -91,17 +105,17 @@ def read_table(path: Path, text: bytes) -> Kept:
     Telegraf, LDMS and Prometheus write them. Raises UserError where neither is there.
     """
     try:
-        head = text.lstrip(b"\xef\xbb\xbf\r\n ").split(b"\n", 1)[0]
+        text = _bare(text)
+        head = text.split(b"\n", 1)[0]
         separator = max(",;\t", key=lambda one: head.count(one.encode()))
         table = pl.read_csv(
-            text.lstrip(b"\xef\xbb\xbf\r\n "), infer_schema=False, separator=separator, encoding="utf8-lossy",
-            truncate_ragged_lines=True,
-        )  # fmt: skip
+            text, infer_schema=False, separator=separator, encoding="utf8-lossy", truncate_ragged_lines=True
+        )
     except pl.exceptions.PolarsError as error:
         raise UserError(f"{path}: is no table of counts ({_first_line(error)})") from None
     names = {_plain(name): name for name in reversed(table.columns)}
     if any("{" in name for name in table.columns):
-        return _of_series(_wide(path, table))
+        return _of_series(path, _wide(path, table))
     if "begin" in names or "end" in names or not set(TIMES) & set(names):
         return _of_spans(path, table, names)
     return _of_counters(path, table, names)
@@ -136,7 +150,7 @@ def _of_spans(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> Kept
         pl.all_horizontal(pl.col(AMOUNTS).is_between(0, MOST)),
         pl.col("job") != "",
     )
-    return Kept(pl.DataFrame(schema=READING_SCHEMA), sound, rows.height - sound.height)
+    return Kept(rows=sound, damaged=rows.height - sound.height)
 
 
 def _of_counters(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> Kept:
@@ -146,12 +160,12 @@ def _of_counters(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> K
     if not who or not time:
         raise UserError(f"{path}: has no column job; its first line must name a time, jobid and counts")
     target = _first(names, TARGETS)
-    times = table[time].to_list()
-    micros = table[names["time_usec"]].to_list() if "time_usec" in names else None
-    whole = [_time(text) for text in times]
-    if micros is not None:
+    whole = [_time(text) for text in table[time].to_list()]
+    if "time_usec" in names:  # of LDMS, those of the second, or of the millisecond
+        unit = SECOND_NS // 1000 if time == names.get("time_msec") else SECOND_NS
+        micros = table[names["time_usec"]].to_list()
         whole = [
-            one and (one // SECOND_NS) * SECOND_NS + int(more or 0) * 1000
+            one and one // unit * unit + min(_whole(more or "") or 0, 10**6) * 1000
             for one, more in zip(whole, micros, strict=True)
         ]
     keys = pl.DataFrame(
@@ -164,12 +178,12 @@ def _of_counters(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> K
     if metric and value:
         operations = table[names["operation"]] if "operation" in names else pl.Series([""] * table.height)
         long = keys.with_columns(metric=table[metric], operation=operations.fill_null(""), value=table[value])
-        return _of_series(long)
+        return _of_series(path, long)
     columns = {name: next((names[one] for one in known if one in names), None) for name, known in OF_COUNT.items()}
     of_metadata = [
-        names[name] for name in names if BEFORE_OPERATION.sub("", name).removesuffix(".samples") in OF_METADATA
+        names[name] for name in names if BEFORE_OPERATION.sub("", name).removesuffix(".samples") in OPERATIONS
     ]
-    is_of_metadata = any(BEFORE_OPERATION.sub("", name) in ("open", "close", "unlink") for name in names)
+    is_of_metadata = any(BEFORE_OPERATION.sub("", name) in OF_METADATA for name in names)
     if not any(columns.values()) and not is_of_metadata:
         raise UserError(f"{path}: has no column with counts; docs/imports.md has the names that are known")
     try:
@@ -179,7 +193,9 @@ def _of_counters(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> K
         )
     except pl.exceptions.PolarsError as error:
         raise UserError(f"{path}: is no table of counts ({_first_line(error)})") from None
-    return _of_readings(pl.concat([keys, counts], how="horizontal"), is_client=not _first(names, JOBS))
+    found = pl.concat([keys, counts], how="horizontal")
+    is_of_telegraf = any(name.startswith("jobstats_") for name in names)
+    return _of_readings(found, is_client=not _first(names, JOBS), is_dump=is_of_telegraf)
 
 
 def _operations(columns: Sequence[str], names: Mapping[str, str]) -> pl.Expr:
@@ -207,22 +223,24 @@ def _seconds(column: str) -> pl.Expr:
 
 
 def _count(column: str, missing: int | None = 0) -> pl.Expr:
-    """A whole number, also as 1.5e+09 or 42i; none where the field is empty."""
-    text = pl.col(column).str.strip_chars().str.strip_suffix("i")
+    """A whole number, also as 1.5e+09, 42i or 42u; none where the field is empty."""
+    text = pl.col(column).str.strip_chars().str.replace(r"^(\d+)[iu]$", "$1")
     empty = text.is_null() | (text == "") | (text.str.to_lowercase() == "nan")
     number = pl.when(text.str.contains(r"^\d{1,18}$")).then(text).otherwise(None).cast(pl.Int64)
-    other = pl.when(empty | number.is_not_null()).then(pl.lit("0")).otherwise(text).cast(pl.Float64)
+    other = pl.when(empty | number.is_not_null()).then(pl.lit("0")).otherwise(text).cast(pl.Float64, strict=False)
     plausible = pl.when(other.is_between(0, float(MOST))).then(other).otherwise(-1.0).round().cast(pl.Int64)
     return pl.when(empty).then(pl.lit(missing, pl.Int64)).otherwise(pl.coalesce(number, plausible))
 
 
 def _time(text: str | None) -> int | None:
     stamp = stamp_ns(text) if text else None
-    return stamp[0] if stamp is not None and 0 < stamp[0] < MOST_NS else None
+    return stamp[0] if stamp is not None else None
 
 
-def _of_readings(found: pl.DataFrame, is_client: bool = False) -> Kept:
-    """found: target, job, time_ns and some of COUNTS, null where a row says nothing of it."""
+def _of_readings(found: pl.DataFrame, is_client: bool = False, is_dump: bool = False) -> Kept:
+    """found: target, job, time_ns and some of COUNTS, null where a row says nothing of it. is_dump: at each time there
+    are all jobs of a target, so that a job that is new there began since the time before.
+    """
     rows = found.with_columns(
         *(pl.lit(None, pl.Int64).alias(name) for name in COUNTS if name not in found.columns),
         is_client=pl.lit(is_client),
@@ -231,7 +249,10 @@ def _of_readings(found: pl.DataFrame, is_client: bool = False) -> Kept:
     ).select(pl.col(name).cast(dtype) for name, dtype in READING_SCHEMA.items())
     is_odd = pl.any_horizontal(~pl.col(COUNTS).is_between(0, MOST)).fill_null(False)
     sound = rows.filter(~is_odd, pl.col("time_ns").is_not_null(), pl.col("job") != "")
-    return Kept(_at_once(sound), pl.DataFrame(schema=SERVED_SCHEMA), rows.height - sound.height)
+    times = sound.filter(is_dump).select("target", "time_ns").unique().sort("target", "time_ns")
+    # What is a second apart is of one look.
+    looks = times.remove((pl.col("time_ns").diff().over("target") <= SECOND_NS).fill_null(False))
+    return Kept(_at_once(sound), looks=looks, damaged=rows.height - sound.height)
 
 
 def _at_once(rows: pl.DataFrame) -> pl.DataFrame:
@@ -244,25 +265,37 @@ def _at_once(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _of_series(long: pl.DataFrame) -> Kept:
+def _of_series(path: Path, long: pl.DataFrame, is_client: bool = False) -> Kept:
     """long: target, job, time_ns, metric, operation, value (text)."""
     of_metric = {other: name for name, known in OF_COUNT.items() for other in known}
     if long.is_empty():
         return _of_readings(pl.DataFrame(schema={"target": pl.String, "job": pl.String, "time_ns": pl.Int64}))
     metric = pl.col("metric").str.to_lowercase()
+    # Of data targets, what Lustre calls by the same names is for bytes' sake.
+    operation = (
+        pl.when(metric == "lustre_job_stats_total").then("operation").otherwise(metric.str.replace("^jobstats_", ""))
+    )
     known = long.with_columns(
-        count=pl.when(metric == "lustre_job_stats_total").then(pl.lit("meta_ops"))
-        .when(metric.str.replace("^jobstats_", "").is_in(OF_METADATA)).then(pl.lit("meta_ops"))
+        count=pl.when(operation.is_in(OPERATIONS))
+        .then(pl.lit("meta_ops"))
         .otherwise(metric.replace_strict(of_metric, default=None)),
         of_series=pl.concat_str("metric", "operation", separator="\0"),
         amount=_count("value", None),
-    ).drop_nulls("count")  # fmt: skip
+    ).drop_nulls("count")
+    if known.is_empty():
+        raise UserError(f"{path}: {NO_SERIES.format('a known name')}")
+    of_metadata = long.filter(operation.is_in(OF_METADATA))["target"].unique()
+    known = known.filter(
+        (pl.col("count") != "meta_ops")
+        | pl.col("target").is_in(of_metadata.implode())
+        | pl.col("target").str.contains("-MDT", literal=True)
+    )
     # Operations are counted apart, and each may begin anew by itself; between two readings of all the last one holds.
     keys = ("target", "job", "count")
     last = known.group_by(*keys, "of_series", "time_ns", maintain_order=True).agg(pl.col("amount").max())
     sums = last.group_by(*keys, "time_ns", maintain_order=True).agg(pl.col("amount").sum())
     wide = sums.pivot(on="count", index=["target", "job", "time_ns"], values="amount", aggregate_function="max")
-    return _of_readings(wide)
+    return _of_readings(wide, is_client, is_dump=True)
 
 
 def _wide(path: Path, table: pl.DataFrame) -> pl.DataFrame:
@@ -271,16 +304,18 @@ def _wide(path: Path, table: pl.DataFrame) -> pl.DataFrame:
     parts = [_series(column, zip(table[time], table[column], strict=True)) for column in table.columns[1:]]
     long = [part for part in parts if part is not None]
     if not long:
-        raise UserError(
-            f"{path}: none of its series has a label jobid; ask for lustre_job_write_bytes_total and its kin"
-        )
+        raise UserError(f"{path}: {NO_SERIES.format('a label jobid')}")
     return pl.concat(long)
 
 
 def _series(name: str, values: Iterable[tuple[Any, Any]]) -> pl.DataFrame | None:
-    labels = {label: _unescaped(text) for label, text in LABEL.findall(name.replace('""', '"'))}
+    labels = _labels(name.replace('""', '"'))
     metric = labels.get("__name__") or name.partition("{")[0].strip()
     return _long(metric, labels, values)
+
+
+def _labels(text: str) -> dict[str, str]:
+    return {label: _unescaped(value) for label, value in LABEL.findall(text)}
 
 
 def _unescaped(text: str) -> str:
@@ -308,7 +343,7 @@ def _long(metric: str, labels: Mapping[str, str], values: Iterable[tuple[Any, An
 def read_json(path: Path, text: bytes) -> Kept:
     """Prometheus' answer to a range query, or several in one list. Raises UserError where it is none."""
     try:
-        found = json.loads(text)
+        found = json.loads(text) if b"}\n{" not in text else [json.loads(line) for line in text.splitlines() if line]
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path}: is no JSON that can be read ({_first_line(error)}); give the answer of a range query"
@@ -316,11 +351,8 @@ def read_json(path: Path, text: bytes) -> Kept:
     parts = list(_results(found))
     long = [part for part in parts if part is not None]
     if not long:
-        raise UserError(
-            f"{path}: holds no series with a label jobid; give the answer of a range query for "
-            "lustre_job_write_bytes_total and its kin"
-        )
-    return _of_series(pl.concat(long))
+        raise UserError(f"{path}: {NO_SERIES.format('a label jobid')}")
+    return _of_series(path, pl.concat(long))
 
 
 def _results(found: Any) -> Iterable[pl.DataFrame | None]:
@@ -330,10 +362,54 @@ def _results(found: Any) -> Iterable[pl.DataFrame | None]:
     elif isinstance(found, dict) and isinstance(found.get("metric"), dict):
         labels = {str(name): str(value) for name, value in found["metric"].items()}
         values = found.get("values") or ([found["value"]] if "value" in found else [])
+        if "timestamps" in found:  # VictoriaMetrics
+            values = [list(pair) for pair in zip(found["timestamps"], values, strict=False)]
         pairs = [tuple(pair) for pair in values if isinstance(pair, list) and len(pair) == 2]
         yield _long(labels.get("__name__", ""), labels, pairs)
     elif isinstance(found, dict):
         yield from _results(found.get("data", found.get("result", [])) if "data" in found or "result" in found else [])
+
+
+def is_series(head: bytes) -> bool:
+    """Whether a text is what exporters answer, or line protocol."""
+    return EXPOSED.search(head) is not None or POINT.search(head) is not None
+
+
+def read_series(path: Path, lines: Iterable[bytes]) -> list[Kept]:
+    """What an exporter answered (metric{label="..."} count), sampled; or InfluxDB's line protocol, of Telegraf. Raises
+    UserError where there are counts without times.
+    """
+    rows: dict[bool, list[tuple[str, str, int, str, str, str]]] = {False: [], True: []}
+    now, is_timeless = None, False
+    for line in lines:
+        found = EXPOSED.match(line)
+        if found is not None:
+            labels = _labels(found["labels"].decode("utf-8", "replace"))
+            counts = [(found["metric"].decode(), found["value"].decode())]
+        elif (found := POINT.match(line)) is not None:
+            parts = (part.partition("=") for part in AT_COMMA.split(found["tags"].decode("utf-8", "replace")))
+            labels = {name: re.sub(r"\\(.)", r"\1", text) for name, _, text in parts}
+            counts = FIELD.findall(found["fields"].decode("utf-8", "replace"))
+        else:
+            now = _time(line.decode("utf-8", "replace").strip()) or now
+            continue
+        who = _first(labels, JOBS) or _first(labels, CLIENTS)
+        time = _time(found["time"].decode()) if found["time"] else now
+        is_timeless |= bool(who) and time is None
+        if who and time is not None:
+            row = (_first(labels, TARGETS), who, time)
+            rows[not _first(labels, JOBS)] += [
+                (*row, metric, labels.get("operation", ""), value) for metric, value in counts
+            ]
+    if is_timeless:
+        raise UserError(f"{path}: has counts without a time; put `date +%s` before each sample")
+    names = ["target", "job", "time_ns", "metric", "operation", "value"]
+    schema = dict.fromkeys(names, pl.String) | {"time_ns": pl.Int64}
+    return [
+        _of_series(path, pl.DataFrame(some, schema, orient="row"), is_client)
+        for is_client, some in rows.items()
+        if some
+    ]
 
 
 def read_mmpmon(path: Path, text: bytes) -> Kept:

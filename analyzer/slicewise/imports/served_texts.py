@@ -8,25 +8,13 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from slicewise.imports.served_counts import MOST, Readings
+from slicewise.imports.served_counts import MOST, OF_METADATA, OPERATIONS, Readings
 from slicewise.imports.served_times import SECOND_NS, stamp_ns
 
-# What a target of metadata counts beside bytes; a data target's own (punch, sync, ...) follow from these.
-NO_METADATA = {
-    b"read_bytes",
-    b"write_bytes",
-    b"read",
-    b"write",
-    b"statfs",
-    b"get_info",
-    b"set_info",
-    b"quotactl",
-    b"prealloc",
-}
-OF_METADATA = {b"open", b"close", b"mknod", b"mkdir", b"unlink", b"rename"}
 # `obdfilter.lus-OST0000.job_stats=`, also in front of each line (lctl -H) or with a colon (-y); paths of cat and head.
 HEAD = re.compile(
     rb"^\s*(?:==>\s*)?(?:\S*/)?(?:obdfilter|mdt|mds)[./](?P<target>[^=\s/]+?)[./]"
@@ -48,6 +36,12 @@ MOST_KINDS = 256
 # Clocks without a certain zone are off by so many whole quarters of an hour.
 QUARTER_NS = 900 * SECOND_NS
 DIGITS = frozenset(b"0123456789")
+# What a shell on many servers (pdsh, clush, parallel --tag) puts before each line, where job_stats follow.
+OF_HOST = re.compile(
+    rb"^(?!job_id|\S*stats:)[\w.-]+(?:: |\t)(?=\s*- job_id:|job_stats:|(?:==>\s*)?(?:\S*/)?(?:obdfilter|mdt|mds)[./])",
+    re.MULTILINE,
+)
+BY_HOST = re.compile(rb"^([\w.-]+)(?:: |\t)(.*)$", re.DOTALL)
 CUT_STAMP = re.compile(rb"(\d{10}\.\d{3,9})\s*$")
 
 
@@ -78,11 +72,35 @@ class _Entry:
     is_cut: bool = False
 
 
-class Texts:
-    """The readings of one log. Feed it all lines, in order; `end` gives what came of them."""
+def read_texts(head: bytes, lines: Iterable[bytes]) -> list[Readings]:
+    """What a log says; of many servers' lines, each with its server before it, what each of them says.
 
-    def __init__(self) -> None:
+    head: how the log begins.
+    """
+    if OF_HOST.search(head) is None:
+        return [Texts().read(lines)]
+    hosts: dict[bytes, Texts] = {}
+    common = b""
+    for line in lines:
+        found = BY_HOST.match(line)
+        if found is None:  # of the shell itself: the time, for all
+            common = line if stamp_ns(line.decode("utf-8", "replace").strip()) else common
+            for one in hosts.values():
+                one.take(line)
+            continue
+        if found[1] not in hosts:
+            hosts[found[1]] = Texts(found[1] + b":")
+            hosts[found[1]].take(common)
+        hosts[found[1]].take(found[2])
+    return [one.end() for one in hosts.values()]
+
+
+class Texts:
+    """The readings of one log, of one server (host) if targets have no names."""
+
+    def __init__(self, host: bytes = b"") -> None:
         self.made = Readings()
+        self._host = host
         self._targets: dict[tuple[bytes, bool], _Target] = {}
         self._job_numbers: dict[str, int] = {}
         self._time_ns = 0
@@ -91,25 +109,41 @@ class Texts:
         self._entry: _Entry | None = None
         self._target: _Target | None = None
         self._met: set[int] = set()
+        self._asked: set[tuple[int, bytes | None]] = set()
         self._unnamed = 0
-        self._is_repeated_head = False
+        self._numbers_of_unnamed: dict[int, int] = {}
+        self._is_repeated_head = self._is_in_front = False
         # Of samples whose clock's zone is not certain: how long before them a change was, at least.
         self._apart_ns: int | None = None
 
     def read(self, lines: Iterable[bytes]) -> Readings:
         """All lines of a log."""
         for line in lines:
-            entry = self._entry
-            if entry is not None and (b"samples" in line or b"_time" in line) and not line.startswith(NO_KIND):
-                self._kind(entry, line)
-            else:
-                self._line(line)
+            self.take(line)
+        return self.end()
+
+    def take(self, line: bytes) -> None:
+        """The next line."""
+        entry = self._entry
+        if entry is not None and (b"samples" in line or b"_time" in line) and not line.lstrip().startswith(NO_KIND):
+            self._kind(entry, line)
+        else:
+            self._line(line)
+
+    def end(self) -> Readings:
+        """What came of all lines."""
         self._end_sample()
+        usual = max(Counter(self._numbers_of_unnamed.values()).items(), key=lambda one: one[::-1], default=(0, 0))[0]
+        self.made.mixed.extend(time for time, number in self._numbers_of_unnamed.items() if number != usual)
+        self.made.damaged += len(self.made.mixed)
         self._shift()
         return self.made
 
     def _kind(self, entry: _Entry, line: bytes) -> None:
         """A line of an entry. One that is not whole may have a time behind it: a log that went on after a full disk."""
+        if line.startswith(b"snapshot_time:") and entry.lines and not entry.is_client:  # somebody's own, of the sample
+            self._line(line)
+            return
         entry.lines.append(line)
         end = line.rstrip()[-1:]
         is_whole = end == b"}" if b"{" in line else line.endswith(b"\n")
@@ -140,6 +174,8 @@ class Texts:
             stamp = stamp_ns(text.decode("utf-8", "replace")) if not DIGITS.isdisjoint(text[:40]) else None
             if stamp is not None:
                 self._stamp(*stamp)
+            elif text.endswith(b"="):  # another parameter
+                self._end_entry()
 
     def _stamp(self, time_ns: int, is_sure: bool) -> None:
         self._end_sample()
@@ -150,18 +186,24 @@ class Texts:
         client, rest = found["client"], found["rest"].strip()
         known = self._targets.get((found["target"], client is not None))
         is_prefix = bool(rest) and not rest.startswith(STARTS)
-        if is_prefix and known is not None and known is self._target:  # in front of each line
+        is_same = known is not None and known is self._target
+        is_same &= client is None or (self._entry is not None and self._entry.name == client)
+        self._is_in_front &= is_same
+        if is_same and (is_prefix or (self._is_in_front and not rest)):  # in front of each line, and of nothing at last
+            self._is_in_front = True
             if b"job_id:" in rest and (job := JOB.match(rest)) is not None:
                 self._begin(job["job"])
-            elif self._entry is not None:
+            elif self._entry is not None and rest:
                 self._kind(self._entry, b"  " + rest + (b"\n" if line.endswith(b"\n") else b""))
             return
         self._end_entry()
         target = self._target_of(found["target"], client is not None)
         if found["target"].find(b"-MDT") >= 0 or b"mdt" in found[0][: found.start("target")]:
             target.is_metadata = True
-        if not self._is_stamped and target.number in self._met and client is None:
+        who = (target.number, client)
+        if who in self._asked:  # another sample, and none of the time that the one before has
             self._end_sample()
+        self._asked.add(who)
         self._enter(target)
         self._is_repeated_head = not rest.startswith(STARTS)
         if client is not None:
@@ -182,7 +224,7 @@ class Texts:
         self._met.add(target.number)
 
     def _unnamed_target(self) -> None:
-        self._enter(self._target_of(b"#%d" % self._unnamed, False))
+        self._enter(self._target_of(b"#%s%d" % (self._host, self._unnamed), False))
         self._unnamed += 1
 
     def _begin(self, name: bytes) -> None:
@@ -192,6 +234,8 @@ class Texts:
             self._unnamed_target()
         if self._target is not None and name:
             self._entry = _Entry(self._target, name, False)
+        else:
+            self.made.damaged += 1
 
     def _end_entry(self, has_next: bool = False) -> None:
         """An entry behind which another one comes is whole; the last one of a target has as many kinds as others."""
@@ -221,12 +265,17 @@ class Texts:
             self._time_ns = max(_times(b"".join(entry.lines))[0] for entry in self._held)
             for entry in self._held:
                 self._take(entry)
+            if self._unnamed > 1:  # several targets, or several samples of one?
+                began = Counter((entry.name, _times(b"".join(entry.lines))[1]) for entry in self._held)
+                self.made.is_mixed |= any(count > 1 and start for (_, start), count in began.items())
+        if self._time_ns and self._unnamed:
+            self._numbers_of_unnamed[self._time_ns] = self._unnamed
         time, target = self.made.looks[1], self.made.looks[0]
         if self._time_ns:
             for number in self._met:
                 target.append(number)
                 time.append(self._time_ns)
-        self._held, self._met, self._unnamed, self._target = [], set(), 0, None
+        self._held, self._met, self._asked, self._unnamed, self._target = [], set(), set(), 0, None
         self._time_ns, self._is_stamped = 0, False
 
     def _take(self, entry: _Entry) -> None:
@@ -282,9 +331,8 @@ class Texts:
         off_ns = round((self._apart_ns or 0) / QUARTER_NS) * QUARTER_NS
         if not off_ns:
             return
-        times, looked = self.made.columns[3], self.made.looks[1]
-        self.made.columns[3] = array("q", (time - off_ns for time in times))
-        self.made.looks = (self.made.looks[0], array("q", (time - off_ns for time in looked)))
+        for times in (self.made.columns[3], self.made.looks[1], self.made.mixed):
+            times[:] = array("q", (time - off_ns for time in times))
 
 
 def _times(text: bytes) -> tuple[int, int]:
@@ -297,7 +345,7 @@ def _times(text: bytes) -> tuple[int, int]:
 def _of_job(text: bytes, target: _Target) -> list[int] | None:
     """An entry's counts in the order of COUNTS; None: numbers that no server has."""
     moved = {b"read": [0, 0, 0], b"write": [0, 0, 0]}  # bytes, operations, µs
-    operations = 0
+    operations, is_metadata = 0, target.is_metadata
     kinds = KIND.findall(text)
     if len(kinds) != text.count(b"samples:"):
         return None
@@ -314,10 +362,10 @@ def _of_job(text: bytes, target: _Target) -> list[int] | None:
             else:
                 moved[way][1], moved[way][2] = max(count, moved[way][1]), amount if unit == b"usecs" else 0
             continue
-        if kind in OF_METADATA:
-            target.is_metadata = True
-        operations += count if kind not in NO_METADATA else 0
-    return _counts(moved, operations if target.is_metadata else 0)
+        name = kind.decode("ascii", "replace")
+        is_metadata |= name in OF_METADATA
+        operations += count if name in OPERATIONS else 0
+    return _counts(moved, operations if is_metadata else 0)
 
 
 def _of_client(text: bytes, target: _Target) -> list[int] | None:
@@ -331,9 +379,9 @@ def _of_client(text: bytes, target: _Target) -> list[int] | None:
                 moved[way][0], moved[way][1] = amount, int(samples)
             elif unit in (b"usec", b"usecs"):
                 moved[way][2] = amount
-        elif kind not in NO_METADATA and kind != b"ping":
+        elif (name := kind.decode("ascii", "replace")) in OPERATIONS:
             operations += int(samples)
-            target.is_metadata |= kind in OF_METADATA
+            target.is_metadata |= name in OF_METADATA
     return _counts(moved, operations if target.is_metadata else 0)
 
 

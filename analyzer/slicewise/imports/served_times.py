@@ -5,17 +5,24 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
+from slicewise.profile.plausible import MOST_NS
+
 SECOND_NS = 1_000_000_000
 # Digits of an epoch: seconds, and thousands, millions and milliards of them.
 EPOCH_DIGITS = {9: 9, 10: 9, 11: 9, 13: 6, 16: 3, 19: 0}
-BEFORE = r"^[\s#=*\-\[]*(?:(?:date|time|timestamp|sample|sampled|at|now|epoch)\b(?:\s+at\b)?[:=\s]*)?"
+# Around a time: its name, a host's.
+BEFORE = (
+    r"^[\s#=*\-\[\"']*(?:(?!\w+_time\b)[a-z][\w.-]*:?\s+)?"
+    r"(?:(?:date|time|timestamp|ts|snapshot_time(?=:)|sample|sampled|at|now|epoch)\b(?:\s+at\b)?[:=\s]*)?[\"']?"
+)
+AFTER = r"(?:\s+[a-z][\w.-]*)?[\s#=*\-\]\"']*$"
 EPOCH = re.compile(
-    BEFORE + r"@?(?P<whole>\d{9,19})(?:[.,](?P<part>\d+))?\s*(?:s|secs?|ms|ns|secs\.nsecs)?[\s#=*\-\]]*$", re.I
+    BEFORE + r"@?(?P<whole>\d{9,19})(?:[.,](?P<part>\d+))?\s*(?:s|secs?|ms|ns|secs\.nsecs)?" + AFTER, re.I
 )
 ISO = re.compile(
-    BEFORE + r"(?P<year>\d{4})[-/]?(?P<month>\d\d)[-/]?(?P<day>\d\d)[T _\-]\s*"
-    r"(?P<hour>\d\d):?(?P<minute>\d\d):?(?P<second>\d\d)(?:[.,](?P<part>\d+))?\s*"
-    r"(?P<zone>Z|[+-]\d\d:?\d\d|[+-]\d\d|[A-Z]{2,5})?[\s#=*\-\]]*$",
+    BEFORE + r"(?:(?P<year>\d{4})[-/]?(?P<month>\d\d)[-/]?(?P<day>\d\d)|(?P<on>\d\d)\.(?P<of>\d\d)\.(?P<in>\d{4}))"
+    r"[T _\-]?\s*(?P<hour>\d\d)[:-]?(?P<minute>\d\d)[:-]?(?P<second>\d\d)(?:[.,](?P<part>\d+))?\s*"
+    r"(?P<zone>Z|[+-]\d\d:?\d\d|[+-]\d\d|[A-Z]{2,5})?" + AFTER,
     re.I,
 )
 CLOCK = re.compile(r"\b(\d{1,2}):(\d\d):(\d\d)(?:[.,](\d+))?(?:\s*([AP])\.?M\.?)?", re.I)
@@ -44,16 +51,17 @@ LONGEST = 100
 
 def stamp_ns(line: str) -> tuple[int, bool] | None:
     """The time that a line says and nothing else (UNIX time, ns), and whether its zone is certain; None: it is none."""
-    if len(line) > LONGEST:
-        return None
-    if (found := EPOCH.match(line)) is not None:
-        zeros = EPOCH_DIGITS.get(len(found["whole"]))
-        if zeros is None:
-            return None
+    found = _said_ns(line) if len(line) <= LONGEST else None
+    return found if found is not None and 0 < found[0] < MOST_NS else None
+
+
+def _said_ns(line: str) -> tuple[int, bool] | None:
+    if (found := EPOCH.match(line)) is not None and (zeros := EPOCH_DIGITS.get(len(found["whole"]))) is not None:
         part = (found["part"] or "")[:zeros].ljust(zeros, "0") if zeros else ""
         return int(found["whole"]) * 10**zeros + int(part or 0), True
     if (found := ISO.match(line)) is not None:
-        numbers = (int(found[name]) for name in ("year", "month", "day", "hour", "minute", "second"))
+        day = found.group("year", "month", "day") if found["year"] else found.group("in", "of", "on")
+        numbers = map(int, (*day, *found.group("hour", "minute", "second")))
         return _made(tuple(numbers), found["part"], found["zone"])
     return _spoken_ns(line) if ":" in line else None
 

@@ -6,8 +6,9 @@ Pure functions that give plain text (never markup); None is "unknown" everywhere
 import functools
 import math
 import pwd
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
+from typing import Any
 
 from slicewise.estimate import Estimate
 
@@ -167,6 +168,19 @@ def some(names: Iterable[str], most: int = MOST_NAMED) -> str:
     names = list(names)
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def beginning(text: str, most: int) -> str:
+    """A text, or as much of its beginning as `most` characters have room for."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def asked(about: Mapping[str, Any]) -> list[str]:
+    """By which command line a job was started, and where, in a sentence; none where that is not known. about: command,
+    directory.
+    """
+    where = f" in {about['directory']}" if about["directory"] else ""
+    return [f"Command line: {about['command']}{where}."] if about["command"] else []
 
 
 def sentence(text: str) -> str:

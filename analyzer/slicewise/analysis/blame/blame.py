@@ -12,10 +12,10 @@ import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.on_storage import on_storages
-from slicewise.analysis.blame.outside import cost_by_waiting, outside_of_io
+from slicewise.analysis.blame.outside import cost_by_waiting, delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, RunTaken, Traffic
-from slicewise.analysis.blame.runs_taken import runs_taken
+from slicewise.analysis.blame.runs_taken import has_same_command, moved_as_much, runs_taken
 from slicewise.analysis.blame.servers import (
     BY_SERVERS,
     Served,
@@ -156,7 +156,10 @@ def _asked(
     together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     scene = Scene(on_storages(slices, around.remove(took_nothing), together, known), known, seconds, _unevenness(calls))
     alone_strands = [job_strands(run, grid_ns) for run in runs]
-    standalone = [_standalone(run, its, waits) for run, its in zip(runs, alone_strands, strict=True)]
+    like_it = {run.job for run in runs if run in alone or has_same_command(job, run)}
+    standalone = [
+        _standalone(run, its, waits, run.job in like_it) for run, its in zip(runs, alone_strands, strict=True)
+    ]
     why_not = NO_TIME if digest.is_served else ""
     sure = sources.ask(scene, standalone, calls["process"].n_unique(), why_not)
     if of_seconds_alone and sure.chosen is None:
@@ -179,6 +182,10 @@ def _asked(
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
         told = _with_outside(told, outside_of_io(digest, like, told.io_processes, io_alone, told.lost.value, taken))
+    elif told.lost is not None and not of_seconds_alone:
+        told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
+    elif not of_seconds_alone:
+        told = replace(told, delayed_seconds=delayed_seconds(digest, told.io_processes))
     limited = time_limited(digest, runs) if told.lost is not None else None
     if limited is not None:
         told = replace(told, alone=limited.alone, outside=None, time_limited=limited)
@@ -195,7 +202,8 @@ def _asked(
             max(0.0, told.io_seconds - lost),
         )
     )
-    runs_told = [_as_another_size(one, sure) for one in runs_told]
+    asked_otherwise = {run.job for run in runs if run.job not in like_it and moved_as_much(digest, run)}
+    runs_told = [_as_other_work(one, sure, asked_otherwise) for one in runs_told]
     notes = [*told.notes, *_cache_notes(runs_told), *(_harmless(one) for one in where if one.number in harmless)]
     if served is not None:
         its = beside.filter(pl.col("job") == digest.job, pl.col("storage") == served.storage.number)
@@ -228,10 +236,12 @@ def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
     return replace(told, confidence=LESS_SURE[told.confidence], notes=[*told.notes, note])
 
 
-def _as_another_size(run: RunTaken, sure: Answered) -> RunTaken:
-    """A run that was taken, if any source did; else it is of another size."""
+def _as_other_work(run: RunTaken, sure: Answered, asked_otherwise: Collection[str]) -> RunTaken:
+    """A run that was taken, if any source did; else it is of another size, or of another command line."""
     if not run.is_taken or any(run.job in base.runs for base in sure.baselines):
         return run
+    if run.job in asked_otherwise:
+        return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")
     return RunTaken(run.job, False, "it is of another size: it moved other amounts than this job")
 
 
@@ -333,9 +343,10 @@ def _unevenness(calls: pl.DataFrame) -> float:
     return float(by_process.max() / by_process.mean()) if len(by_process) and by_process.mean() > 0 else 1.0
 
 
-def _standalone(run: Digest, strands: Strands, waits: Waits) -> StandaloneRows:
+def _standalone(run: Digest, strands: Strands, waits: Waits, is_same_command: bool) -> StandaloneRows:
     uneven = to_runtime.unevenness(strands.calls, strands.phases, waits)
-    return StandaloneRows(run.job, strands.calls["process"].n_unique(), strands.by_itself, uneven)
+    processes = strands.calls["process"].n_unique()
+    return StandaloneRows(run.job, processes, strands.by_itself, uneven, is_same_command)
 
 
 def _told(

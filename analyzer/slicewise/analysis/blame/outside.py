@@ -1,4 +1,4 @@
-"""What a job took longer than its standalone runs outside of I/O calls, and what the kernel counted meanwhile.
+"""What a job took longer than alone outside of I/O calls, and what the kernel counted meanwhile.
 
 Digests in, dataclass out. Calls are slower, too, where their process waits for a processor: that is no neighbour's I/O.
 """
@@ -31,12 +31,15 @@ LEAST_OF_WAIT = 0.5
 
 @dataclass(frozen=True)
 class _Took:
-    """What a run took: seconds of the mean process that made calls."""
+    """What a run took: seconds of the mean process that made calls. delayed: in which it waited for a processor; None
+    where nobody counted that.
+    """
 
     runtime: float
     processor: float
     switches: float
     major_faults: float
+    delayed: float | None
 
 
 def outside_of_io(
@@ -64,6 +67,12 @@ def outside_of_io(
     for_processor = was_taken or (stall is not None and stall >= LEAST_STALL)
     slower = (mean - io_alone + seconds) / (mean - io_alone) if mean > io_alone else 1.0
     waited = max(0.0, seconds - computed) if for_processor else 0.0
+    lost_to_wait = io_alone * (slower - 1)
+    delays = [one.delayed for one in alone if one.delayed is not None]
+    if job.delayed is not None and len(delays) == len(alone):
+        more = max(0.0, job.delayed - fmean(delays))
+        waited = min(more, max(0.0, seconds - computed))
+        lost_to_wait = more - waited
     # A job that hardly computes has few such moments by chance, and no task waited longer than some task did.
     # One of many nodes may be the one where they did.
     if stall is not None and stall * members(digest)["node"].n_unique() * job.runtime < LEAST_OF_WAIT * waited:
@@ -73,16 +82,45 @@ def outside_of_io(
         seconds=seconds,
         computed_seconds=min(computed, seconds),
         waited_seconds=waited,
-        io_seconds=min(max(io_lost - taken, 0.0), io_alone * (slower - 1)) if waited > seconds / 2 else 0.0,
+        io_seconds=min(max(io_lost - taken, 0.0), lost_to_wait) if waited > seconds / 2 else 0.0,
         stall=stall,
         faults=job.major_faults - fmean(one.major_faults for one in alone),
     )
 
 
+def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Estimate) -> Outside | None:
+    """The same of a job of which no run that did as much is known: what it waited for processors, as the kernel
+    counted it; None where that is little, or nobody counted. lost: in I/O.
+
+    How much of that wait was in calls is not counted. Calls sleep, and so it is taken to be outside of them, as far as
+    there was time; the interval of the time alone has both ends.
+    """
+    took = _took(digest, processes)
+    waited = min(took.delayed or 0.0, max(0.0, took.runtime - io_seconds))
+    if waited < LEAST_OUTSIDE * took.runtime:
+        return None
+    least = max(0.0, waited - io_seconds)
+    without = took.runtime - lost.value
+    alone = Estimate(
+        without - waited,
+        max(0.0, took.runtime - lost.high - waited),
+        max(without - waited, took.runtime - lost.low - least),
+        "the runtime without that loss and without its waits for processors",
+    )
+    return Outside(alone, waited, 0.0, waited, 0.0, _stall(digest), 0.0)
+
+
+def delayed_seconds(digest: Digest, processes: int) -> float | None:
+    """How long the mean process waited for a processor; None where nobody counted, or it is little."""
+    took = _took(digest, processes)
+    is_much = took.delayed is not None and took.delayed >= LEAST_OUTSIDE * took.runtime
+    return took.delayed if is_much else None
+
+
 def _took(digest: Digest, processes: int) -> _Took:
     about = digest.about
     if "usage" in digest.not_kept:
-        return _Took((about["end_ns"] - about["start_ns"]) / 1e9, 0.0, 0.0, 0.0)
+        return _Took((about["end_ns"] - about["start_ns"]) / 1e9, 0.0, 0.0, 0.0, None)
     usage = digest.usage.join(members(digest).select("process"), on="process", how="semi")
     count = max(1, processes)
     sums = usage.select(pl.col("user_ns", "system_ns", "involuntary_switches", "major_faults").sum()).row(0, named=True)
@@ -91,6 +129,9 @@ def _took(digest: Digest, processes: int) -> _Took:
         (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
         sums["involuntary_switches"] / count,
         sums["major_faults"] / count,
+        None
+        if usage["delayed_ns"].null_count() or usage.is_empty()
+        else float(usage["delayed_ns"].sum()) / 1e9 / count,
     )
 
 

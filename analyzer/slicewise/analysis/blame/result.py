@@ -113,12 +113,13 @@ class OwnProcesses:
 
 @dataclass(frozen=True)
 class Outside:
-    """What a job took longer than its standalone runs outside of I/O calls, in seconds of its runtime.
+    """What a job took longer than alone outside of I/O calls, in seconds of its runtime: than its standalone runs, or
+    where there are none because it waited for processors.
 
-    alone: their runtime. computed_seconds: for which it had a processor more than they; waited_seconds: in which it
-    waited for one; io_seconds: of what its I/O lost, what that cost calls, too. stall: the share of the time in which
-    some task of its nodes waited for a processor; None where nobody looked. faults: page faults that read from storage,
-    beyond those of the standalone runs, of the mean process.
+    alone: the runtime alone, of those runs where there are any. computed_seconds: for which it had a processor more
+    than they; waited_seconds: in which it waited for one; io_seconds: of what its I/O lost, what that cost calls, too.
+    stall: the share of the time in which some task of its nodes waited for a processor; None where nobody looked.
+    faults: page faults that read from storage, beyond those of the standalone runs, of the mean process.
     """
 
     alone: Estimate
@@ -199,7 +200,8 @@ class Blame:
     waits: how the one became the other, and bounds (see docs/models.md). own_processes: what of `io_seconds`, beside
     the loss, was lost to the job's own other processes; None where it is unknown. by_waiting: what I/O cost ranks that
     waited for others' I/O in MPI; None of a job without calls of MPI by class. outside: what it took longer outside of
-    I/O; then alone is the runtime of its standalone runs, and lost is I/O alone. time_limited: likewise, of a job that
+    I/O; then alone is without that, too, and lost is I/O alone. delayed_seconds: where the time alone is unknown, how
+    long the mean process waited for a processor; None: not counted, or little. time_limited: likewise, of a job that
     did less in the same time; it has no slowdown.
 
     sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
@@ -242,6 +244,7 @@ class Blame:
     turn: Turn | None = None
     by_waiting: CostByWaiting | None = None
     outside: Outside | None = None
+    delayed_seconds: float | None = None
     time_limited: TimeLimited | None = None
     runs: list[RunTaken] = field(default_factory=list)
 

@@ -131,23 +131,28 @@ class Scene:
 
 @dataclass(frozen=True)
 class StandaloneRows:
-    """A run that had the storages to itself. own: what it did, by storage; uneven: see `to_runtime.unevenness`."""
+    """A run that had the storages to itself. own: what it did, by storage; uneven: see `to_runtime.unevenness`.
+    is_same_command: its command line was the job's, or the user gave it.
+    """
 
     name: str
     processes: int
     own: Mapping[int, OnStorage]
     uneven: float
+    is_same_command: bool = False
 
 
 def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
     """Runs of the same program and size: what they took, by what they moved. Where any of them did as much as the job,
-    those that did not are left out: they are other sizes.
+    those that did not are left out: they are other sizes. Of those that did, only the ones with its command line count
+    where there are any: with other arguments a program may compute for another time.
     """
     like = [run for run in runs if run.processes == processes]
     if not like:
         return Prices("standalone runs", refused="no standalone run of the same program and size is known")
     places = list(scene.places)
     as_much = [run for run in like if _did_as_much(scene, run, places)]
+    as_much = [run for run in as_much if run.is_same_command] or as_much
     like = as_much or like
     names = tuple(run.name for run in like)
     found = [_prices_of(run, places) for run in like]

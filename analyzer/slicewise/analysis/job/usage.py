@@ -11,9 +11,10 @@ SUMMED = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_f
 
 @dataclass(frozen=True)
 class Usage:
-    """processes: process, label, runtime, sampled, user, system (s), voluntary_switches, involuntary_switches,
-    minor_faults, major_faults, peak_bytes (the most memory that it had); who had most processor time comes first.
-    processor: processor time of all over the time for which it was counted: 1 is one processor a process.
+    """processes: process, label, runtime, sampled, user, system, delayed (s; null: not counted), voluntary_switches,
+    involuntary_switches, minor_faults, major_faults, peak_bytes (the most memory that it had); who had most processor
+    time comes first. processor: processor time of all over the time for which it was counted: 1 is one processor a
+    process.
     """
 
     processes: pl.DataFrame
@@ -34,6 +35,7 @@ def usage(digest: Digest) -> Usage | None:
         pl.col("peak_bytes").max(),
         *(pl.col(name).sum() for name in SUMMED),
         **{name: pl.col(f"{name}_ns").sum() / 1e9 for name in ("sampled", "user", "system")},
+        delayed=pl.when(pl.col("delayed_ns").null_count() == 0).then(pl.col("delayed_ns").sum() / 1e9),
     )
     rows = who.select("process", "label", runtime=(pl.col("end_ns") - pl.col("start_ns")) / 1e9).join(
         summed, on="process"
@@ -41,7 +43,7 @@ def usage(digest: Digest) -> Usage | None:
     sampled = float(rows["sampled"].sum())
     if sampled <= 0:
         return None
-    columns = ("process", "label", "runtime", "sampled", "user", "system", *SUMMED, "peak_bytes")
+    columns = ("process", "label", "runtime", "sampled", "user", "system", "delayed", *SUMMED, "peak_bytes")
     busiest = pl.col("user") + pl.col("system")
     return Usage(
         rows.select(columns).sort(busiest, "label", descending=[True, False]),

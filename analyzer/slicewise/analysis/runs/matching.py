@@ -18,7 +18,7 @@ from slicewise.errors import UserError
 @dataclass(frozen=True)
 class Job:
     """A job: name, program (the executable's name whose processes moved most bytes), processes and nodes (counts),
-    start_ns and end_ns (CLOCK_REALTIME).
+    start_ns and end_ns (CLOCK_REALTIME), command (line) and directory (both empty where they are not known).
 
     Processes are those that matter (see docs/models.md).
     """
@@ -29,6 +29,8 @@ class Job:
     nodes: int
     start_ns: int
     end_ns: int
+    command: str = ""
+    directory: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ def each_once(digests: Sequence[Digest]) -> list[Digest]:
 def run_of(digest: Digest) -> Run:
     """A digest as a run."""
     row = digest.about
-    job = Job(row["job"], row["program"], row["processes"], row["nodes"], row["start_ns"], row["end_ns"])
+    job = Job(row["job"], row["program"], row["processes"], row["nodes"], row["start_ns"], row["end_ns"],
+              row["command"] or "", row["directory"] or "")  # fmt: skip
     return Run(digest, job, members(digest))
 
 

@@ -15,8 +15,8 @@ from slicewise.catalog.schema import FRAMES, KEY
 from slicewise.catalog.store import Batch, Catalog
 
 JOB_COLUMNS = (
-    "job", "user", "account", "program", "processes", "nodes", "start_ns", "end_ns", "is_running", "read_bytes",
-    "write_bytes", "meta_ops", "path", "source",
+    "job", "user", "account", "program", "command", "processes", "nodes", "start_ns", "end_ns", "is_running",
+    "read_bytes", "write_bytes", "meta_ops", "path", "source",
 )  # fmt: skip
 LAST_NS = (1 << 63) - 1
 

@@ -23,6 +23,8 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
     return {
         "job": blame.job.job,
         "program": blame.job.program,
+        "command": blame.job.command or None,
+        "directory": blame.job.directory or None,
         "processes": blame.job.processes,
         "nodes": blame.job.nodes,
         "start": words.iso_time(blame.job.start_ns),
@@ -43,6 +45,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "unexplained_seconds": blame.unexplained_seconds if blame.lost else None,
         "apart_seconds": blame.apart_seconds if blame.lost else None,
         "outside": None if blame.outside is None else _outside(blame.outside),
+        "delayed_seconds": blame.delayed_seconds,
         "time_limited": None if blame.time_limited is None else _time_limited(blame.time_limited),
         "turn": None if blame.turn is None else _turn(blame.turn),
         "own_processes_seconds": blame.own_processes.seconds if blame.own_processes else None,

@@ -64,12 +64,10 @@ def headline(blame: Blame) -> str:
     """What happened to the job, by how much, and because of whom."""
     who = _subject(blame)
     if blame.alone is None or blame.lost is None:
-        if blame.turn is not None:
-            return f"{who} {waited(blame.turn)}; {unknown_beside_turn(blame)}"
-        if was_by_itself(blame):
-            return f"Nobody is known to have slowed {who} down: no profile shows anybody else on its file systems."
-        reason = short_reason(blame)
-        return words.sentence(f"Unknown whether {who} was slowed down{': ' if reason else ''}{reason}")
+        if blame.delayed_seconds is not None:
+            took = words.duration(blame.runtime_seconds)
+            return f"{who} waited {words.duration(blame.delayed_seconds)} of its {took} for a processor."
+        return _unknown(blame, who)
     took = f"{words.duration(blame.runtime_seconds)}{' so far' if blame.is_running else ''}"
     alone = estimate(blame.alone)
     if blame.time_limited is not None:
@@ -84,6 +82,16 @@ def headline(blame: Blame) -> str:
     if not blame.is_claimed:
         return f"{who} was not slowed down measurably: it took {took}, and alone it takes {alone}."
     return f"{who} took {slowdown(blame)}: {took} instead of {alone}{_because(blame)}."
+
+
+def _unknown(blame: Blame, who: str) -> str:
+    """That it is not known what the job lost."""
+    if blame.turn is not None:
+        return f"{who} {waited(blame.turn)}; {unknown_beside_turn(blame)}"
+    if was_by_itself(blame):
+        return f"Nobody is known to have slowed {who} down: no profile shows anybody else on its file systems."
+    reason = short_reason(blame)
+    return words.sentence(f"Unknown whether {who} was slowed down{': ' if reason else ''}{reason}")
 
 
 def _in_the_same_time(blame: Blame, limited: TimeLimited, who: str, took: str) -> str:
@@ -140,7 +148,8 @@ def second_sentence(blame: Blame) -> str:
         there = _there_all_the_same(blame)
         if blame.is_running and was_by_itself(blame):
             there = "Other jobs that still run too are known only by what they have written to their profiles."
-        return " ".join(part for part in (there, step) if part)
+        known = _unknown(blame, _subject(blame)) if blame.delayed_seconds is not None else ""
+        return " ".join(part for part in (known, there, step) if part)
     if not blame.is_claimed:
         if blame.outside is not None:
             return "Its I/O took no measurably longer than alone."
@@ -260,7 +269,9 @@ def baseline_line(blame: Blame) -> str:
     named = f"its standalone run{'s' if len(runs) != 1 else ''} {words.listing(runs)}" if runs else "standalone runs"
     if blame.baseline.source == "other sizes":
         named = words.listing(runs) or "standalone runs"
-    return words.sentence(f"Alone: {FROM[blame.baseline.source].format(runs=named)}")
+    processors = blame.outside is not None and blame.baseline.source != "standalone runs"
+    more = ", and without its waits for a processor" if processors else ""
+    return words.sentence(f"Alone: {FROM[blame.baseline.source].format(runs=named)}{more}")
 
 
 def further_lines(blame: Blame, says_next: bool = True) -> list[str]:
@@ -411,6 +422,8 @@ def _there_all_the_same(blame: Blame) -> str:
     took = blame.shares.group_by("neighbour").agg(pl.col("storage_seconds").sum())
     most_first = took.sort("storage_seconds", "neighbour", descending=[True, False])["neighbour"].to_list()
     names = _first_of([NOT_PROFILED if job is None else job for job in most_first])
+    if most_first[:1] == [None]:
+        names = f"{names[0].upper()}{names[1:]}"
     return f"{names} used the same file system at the same time." if names else ""
 
 

@@ -51,6 +51,7 @@ def explanation(blame: Blame, says_ways: bool = True) -> list[str]:
 
 def _measured(blame: Blame) -> Iterator[str]:
     until = f"to {words.clock(blame.as_of_ns)}, for it still runs" if blame.is_running else "to its last one's end"
+    yield from words.asked({"command": blame.job.command, "directory": blame.job.directory})
     yield f"Runtime: {words.duration(blame.runtime_seconds)}, from the first process's start {until}."
     by = f", by the one of its {blame.io_processes:,} processes with most" if blame.io_processes > 1 else ""
     if blame.waits == "strands":
@@ -105,7 +106,7 @@ def _lost(blame: Blame) -> Iterator[str]:
 
 
 def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
-    yield f"Runtime alone: {estimate(alone)}, that of its standalone runs."
+    yield f"Runtime alone: {estimate(alone)}, {alone.how}."
     parts = f"{words.duration(outside.computed_seconds)} of computing more, {words.duration(outside.waited_seconds)}"
     yield (
         f"Lost outside of I/O calls: {words.duration(outside.seconds)}, by the kernel's counts {parts} waiting for a "

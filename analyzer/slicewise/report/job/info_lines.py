@@ -75,6 +75,7 @@ def _job(digest: Digest, summary: JobTotals) -> Iterator[RenderableType]:
         when = f"from {words.clock(start_ns, digest.slice_ns)}"
     slices = words.slices_of(summary.slices, digest.slice_ns)
     yield f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}"
+    yield from words.asked(digest.about)
     yield from turn_lines(summary)
 
 

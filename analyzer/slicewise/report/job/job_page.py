@@ -149,6 +149,7 @@ def opening(report: JobReport) -> list[str]:
     said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
+        *words.asked(report.digest.about),
         *turn_lines(summary),
         *split_lines(report.split),
         *usage_lines(report.usage),

@@ -24,9 +24,10 @@ NOWHERE = "(on no file system)"
 MOST_ROWS = 16
 MANY_MAJOR_FAULTS = 100  # page faults that read from storage are worth a sentence from here on
 NOTE = (
-    "Counted by the kernel for each process (getrusage). Processor given up: the process had to wait. Processor taken "
-    "away: another thread got it, or the process offered it, as an MPI that spins does (sched_yield). Page faults that "
-    "read: memory that came from storage; no call's time holds them."
+    "Counted by the kernel for each process (getrusage, and schedstat of its first thread: how long that was ready to "
+    "run and waited for a processor). Processor given up: the process had to wait. Processor taken away: another "
+    "thread got it, or the process offered it, as an MPI that spins does (sched_yield). Page faults that read: memory "
+    "that came from storage; no call's time holds them."
 )
 
 
@@ -148,12 +149,16 @@ def usage_table(usage: Usage) -> Table:
         share = (row["user"] + row["system"]) / row["sampled"] if row["sampled"] > 0 else 0.0
         return Cell(words.percent(share), share)
 
+    def delayed(row: dict[str, Any]) -> Cell:
+        return Cell("-" if row["delayed"] is None else words.duration(row["delayed"]), row["delayed"])
+
     return columns.table(
         usage.processes.head(MOST_ROWS).iter_rows(named=True),
         columns.text("process", lambda row: row["label"]),
         columns.duration("processor, program", lambda row: row["user"]),
         columns.duration("processor, kernel", lambda row: row["system"]),
         columns.figure("of the runtime", busy, spare=1),
+        columns.figure("waited for one", delayed, "s"),
         columns.size("peak memory", lambda row: row["peak_bytes"]),
         columns.count("page faults that read", lambda row: row["major_faults"], spare=1),
         columns.count("other page faults", lambda row: row["minor_faults"], spare=3),

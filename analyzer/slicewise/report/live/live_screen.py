@@ -115,7 +115,13 @@ def jobs_table(jobs: list[JobNow]) -> Table:
     for job in jobs:
         shared = [mount for mount in job.mounts if mount.share is not None]
         mounts = ", ".join(f"{mount.point or mount.type} {words.percent(mount.share)}" for mount in shared)
-        table.add(_shortened(job.job), str(len(job.processes)), *_cells(job.activity), mounts, sparkline(job.history))
+        table.add(
+            words.beginning(job.job, NAME_WIDTH),
+            str(len(job.processes)),
+            *_cells(job.activity),
+            mounts,
+            sparkline(job.history),
+        )
     return table
 
 
@@ -129,7 +135,12 @@ def processes_table(processes: list[ProcessNow]) -> Table:
     )  # fmt: skip
     for process in processes:
         rank = str(process.rank) if process.rank >= 0 else ""
-        table.add(str(process.pid), rank, *_cells(process.activity), _shortened(process.program.rpartition("/")[2]))
+        table.add(
+            str(process.pid),
+            rank,
+            *_cells(process.activity),
+            words.beginning(process.program.rpartition("/")[2], NAME_WIDTH),
+        )
     return table
 
 
@@ -151,7 +162,3 @@ def sparkline(values: list[float]) -> str:
     if greatest <= 0:
         return BARS[0] * len(values)
     return "".join(BARS[min(len(BARS) - 1, int(value / greatest * len(BARS)))] for value in values)
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 1]}…"

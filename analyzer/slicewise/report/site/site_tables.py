@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # numpy would come along
     from slicewise.analysis.site.worst import Worst
 
 SHORT_DATE = "%Y-%m-%d %H:%M:%S"
+# Of a command line, in a table.
+MOST_OF_COMMAND = 60
 
 
 def jobs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
@@ -26,7 +28,7 @@ def jobs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
         [Column("job", is_figure=False), Column("user", spare=6), Column("program", is_figure=False, spare=3),
          Column("procs", spare=4), Column("nodes", spare=5), Column("start", is_figure=False, spare=1),
          Column("runtime"), Column("read"), Column("written"), Column("on", is_figure=False, spare=2),
-         Column("", is_figure=False)]
+         Column("", is_figure=False), Column("command line", is_figure=False, spare=7)]
     )  # fmt: skip
     for row in rows:
         state = [*(["running"] if row["is_running"] else []), *(["damaged"] if row["damaged"] else [])]
@@ -34,6 +36,7 @@ def jobs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
             row["job"], Cell(user_name(row["user"]), row["user"]), row["program"], *_processes(row),
             _time(row["start_ns"]), Cell(words.duration(row["seconds"]), row["seconds"]),
             size_cell(row["read_bytes"]), size_cell(row["write_bytes"]), row["storage"] or "-", ", ".join(state),
+            words.beginning(row["command"] or "-", MOST_OF_COMMAND),
         )  # fmt: skip
     return table
 
