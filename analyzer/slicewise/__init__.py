@@ -49,9 +49,7 @@ def read_jobs(paths: Iterable[str | Path]) -> list[Digest]:
 
 
 def read_tables(
-    paths: Iterable[str | Path],
-    tables: Iterable[str],
-    columns: Mapping[str, Collection[str]] | None = None,
+    paths: Iterable[str | Path], tables: Iterable[str], columns: Mapping[str, Collection[str]] | None = None
 ) -> Reading:
     """The raw tables of any number of jobs as one set of frames. Use it if the digest's frames hold too much, or lack
     something.

@@ -1,7 +1,5 @@
 """Rows that lie in some order, and where in it those begin that are alike: sums over these need no table of groups."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -14,10 +14,10 @@ from slicewise.analysis.blame.case import case_of
 from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
-from slicewise.report.blame.whole import blame_report
+from slicewise.report.blame.blame_page import blame_report
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.job_page import job_page, job_report
-from slicewise.report.overlap.whole import overlap_report
+from slicewise.report.overlap.overlap_page import overlap_report
 from slicewise.report.page import Page, fragment_of, write_page
 
 

@@ -1,7 +1,5 @@
 """The command line `slicewise`: all commands as one, and the only place where errors become a line and a status."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import sys

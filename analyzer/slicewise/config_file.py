@@ -1,7 +1,5 @@
 """Where a user's settings lie. What they are says settings.py, which `slicewise run` does not wait for."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -2,8 +2,6 @@
 imported here. What decides in one place alone stands there.
 """
 
-from __future__ import annotations
-
 # Bytes: what the loaders and the libc of a few processes read for themselves (measured: 0.2 MiB of headers and locale
 # for a shell with some commands). Less than this is no I/O to speak of.
 LITTLE_BYTES = 1 << 20
@@ -18,7 +16,8 @@ NOT_SLOWED = 0.95
 PERCENTILE = 95
 
 # How many it takes.
-# Slices of a kind that show what a storage does: a percentile, how kinds of call meet, what company costs.
+# Slices of a kind that show what a storage does: a percentile, how kinds of call meet, what company costs, what a job
+# took in slices that it had to itself.
 FEWEST_SLICES = 4
 # Numbers whose mean has a spread.
 FEWEST_FOR_A_MEAN = 2
@@ -26,11 +25,11 @@ FEWEST_FOR_A_MEAN = 2
 FEWEST_REPEATS = 4
 
 # What counts as equal, and as nothing.
-# Of the larger of two volumes: they differ by no more.
+# Of the larger of two volumes: they differ by no more. Logs, headers and what is read twice differ from run to run.
 EQUAL_VOLUMES = 0.05
 # Of the mean of a job's rate, each byte or second counting once: a slice with less is in no phase. A log is a trickle.
 LEAST_OF_RATE = 0.05
-# Relative: a rate or a cost that was measured once is not known better.
+# Relative: a rate or a cost that was measured once is not known better, nor are times counted and placed in slices.
 LEAST_ERROR = 0.01
 # Relative: models whose errors differ by less are as good as each other.
 NEGLIGIBLE_ERROR = 0.01

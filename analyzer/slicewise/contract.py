@@ -67,11 +67,6 @@ def said_mishaps() -> frozenset[str]:
     return frozenset(_CONTRACT["said"])
 
 
-def kept() -> dict[str, int]:
-    """How much the node keeps of processes whose profile could not be written, and for how many days (store/keep.h)."""
-    return dict(_CONTRACT["kept"])
-
-
 def job_name(given: str) -> str:
     """The name that the library makes of a job's name: byte by byte, for it is a file's name too."""
     return _NOT_PLAIN.sub(b"_", os.fsencode(given)[:MOST_JOB_NAME_BYTES]).decode()

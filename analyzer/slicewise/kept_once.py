@@ -1,7 +1,5 @@
 """What follows from an object alone, looked for once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar

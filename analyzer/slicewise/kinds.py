@@ -2,8 +2,6 @@
 values that options of several commands take. Nothing here takes long to import, for help lists these values.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 KINDS = ("read", "write", "meta", "sync")

@@ -1,7 +1,5 @@
 """Single numbers: out of frames, where polars types them as anything; and where a function is 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 # Halvings of an interval after which its ends are the same number.

@@ -8,11 +8,10 @@ commands, and what they start, find it. cli.py calls it once; the module file do
 work all the same.
 """
 
-from __future__ import annotations
-
+import difflib
 import os
 import stat
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +21,11 @@ from slicewise.config_file import config_file
 from slicewise.contract import settings_of_the_library
 from slicewise.errors import UserError
 from slicewise.kinds import POLICIES
-from slicewise.text.masked import FORMS
-from slicewise.text.suggestions import nearest
+from slicewise.text.safe_text import FORMS
 
+# Share of letters that two names have in common, from which on one is taken for a slip of the other.
+LEAST_ALIKE = 0.65
+LEAST_PREFIX = 2
 PREFIX = "SLICEWISE_"
 CATALOG = "SLICEWISE_CATALOG"
 SERVERS = "SLICEWISE_SERVERS"
@@ -54,6 +55,18 @@ _from_file: dict[str, Path] = {}
 _servers_given: list[Path] = []
 # What is wrong in the file, a line each, as `apply` found it.
 _mistakes: list[str] = []
+
+
+def nearest(typed: str, known: Iterable[str]) -> str:
+    """The name that was probably meant, or nothing: the only one that begins so, else the most alike.
+
+    Dashes in front of options do not count: all options have them in common.
+    """
+    names = {name.lstrip("-"): name for name in known}
+    own = typed.lstrip("-")
+    longer = [name for name in names if name.startswith(own)] if len(own) >= LEAST_PREFIX else []
+    found = longer if len(longer) == 1 else difflib.get_close_matches(own, names, 1, LEAST_ALIKE)
+    return names[found[0]] if found else ""
 
 
 @dataclass(frozen=True)

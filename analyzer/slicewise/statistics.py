@@ -4,8 +4,6 @@ Arrays in, numbers out. Each interval holds 95 %, to both sides; an error is hal
 unless its name says otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import fmean

@@ -4,8 +4,6 @@ Nothing is true because it lies here: whoever keeps something names by a key wha
 where the key is another one. What is damaged, of another user or of another version counts as not there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -4,8 +4,6 @@ It says `written` when the client has written its bytes or, with a slow reader, 
 standard input; until then the connection stays open. READS_PER_SECOND, of 4 KiB each; 0: as quickly as it can.
 """
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import sys

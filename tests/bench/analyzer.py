@@ -7,8 +7,6 @@ CPU seconds of all threads, the least of ROUNDS alternating rounds; so that a bu
 `twice` is by how much reading grows where the work doubles: linear is 2.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -5,8 +5,6 @@ Libraries take turns, so that what else the machine does touches all of them. Pr
     python -m bench BUILD [--rows GROUP,...] [-o FILE]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

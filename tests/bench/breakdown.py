@@ -3,8 +3,6 @@
 python -m breakdown BUILD KIND [--lines]
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import statistics

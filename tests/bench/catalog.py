@@ -7,8 +7,6 @@ Each question is asked in a process of its own, after the imports, of files that
 far as it allows. Of ROUNDS the least wall seconds are told, and the aim beside them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ beside what the simulator knows.
     make bench-catalog-month MONTH="--days 10 --jobs 20"      with more jobs at a time
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

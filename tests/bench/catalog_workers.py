@@ -8,8 +8,6 @@ worker and the command take together is what they would be on as many cores at l
 seconds by those of the busiest: 1 where all work as long.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -6,8 +6,6 @@ One line a row, and exit status 1 if any is over its budget, 2 if it cannot be m
     python -m check BUILD
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

@@ -11,8 +11,6 @@ job grow where the work doubles: linear is 2. With jobs after real ones (varied.
 large ones, and beside many, are held against blame of the same job by itself: the first time, and again.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -7,8 +7,6 @@ calls are missing that the profile does not own up to.
     python -m endurance BUILD [--seconds N] [--threads N] [--files N] [--mounts N]
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Instructions that a library adds to a call, counted by callgrind: the same on a busy machine as on a quiet one."""
 
-from __future__ import annotations
-
 import re
 import statistics
 import subprocess

@@ -2,8 +2,6 @@
 thousand users have run jobs.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """What stands in front of a program when its cost is measured: nothing, Slicewise, the floor library, Darshan."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path

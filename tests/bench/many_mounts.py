@@ -5,8 +5,6 @@
 COUNT file systems are mounted below DIR, in a mount namespace of the command's own, which takes them with it. It takes
 root, and no program but the kernel: a thousand of mount's would take longer than what is measured."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

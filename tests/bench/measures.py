@@ -1,7 +1,5 @@
 """The measurements: each runs programs of tests/bench under some libraries and gives rows."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -3,8 +3,6 @@
 python -m tables FILE.json
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

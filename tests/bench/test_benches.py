@@ -1,7 +1,5 @@
 """The benches that look at no time: instructions and sizes within their budgets, and memory that stays bounded."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

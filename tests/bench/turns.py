@@ -1,7 +1,5 @@
 """What a coordinator stands (`python -m bench.turns BUILD`): round trips; 1,000 jobs at 5,000 rounds a second."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -5,8 +5,6 @@
 As root, on a quiet machine: what else it does spreads the runtimes.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

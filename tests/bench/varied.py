@@ -4,8 +4,6 @@ layers, hundreds of files, call sites, MPI, processor time, and helpers of a sli
 As there, payloads repeat themselves from process to process, and each frame is its own process's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What several end-to-end tests begin with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -5,8 +5,6 @@ qemu emulates one program (qemu-user). The library has stand-ins there for zstd,
 not know (make/cross.mk).
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Programs whose allocator calls what we wrap while it is locked: nothing of ours may need it, or what it needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

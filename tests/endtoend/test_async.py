@@ -1,7 +1,5 @@
 """Asynchronous requests: POSIX aio, libaio and io_uring, against known answers."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile

@@ -2,8 +2,6 @@
 or dies of the same signal.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from slicewise.analysis.blame.waiting_cost import cost_by_waiting
+from slicewise.analysis.blame.outside import cost_by_waiting
 from slicewise.analysis.job.split import split
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile

@@ -1,8 +1,6 @@
 """What BPF counts of the job's control group and of all others by file system, where root asks for it: bytes against
 what programs wrote, whose rights the collector has, what is said where it is refused, and that nothing stays behind."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -2,8 +2,6 @@
 first, with the seconds that it cost others. `make bench-catalog-month` does it with a whole month.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

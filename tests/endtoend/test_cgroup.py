@@ -1,7 +1,5 @@
 """The job's control group, of a hierarchy that a test made: a slice's counts, and what is said of what is missing."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

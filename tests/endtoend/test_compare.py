@@ -2,8 +2,6 @@
 side by side; and the pages as a reader sees them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

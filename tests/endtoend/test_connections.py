@@ -1,7 +1,5 @@
 """TCP connections to storage: what the collector samples of each is what the kernel tells `ss` of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

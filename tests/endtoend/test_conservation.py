@@ -1,7 +1,5 @@
 """Calls that span slices: their parts add up to the whole exactly, and lie where the time went."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile

@@ -1,7 +1,5 @@
 """podman, as docs/containers.md says: the library bound in, the profile out, and bytes as the program wrote them."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two MPI jobs that really compete for a disk: the analyzer says what it cost them, and the testbed cleans up."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

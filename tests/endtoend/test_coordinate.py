@@ -1,7 +1,5 @@
 """Jobs that take turns: who waits for whom, what the log says of it, and whom it lets in."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """MPI jobs that take turns: every kind of collective transfer asks once, in C and in Fortran, and all ranks go on."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

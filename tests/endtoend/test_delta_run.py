@@ -1,7 +1,5 @@
 """`slicewise study delta run` with real commands: all runs are done and profiled; an interrupted campaign goes on."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

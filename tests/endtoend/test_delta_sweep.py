@@ -1,7 +1,5 @@
 """`slicewise study sweep` with real commands: two tiny panels are run, not run again, and drawn without running."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,7 +10,7 @@ import pytest
 from endtoend.test_delta_run import PROGRAM
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
-from slicewise.running.delta_sweep import read_plan
+from slicewise.running.delta_campaign import read_plan
 from support.command_line import run_slicewise
 
 # A node has one collector a job, and these jobs have the same names.

@@ -4,8 +4,6 @@ support/pages.py has the comments that say so. No command stands outside a block
 order, in one directory that has what the pages speak of (support/page_machine.py).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

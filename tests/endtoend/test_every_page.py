@@ -1,7 +1,5 @@
 """The page of every command, in a browser: nothing cut off at any width, in light and dark, and accessible."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import asdict
@@ -10,8 +8,7 @@ from pathlib import Path
 import pytest
 from endtoend.test_flamegraph import profile as job_with_sites  # noqa: F401 (a fixture)
 from endtoend.test_page_edges import box, policies, probabilities, sizes
-from slicewise.running.delta_campaign import DeltaPlan, runs_of
-from slicewise.running.delta_sweep import DESCRIBED, SweepPanel, SweepPlan
+from slicewise.running.delta_campaign import DESCRIBED, DeltaPlan, SweepPanel, SweepPlan, runs_of
 from support import browser
 from support.command_line import slicewise_command
 from support.io500_results import write_result

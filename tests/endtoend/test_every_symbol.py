@@ -1,7 +1,5 @@
 """Every name that the library exports is called, and counts as the operation that schema/ says."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

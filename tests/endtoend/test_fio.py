@@ -1,7 +1,5 @@
 """fio, engine by engine: calls and bytes as fio reports them, or the gap is named."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The flame graph of call sites as a reader sees it: widths by cost, one click to change it, and a part of the run."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

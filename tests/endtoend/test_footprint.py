@@ -1,7 +1,5 @@
 """What the library leaves alone: no descriptor of its own, no thread, no file while the program runs."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

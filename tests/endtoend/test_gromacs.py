@@ -1,7 +1,5 @@
 """GROMACS, which has files of its own formats: each byte that it moves is in the profile, as strace has it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

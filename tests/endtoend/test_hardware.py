@@ -1,14 +1,12 @@
 """Hardware counters, against what the kernel itself counted of the same run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.job.hardware import hardware
+from slicewise.analysis.job.usage import hardware
 from slicewise.digest.digest import Digest
 from support.programs import APPS, Apps, Ended, Job
 

@@ -1,7 +1,5 @@
 """Processes whose every name would steer a terminal: `top` and `recover`, as whole commands, show none of it raw."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

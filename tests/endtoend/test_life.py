@@ -1,7 +1,5 @@
 """Processes and threads: how they begin and end, and that each one's calls are counted once, as its own."""
 
-from __future__ import annotations
-
 import time
 
 import polars as pl

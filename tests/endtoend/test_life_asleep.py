@@ -2,8 +2,6 @@
 does is counted.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

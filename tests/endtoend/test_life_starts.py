@@ -1,7 +1,5 @@
 """Processes that begin and end in rarer ways: cleaned environments, clone, daemons, workers, other users, crowds."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Looking on while jobs run: what is shown is what the job itself counted, and the job has nothing to do with it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The workload program: what it moves, where that lies in its files, when its groups begin."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import time

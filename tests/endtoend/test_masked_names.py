@@ -1,7 +1,5 @@
 """SLICEWISE_NAMES: what profiles hold of the paths of programs and files, also of a process that was killed."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -12,7 +10,7 @@ import polars as pl
 import pytest
 from slicewise.catalog.rows import PROGRAMS, hashed_program
 from slicewise.catalog.schema import NAMES
-from slicewise.text.masked import masked
+from slicewise.text.safe_text import masked
 from support.programs import Job, need
 
 SECRET = "patient-17.dat"

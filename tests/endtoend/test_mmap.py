@@ -1,7 +1,5 @@
 """Files in memory: what is mapped and stored is counted, what touching pages moves is not."""
 
-from __future__ import annotations
-
 from support.programs import Apps, Job, calls, total
 
 

@@ -1,7 +1,5 @@
 """MPI-IO as programs of both MPIs make it, from one library: bytes and calls of every layer against known answers."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

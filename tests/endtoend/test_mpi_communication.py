@@ -1,7 +1,5 @@
 """MPI's communication in C and Fortran: programs that compute, communicate and write, against their own clocks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

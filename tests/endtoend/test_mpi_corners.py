@@ -3,8 +3,6 @@ starts, sessions, and the interface for tools. Each works under the library as i
 once.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every name of MPI, in C and Fortran, stands in front of its own function and counts as its operation."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

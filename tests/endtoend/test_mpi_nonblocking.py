@@ -1,7 +1,5 @@
 """MPI-IO that one call begins and another completes, in C, Fortran and Python: counted once, as long as both took."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """MPI-IO of one rank against strace: what MPICH does underneath is in the profile, call by call and byte by byte."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -2,8 +2,6 @@
 without us.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """System calls made by number, with syscall(): counted as the functions of their names."""
 
-from __future__ import annotations
-
 from support.oracle import OBJECTS, doors_of, trace
 from support.programs import Apps, Job, calls, total
 

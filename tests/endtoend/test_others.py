@@ -1,8 +1,6 @@
 """Everybody else on the node, as root's collector samples them by user: bytes by slice against the kernel's own count,
 who is left out, and what a site hides."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

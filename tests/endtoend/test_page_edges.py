@@ -2,14 +2,12 @@
 
 import pytest
 from slicewise.analysis.policies.comparison import compare, sweep
-from slicewise.analysis.policies.job_log import LoggedJob
-from slicewise.analysis.policies.probability import of_log
+from slicewise.analysis.policies.probability import LoggedJob, of_log
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
-from slicewise.analysis.size.table import write_table
+from slicewise.analysis.size.points import write_table
 from slicewise.report.page import html_of
-from slicewise.report.policy.policy_page import machine_facts, policy_page
+from slicewise.report.policy.policy_page import machine_facts, policy_page, probability_page
 from slicewise.report.policy.policy_words import for_whom, verdict
-from slicewise.report.policy.probability_page import probability_page
 from support import browser
 from support.command_line import slicewise_command
 from support.io500_results import write_example

@@ -2,8 +2,6 @@
 choose a time by keyboard, change colours; at every width, without a mouse and without the network.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

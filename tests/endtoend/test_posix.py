@@ -1,7 +1,5 @@
 """POSIX calls: by operation, object and bytes as strace and the kernel saw them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

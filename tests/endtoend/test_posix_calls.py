@@ -1,7 +1,5 @@
 """The rest of POSIX: copies between descriptors, attributes, directories; by operation, object, bytes as in strace."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile

@@ -1,7 +1,5 @@
 """What a report says that profiling cost, against processor time in pairs: bare and profiled by turns."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from slicewise import read
-from slicewise.analysis.job.profiling_cost import profiler_cost
+from slicewise.analysis.job.totals import profiler_cost
 from support.programs import LIBRARY, Apps
 
 CALLS = 20_000

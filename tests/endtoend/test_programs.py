@@ -4,8 +4,6 @@ Calls and bytes are strace's of the same run. Where they are not, the program's 
 has more, and why. Some is libc's own, and the same everywhere (support/witness.py).
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

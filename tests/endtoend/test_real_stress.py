@@ -1,7 +1,5 @@
 """stress-ng's I/O stressors, a fixed amount of work each: what strace saw of them is what was counted."""
 
-from __future__ import annotations
-
 import pytest
 from slicewise.profile.reader import Profile
 from support.programs import Job, need, total

@@ -1,7 +1,5 @@
 """`slicewise run`, `recover` and `doctor`: the command must not notice, and the profile must be there."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty

@@ -1,7 +1,5 @@
 """What `slicewise run` costs on a node where many users have run jobs, each with a directory of segments."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Programs that no library can profile, beside ones that are: their bytes by slice against the kernel's own count."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Programs that are built with a sanitizer run as without us, and are counted where it leaves our memory alone."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

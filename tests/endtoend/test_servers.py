@@ -2,8 +2,6 @@
 """A file server's sampler, on a directory that stands for the server's /: what it writes against what the text said,
 killed, on a full disk, restarted; what it costs with 1,000 jobs on 16 targets."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

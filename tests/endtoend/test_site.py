@@ -1,7 +1,5 @@
 """The documentation as a site: MkDocs makes it without a warning, and it needs nothing of the network."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

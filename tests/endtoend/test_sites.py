@@ -1,7 +1,5 @@
 """Call sites of real programs: shares of I/O time, frames by name, and stacks that are odd."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

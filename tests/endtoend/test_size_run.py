@@ -1,11 +1,9 @@
 """`slicewise storage measure`: a small campaign on a real file system, and what cannot be one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
-from slicewise.analysis.size.table import read_table
+from slicewise.analysis.size.points import read_table
 from slicewise.running.size_campaign import SECOND_JOB, SizePlan, trials_of
 from support.command_line import run_slicewise
 from support.programs import BUILD, need, need_built

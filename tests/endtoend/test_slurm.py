@@ -1,7 +1,5 @@
 """A cluster that profiles every job by Slurm's own prologue and epilogue: real daemons, on one node."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import struct

@@ -5,8 +5,6 @@ each millisecond.
 What may differ, and why, is in `explained`, and in libprofiler/NOTES.md ("Call sites").
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -1,7 +1,5 @@
 """Where processes are now: right, also where they hang in I/O, and without harm to them, whatever kills the looker."""
 
-from __future__ import annotations
-
 import ctypes.util
 import json
 import os

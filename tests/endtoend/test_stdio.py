@@ -1,7 +1,5 @@
 """C's standard I/O: calls, the bytes that the program moved, and the bytes that its streams moved underneath."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

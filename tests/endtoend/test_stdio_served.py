@@ -1,7 +1,5 @@
 """Standard I/O that buffers serve: counted without a clock, and exact all the same."""
 
-from __future__ import annotations
-
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile

@@ -1,7 +1,5 @@
 """Jobs that compete for real file servers over one link: by what each shares is found, and nothing stays behind."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Time that jobs waited for their turn: in which slices it was, and that it is no time of any call."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from pathlib import Path

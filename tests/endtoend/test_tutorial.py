@@ -1,7 +1,5 @@
 """The tutorial's answer comes on a busy machine, too, and a stopwatch confirms it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

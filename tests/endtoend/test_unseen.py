@@ -1,7 +1,5 @@
 """What cannot be seen is named: programs that cannot be profiled, calls past libc, and what the kernel counted."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

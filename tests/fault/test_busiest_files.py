@@ -1,7 +1,5 @@
 """More files than the table has rows, by several threads at once: sums are exact and bounds hold, after SIGKILL too."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Programs under DMTCP, which writes a process's memory into checkpoints: we stay away."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clocks that are not the node's, and functions of libc that are another library's: the kernel itself is asked."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What takes turns with a job may die, hang or be cut off: the job ends whole, and late by the deadline at most."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

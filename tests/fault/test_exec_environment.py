@@ -1,7 +1,5 @@
 """Programs that are started without the library: 32-bit ones, and those whose arguments leave it no room."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

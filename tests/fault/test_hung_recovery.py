@@ -1,7 +1,5 @@
 """What recovers profiles waits for no file system that does not answer: it says which, and goes on with the rest."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """`slicewise run` where a file system does not answer: the command runs, and nothing that was counted is lost."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

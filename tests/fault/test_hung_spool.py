@@ -1,7 +1,5 @@
 """A file system of profiles that does not answer: the program neither waits for it nor notices, and nothing is lost."""
 
-from __future__ import annotations
-
 import signal
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Signal handlers, exceptions and cancellation that leave the library's own frames and never come back."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

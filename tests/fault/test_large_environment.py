@@ -1,7 +1,5 @@
 """Programs that are started with large environments, from stacks that have no room for a copy."""
 
-from __future__ import annotations
-
 import pytest
 from support.programs import Apps, Job
 

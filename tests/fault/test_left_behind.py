@@ -1,18 +1,19 @@
 """What stays on the node of processes that cannot write their profile: nothing without worth, and only so much."""
 
-from __future__ import annotations
-
+import json
 import os
 import shutil
 import stat
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.contract import kept
+import slicewise
 from support.programs import Apps, Job, total
 
-KEPT = kept()
+# How much the node keeps of processes whose profile could not be written, and for how many days (store/keep.h).
+KEPT = json.loads(Path(slicewise.__file__).with_name("contract.json").read_text(encoding="utf-8"))["kept"]
 # Writes to files, so many that its last frame cannot be packed without memory, and then may have no more memory.
 FILLS_ITS_MEMORY = """
 import resource, sys

@@ -1,7 +1,5 @@
 """Children that share their parent's memory but not its descriptors: theirs are not taken for the parent's."""
 
-from __future__ import annotations
-
 import sys
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Programs under resource limits do what they do without us, if the limit has room for the library itself."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """A program that locks its memory locks no more and may lock as much as bare: our mappings stay out."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Programs of a libc that is not glibc: the library loads into them and lets every call pass."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """What the library says on standard error neither kills the program nor holds it up, whatever standard error is. Unless
 it is asked to say everything, that is one line of a job, on a terminal."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -2,8 +2,6 @@
 whatever numbers they have; from where not all can be seen nothing is taken for dead.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

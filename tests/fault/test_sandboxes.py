@@ -1,8 +1,6 @@
 """Programs that forbid themselves system calls or the tick counter: they run as without the library, which stands down
 before a filter that it could not live under, with all that was counted until then."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

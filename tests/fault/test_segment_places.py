@@ -1,7 +1,5 @@
 """Where segments lie: shared memory, else TMPDIR, else private memory; and shared memory that is too small."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Settings that are wrong: one line each, the default is used, and the program does not notice."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """A profile that cannot be written: the program ends as ever, one line says why, and nothing counted is lost."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

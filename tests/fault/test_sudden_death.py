@@ -1,7 +1,5 @@
 """SIGKILL at any moment: what the program had counted itself is in the recovered profile, and little more."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import signal

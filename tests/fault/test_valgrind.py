@@ -1,7 +1,5 @@
 """Programs that a user looks into with valgrind: it reports nothing of ours."""
 
-from __future__ import annotations
-
 import re
 
 from support.programs import Apps, Job, need, total

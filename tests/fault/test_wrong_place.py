@@ -2,8 +2,6 @@
 may write to.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -14,8 +14,6 @@ outcome of one way was ever seen bare. Tests that differ from run to run are nam
 Exit status: 0 when nothing differs, 1 when something does, 2 when the call was wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import os

@@ -3,8 +3,6 @@
 PYTHONPATH=tests python -m fuzz.reader_seeds DIRECTORY
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

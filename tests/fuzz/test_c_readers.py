@@ -3,8 +3,6 @@
 SLICEWISE_FUZZ_SECONDS sets how long each target runs (default 3); `make fuzz FUZZ_SECONDS=600` is for nights.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

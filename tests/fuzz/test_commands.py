@@ -4,8 +4,6 @@ The files are sound in their bytes and by their grammar; their numbers, names, r
 SLICEWISE_FUZZ_PROFILES sets how many such profiles are tried (default 8); a failure names its seed and the changes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

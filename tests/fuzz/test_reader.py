@@ -5,8 +5,6 @@ Seeds are a synthetic profile and the golden files of all released formats. SLIC
 of each kind are tried (default 150); a failure names its seed.
 """
 
-from __future__ import annotations
-
 import os
 import random
 from pathlib import Path

@@ -4,8 +4,6 @@ Hypothesis changes sound files: CSV, DFTracer traces, results of IO500, plans of
 SLICEWISE_FUZZ_EXAMPLES sets how many of each kind are tried (default 40).
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import os
@@ -18,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from slicewise import settings as user_settings
 from slicewise.errors import UserError
-from slicewise.running.delta_sweep import read_plan, shipped_plans
+from slicewise.running.delta_campaign import read_plan, shipped_plans
 from support.command_line import slicewise_command
 from support.io500_results import EXAMPLE, new_summary, old_summary, rates_of, result_text
 

@@ -3,8 +3,6 @@
 PYTHONPATH=tests python -m golden.contents FILE
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -4,8 +4,6 @@ and columns of the Python API. Read from the pages that are made from the code, 
     python -m golden.surface > tests/golden/surface-VERSION.json
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """What blame tells of jobs that really lost time to each other, held against what their own clocks said."""
 
-from __future__ import annotations
-
 import statistics
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is told of jobs that wrote into the caches of real clients, held against their own stopwatches."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from pathlib import Path

@@ -1,16 +1,14 @@
 """Campaigns that were really run, on file servers that share in different ways: what is found in their profiles."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.campaign.figures import ALL_JOBS, ALL_RUNS, AT_STAKE, figures_of
+from slicewise.analysis.campaign.result import ALL_JOBS, ALL_RUNS, AT_STAKE, figures_of
 from slicewise.analysis.nodes.causes import FLOW_CONTROL
 from slicewise.analysis.runs.campaign import Campaign
 from slicewise.analysis.sharing.fitted_model import fit_model
-from slicewise.report.model.weight_words import answer
+from slicewise.report.model.model_tables import answer
 from testbed import measured, recordings
 
 # One process reads these campaigns, and asks for what every test here uses.

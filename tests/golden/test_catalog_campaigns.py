@@ -1,7 +1,5 @@
 """What a catalog tells of a recorded campaign's jobs is what their files tell."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

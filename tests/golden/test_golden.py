@@ -1,7 +1,5 @@
 """Profiles that were written once and must be read the same for ever: of each format the first and the released one."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Causes of interference that were planted on the testbed: the recorded profiles are judged anew."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Jobs that really took turns under each policy: what it brought, and how near the simulation comes to it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

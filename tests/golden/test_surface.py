@@ -1,7 +1,5 @@
 """What scripts rely on is not taken away (docs/compatibility.md): what each released version had, this one has."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Jobs on real clients of a real NFS server, held against their own stopwatch. `make guest` runs it, in about 4 min."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What blame tells of simulated jobs, whose losses are known."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What processes did by slice, against the same said plainly, row by row; and where rows lie in order."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from itertools import groupby
 from math import ceil

@@ -1,7 +1,5 @@
 """What was written comes back, however it was spread over frames and files, and damage costs only what it touches."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 from pathlib import Path

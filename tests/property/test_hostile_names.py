@@ -1,7 +1,5 @@
 """Names that would steer whoever reads them, through every command and every form of output."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

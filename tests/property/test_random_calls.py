@@ -1,7 +1,5 @@
 """Random sequences of calls, by threads and children too, against an oracle that knows what each does to a file."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The simulator of jobs on shared storage, the truth of other tests: against what is known in closed form."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The table of arguments with which each interposed function is called (arguments.txt)."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Whether so many of so many times within intervals go with intervals of 95 %: the binomial distribution."""
 
-from __future__ import annotations
-
 import math
 
 LEVEL = 0.95

@@ -1,7 +1,5 @@
 """Jobs beside others, with what each of them really lost: what `slicewise blame` is tried on."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 PYTHONPATH=tests build/venv/bin/python -m support.blame_trials [PART OF A SCENARIO'S NAME] [--slice 1]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

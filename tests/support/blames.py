@@ -1,7 +1,5 @@
 """Results of a blame, made by hand: the demo's, and others by what differs from it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Certificates for a test, made by openssl; each signs itself, so that it is its own authority."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path

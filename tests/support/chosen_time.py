@@ -4,8 +4,6 @@ The analysis knows seconds of the mean process slice by slice, and of the runtim
 other, so that the figures of all slices are those of the whole run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 

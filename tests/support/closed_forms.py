@@ -1,7 +1,5 @@
 """Closed forms of the literature, which the code's general solutions must come to."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The command line `slicewise` in the tests' own process: hundreds of runs in the time of ten of its own processes."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import subprocess

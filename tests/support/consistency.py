@@ -1,7 +1,5 @@
 """Whether an answer of blame contradicts itself: its intervals, its parts, its confidence and its words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A coordinator of a test's own, and jobs that take turns by it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time
@@ -82,14 +80,7 @@ def assert_replays(service: Coordinator) -> None:
 
 
 def start_burst(
-    job: Job,
-    program: Path,
-    name: str,
-    mebibytes: int,
-    pause_ms: int,
-    *,
-    launcher: Sequence[str] = (),
-    **settings: str,
+    job: Job, program: Path, name: str, mebibytes: int, pause_ms: int, *, launcher: Sequence[str] = (), **settings: str
 ) -> subprocess.Popen[bytes]:
     """A job of its own name that writes a file of that name."""
     command: Sequence[str | Path] = [*launcher, program, job.data / name, str(mebibytes), str(pause_ms)]

@@ -1,7 +1,5 @@
 """Catalogs as builds before 0.1.0 wrote them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A file system that can be told to hang: sshfs over a pipe to an sftp server that is stopped and continued."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

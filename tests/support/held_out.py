@@ -1,16 +1,12 @@
 """Runs in company, each foretold by a law that was chosen without its combination of jobs, and what is said of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from slicewise.analysis.predict.afterwards import misfits_of
-from slicewise.analysis.predict.fitted import fitted_to, is_better
-from slicewise.analysis.predict.halfway import off_while_running
+from slicewise.analysis.predict.fitted import SeenJob, SeenRun, fitted_to, is_better
+from slicewise.analysis.predict.halfway import misfits_of, off_while_running
 from slicewise.analysis.predict.laws import Laws, laws_of
 from slicewise.analysis.predict.predict import Served, doubt_of, predicted_seconds, times_of, tried_on
-from slicewise.analysis.predict.seen import SeenJob, SeenRun
 from slicewise.analysis.runs.alone import AloneRun
 from slicewise.estimate import Estimate
 

@@ -6,8 +6,6 @@
 Every envelope, checksum and chunk is right, so that the reader believes them; what they say is another matter.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import zlib

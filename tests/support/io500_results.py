@@ -1,7 +1,5 @@
 """Results of IO500 as tests need them: written here after the public format, in each of its layouts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

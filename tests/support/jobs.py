@@ -1,7 +1,5 @@
 """Synthetic jobs that compete for a file system, as profiles on disk."""
 
-from __future__ import annotations
-
 import zlib
 from pathlib import Path
 

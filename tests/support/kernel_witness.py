@@ -1,7 +1,5 @@
 """What the kernel counts of a running program, read beside whoever samples it."""
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 import itertools

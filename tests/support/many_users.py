@@ -1,7 +1,5 @@
 """A directory of segments as on a node where many users have run jobs."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

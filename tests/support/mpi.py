@@ -1,7 +1,5 @@
 """Programs of MPI-IO: compiled with each MPI there is, run under the library as jobs, and what their profiles say."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A network of a test's own, of one loopback device, which can be cut."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

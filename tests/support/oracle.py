@@ -5,8 +5,6 @@ calls nor those of libc's start and end are among them. Children and threads cou
 takes the place of another from its own mark.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

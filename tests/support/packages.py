@@ -1,7 +1,5 @@
 """What `make dist` links and packs, made once in a test run: whichever worker of xdist needs it first makes it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

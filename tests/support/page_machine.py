@@ -5,8 +5,6 @@ Where bubblewrap may make namespaces, a page's shell sees the system's own files
 /etc/slicewise, /opt/slicewise, /scratch, /site and /logs, its own processes, and a network that has 10.0.0.1 alone.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import os
@@ -18,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from slicewise.analysis.size.table import write_table
+from slicewise.analysis.size.points import write_table
 from support.certificates import make_certificate
 from support.io500_results import write_example
 from support.jobs import write_competing_jobs_and_runs_alone

@@ -4,8 +4,6 @@ Implements docs/format.md. Nothing here knows a table's or a counter's name, and
 before the bytes that it needs are there.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Collection, Iterator, Mapping

@@ -4,8 +4,6 @@
 schemas and the words of damage with the analyzer, and nothing else.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field

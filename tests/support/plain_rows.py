@@ -3,8 +3,6 @@
 A profile has hundreds of thousands of rows of many columns, so that no more than one column at a time exists twice.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from slicewise.profile.schema import Column, Schema, Table

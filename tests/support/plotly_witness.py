@@ -3,8 +3,6 @@
 Plotly's package also knows all names and values that plotly.js takes, and refuses others.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Programs under the library: compiling the tiny ones of tests/apps, and running any as a job of its own."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ Two IMB-IO jobs of p and q processes, 12 a node, each of which wrote 16 MiB a th
 one NFS server. Rates are in MiB/s.
 """
 
-from __future__ import annotations
-
 import polars as pl
 from slicewise.analysis.runs.campaign import JOBS_SCHEMA, SLICES_SCHEMA, pair_of
 

@@ -1,7 +1,5 @@
 """Digests of jobs whose ranks call MPI, made by hand, with no more in them than analyses of ranks take."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import polars as pl

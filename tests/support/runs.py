@@ -1,7 +1,5 @@
 """Runs of one program made up slice by slice, as profiles on disk, for analyses that look at single runs."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping
 from pathlib import Path

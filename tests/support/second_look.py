@@ -1,7 +1,5 @@
 """With --failed-into FILE, the tests that failed are added to FILE, one a line, to be run once more by themselves."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

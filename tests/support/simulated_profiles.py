@@ -1,7 +1,5 @@
 """Simulated jobs as profiles on disk, as the profiler would have written them."""
 
-from __future__ import annotations
-
 import zlib
 from collections import defaultdict
 from itertools import product

@@ -8,8 +8,6 @@ Frames kept: jobs, storages, job_slices. Those of processes are what profiles ar
 that blame needs, of a few processes a job.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

@@ -5,8 +5,6 @@ On each file system jobs arrive as a Poisson process during a shift a day; outsi
 the aggressor asks for well less than a file system gives, by a limit on each process. Runs differ in length.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Tables of transfer sizes with a known truth: B = B_max s / (s + s_0), and repeats with noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """With --listed-skips, a skip that tests/may_skip.txt does not have is a failure: something is not tested any more."""
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatch
 from pathlib import Path

@@ -6,8 +6,6 @@
 Rows are dicts. What a row leaves out has the value in DEFAULTS, else zero or an empty string.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import struct

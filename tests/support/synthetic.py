@@ -1,7 +1,5 @@
 """Campaigns that never ran: jobs served by known weights from a known capacity, as frames that models are fitted to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Jobs given as MiB a slice of each process, as profiles on disk."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path

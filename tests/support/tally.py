@@ -1,7 +1,5 @@
 """The program tests/apps/tally.c: what it counted of itself, and whether a profile has it."""
 
-from __future__ import annotations
-
 import struct
 import time
 from collections.abc import Callable, Sequence

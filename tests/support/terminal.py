@@ -1,7 +1,5 @@
 """A command on a terminal of its own, as over ssh: what it shows is read, and keys are pressed."""
 
-from __future__ import annotations
-
 import os
 import pty
 import re
@@ -31,7 +29,6 @@ class Terminal:
         self._seen = len(self.shown)
 
     def press(self, keys: bytes) -> None:
-        """Press keys."""
         os.write(self._end, keys)
 
     def end(self) -> int:

@@ -3,8 +3,6 @@
 Dataclasses in and out. A time may be told by any model. Repeats are runs of the same jobs.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The project's workload program, as `make` builds it for the MPI that is there."""
 
-from __future__ import annotations
-
 from support.programs import BUILD, need, need_built
 
 LOAD = BUILD / "bin" / "slicewise-load"

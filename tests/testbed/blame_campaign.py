@@ -6,8 +6,6 @@ a line a run: of each job when it began, how long it took, and how long its call
 that it made is gone when it ends, however it ends.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

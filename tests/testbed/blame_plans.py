@@ -4,8 +4,6 @@ All storages move about 23 MiB/s, so that a job's volume says how long it takes 
 in company.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

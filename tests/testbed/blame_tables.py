@@ -1,7 +1,5 @@
 """How well `slicewise blame` finds lost time: what `testbed.blame_validation` computes, as tables."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ A recording is a directory that `testbed.blame_campaign` made: profiles, and tru
 said. True is the difference to the job's standalone runs by that clock; nothing of the profiles is in it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import statistics
@@ -126,7 +124,6 @@ class Case:
 
 @functools.cache
 def runs_of(directory: Path) -> list[Recorded]:
-    """The runs of a recording."""
     found = []
     for line in (directory / "truth.jsonl").read_text().splitlines():
         run = json.loads(line)

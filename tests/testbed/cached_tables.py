@@ -4,8 +4,6 @@ The recordings are of a guest with a real kernel (tests/golden/cached): NFS 4.2 
 and ext4 on a disk of 5 MB/s, with default caches; jobs that nobody tuned for.
 """
 
-from __future__ import annotations
-
 import csv
 import statistics
 from collections import defaultdict

@@ -11,8 +11,6 @@ without Slicewise, in turn, and seconds.jsonl there has how long each job of bot
 when it ends, however it ends; a run whose jobs began too far apart is done again.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json
@@ -95,7 +93,6 @@ class Plan:
     kinds: dict[str, list[str]] = field(default_factory=dict)
 
     def jobs(self, run: str) -> list[Job]:
-        """The jobs of a run."""
         found = []
         for text in run.split("+"):
             match = JOB.fullmatch(text)

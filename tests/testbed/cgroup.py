@@ -5,8 +5,6 @@ the end members that are still alive are killed and the group is removed. Raises
 container or the user's rights do not allow it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -9,8 +9,6 @@ joins by calling `.join()` before it execs. Methods, best first:
 - disk: the disk as it is, with O_DIRECT where it can be, and every transfer stored before the next begins.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -3,8 +3,6 @@
 `python -m testbed.disk DIRECTORY --transfer BYTES` prints the rate, so that it can be measured from inside a cgroup.
 """
 
-from __future__ import annotations
-
 import argparse
 import mmap
 import os

@@ -4,14 +4,12 @@ Each is predicted from runs of each job alone. The law is the one that explains 
 jobs, repeats too, are left out there.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from pathlib import Path
 
 from slicewise.analysis.predict import predict as foretold
-from slicewise.analysis.predict.seen import SeenJob, SeenRun
+from slicewise.analysis.predict.fitted import SeenJob, SeenRun
 from slicewise.analysis.runs.alone import AloneRun, run_there
 from slicewise.text import words
 from support.held_out import held_out

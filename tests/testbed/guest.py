@@ -3,8 +3,6 @@
 All of it comes from Debian's packages. It takes 2 min to make, and 1 min to boot; no processor has to help.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import dataclass

@@ -4,8 +4,6 @@
 slicewise-load does, with the seconds that its calls took by its own clock. `--prepare N` makes the files instead.
 """
 
-from __future__ import annotations
-
 import argparse
 import multiprocessing
 import os

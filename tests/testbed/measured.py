@@ -4,8 +4,6 @@
 is what the change of the analysis does. docs/accuracy.md says what follows from them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 processes, mounts, links, whatever happened. The link to the server is the bottleneck.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -4,8 +4,6 @@ The hash is Davies-Meyer with TEA's rounds (libglusterfs/src/hashfn.c); of two s
 mounted volume `getfattr -n trusted.glusterfs.pathinfo FILE` says the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 WORD = 0xFFFFFFFF
@@ -21,7 +19,6 @@ def placement(paths: Iterable[str], servers: int) -> dict[str, str]:
 
 
 def name_hash(name: str) -> int:
-    """The hash of a name."""
     data = name.encode()
     length = len(data)
     pad = (length | length << 8) * 0x10001 & WORD

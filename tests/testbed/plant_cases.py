@@ -1,7 +1,5 @@
 """What `testbed.plants` plants: one bottleneck a case, and the file servers that the jobs write to."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

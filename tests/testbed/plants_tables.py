@@ -4,8 +4,6 @@
 without compression of their own: what is alike in all of them is then packed once.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 import shutil

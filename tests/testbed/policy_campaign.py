@@ -7,8 +7,6 @@ each job when it began and how long it took, by the job's own clock. All else th
 it ends.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Interference factors over dt as a drawing (SVG): a panel for each scenario and job, a colour for each policy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

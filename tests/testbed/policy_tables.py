@@ -4,8 +4,6 @@
 `testbed.policy_campaign`).
 """
 
-from __future__ import annotations
-
 import functools
 import shutil
 import statistics

@@ -3,8 +3,6 @@
 Recorded is what `testbed.policy_campaign` left: phases by the jobs' own clocks, under each policy, at each dt.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

@@ -5,8 +5,6 @@
 makes an archive of each.
 """
 
-from __future__ import annotations
-
 import functools
 import shutil
 import subprocess

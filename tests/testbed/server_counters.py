@@ -1,7 +1,5 @@
 """What the testbed kept of runs beside their profiles: the server's TCP counters, attempts, the jobs' own clock."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections.abc import Iterator

@@ -14,8 +14,6 @@
   client's memory: shares grow with processes, by far less than in proportion.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -8,8 +8,6 @@ arrived there: with a slow device, who came first keeps them all, and the others
 to seek.
 """
 
-from __future__ import annotations
-
 import argparse
 import queue
 import select

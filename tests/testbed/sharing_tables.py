@@ -1,16 +1,14 @@
 """The model of sharing, held against the campaigns of `recordings.PLANS` and against published pairs, as tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
-from slicewise.analysis.campaign.figures import ALL_RUNS, figures_of
+from slicewise.analysis.campaign.result import ALL_RUNS, figures_of
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model
 from slicewise.analysis.sharing.weights import Weighting
-from slicewise.report.campaign import campaign_tables as report
+from slicewise.report.campaign import campaign_words as report
 from slicewise.report.delta.delta_page import points_table
 from slicewise.report.nodes.evidence import evidence_table
 from slicewise.text import words

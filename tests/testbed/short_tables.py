@@ -3,8 +3,6 @@
 The figures are those of the recordings as users meet them (`testbed.usual_tables`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ A recording that is kept for tests is a tenth as large by that. All else is as i
 are stored, and so an archive of many profiles packs what they have in common.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 import zlib

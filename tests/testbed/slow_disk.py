@@ -4,8 +4,6 @@ The limit is that of the root's control group, which version 1 holds responsible
 stays when whoever set it is gone: `made` is used outside of the namespaces that end with a campaign.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

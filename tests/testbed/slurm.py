@@ -4,8 +4,6 @@
 daemon that is not there would wait for ever.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets

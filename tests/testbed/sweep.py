@@ -12,8 +12,6 @@ from the start. SERVER: one of `servers.SERVERS`, or
   /mnt/scratch2 there is a file system of its own, on a fifth server.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

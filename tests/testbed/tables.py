@@ -1,7 +1,5 @@
 """Tables of recordings as data: a section, columns, and rows of text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypedDict
 

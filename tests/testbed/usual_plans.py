@@ -4,8 +4,6 @@
 (--first, --folder).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from slicewise.analysis.runs.campaign import CampaignDirection

@@ -4,8 +4,6 @@ Both models are held against them: that of sharing (`slicewise study model`, `ca
 of jobs that it predicts, and `slicewise predict`, by a law that has not seen these jobs together.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import math
@@ -19,7 +17,7 @@ from typing import Any
 import polars as pl
 from slicewise.analysis.campaign.result import result_of
 from slicewise.analysis.predict import predict as foretold
-from slicewise.analysis.predict.seen import seen_runs
+from slicewise.analysis.predict.fitted import seen_runs
 from slicewise.analysis.runs.alone import AloneRun, run_there
 from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing.doubts import doubts

@@ -4,8 +4,6 @@ All begin at `--start-at`, when their files are open, and sync them at the end. 
 machine little. One line is printed, with the seconds that the writing took by its own clock.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import time

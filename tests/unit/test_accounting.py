@@ -1,7 +1,5 @@
 """Which job a client of the file servers was, by a scheduler's accounting and by the nodes of profiled jobs."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime, timedelta
 from pathlib import Path

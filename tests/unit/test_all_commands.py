@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 from slicewise import cli
+from support.arguments import rows
 from support.command_line import slicewise_command
 
 # Processor time that help may take beyond Python's own.
@@ -21,6 +23,7 @@ OPTIONS_PAGE = (Path(__file__).parents[2] / "docs" / "options.md").read_text(enc
 CONTEXTS = {context.command_path.partition(" ")[2]: context for context in cli.contexts()}
 # Those that run something.
 ALL = {name: context.command for name, context in CONTEXTS.items() if not isinstance(context.command, click.Group)}
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
@@ -179,3 +182,24 @@ def test_complaints_say_what_is_right_in_one_line(line):
     done = slicewise_command(*line.split())
     assert (done.status, done.text) == (2, "")
     assert done.errors == f"slicewise: {COMPLAINTS[line]}\n"
+
+
+def test_every_symbol_has_a_row_or_a_reason():
+    text = (ROOT / "schema" / "operations.def").read_text()
+    symbols = {symbol for row in re.findall(r'^OPERATION\(.*"(.*)"\)$', text, re.MULTILINE) for symbol in row.split()}
+    assert len(symbols) > 400
+    listed = {symbol for named, _ in rows() for symbol in named if ":" not in symbol}
+    assert listed == symbols - {"syscall"}
+
+
+def test_every_call_by_number_has_a_row_or_a_reason():
+    text = (ROOT / "wrappers" / "syscall.c").read_text()
+    numbers = set(re.findall(r"case SYS_(\w+):", text))
+    assert len(numbers) > 60
+    listed = {symbol for named, _ in rows() for symbol in named if symbol.startswith("syscall:")}
+    assert listed == {f"syscall:{name}" for name in numbers}
+
+
+def test_a_row_calls_or_says_why_not():
+    for _, arguments in rows():
+        assert re.fullmatch(r"- .{10,}|(int|pointer|pid|nothing|error)( \S+)+", arguments), arguments

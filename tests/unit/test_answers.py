@@ -1,7 +1,5 @@
 """Answers in Python and in notebooks: the notebook of the documentation runs, and names stay text."""
 
-from __future__ import annotations
-
 import ast
 import json
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Blame on frames made by hand: the arithmetic, each figure worked out on paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,25 +1,20 @@
 """`slicewise study campaign`: tables 1 to 3 of Kuo et al. from profiles, with values computed by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.campaign.figures import by_combination, figures
-from slicewise.analysis.campaign.result import campaign_result
+from slicewise.analysis.campaign.result import by_combination, campaign_result, figures
 from slicewise.analysis.runs.campaign import campaign
 from slicewise.analysis.sharing.fitted_model import CHECK_SCHEMA
 from slicewise.charts.campaign import alone_and_together
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import read_digests
 from slicewise.profile.reader import read_profile
-from slicewise.report.campaign.campaign_json import campaign_record
 from slicewise.report.campaign.campaign_page import campaign_page
-from slicewise.report.campaign.campaign_tables import figures_table, tables
-from slicewise.report.campaign.campaign_words import opening
+from slicewise.report.campaign.campaign_words import campaign_record, figures_table, opening, tables
 from slicewise.report.page import html_of
 from slicewise.report.tables import Cell, Column, Table
 from support.command_line import slicewise_command

@@ -1,7 +1,5 @@
 """A catalog keeps every job once, with the very frames that its digest has, and is whole whoever dies."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """A catalog of which any byte is another one gives the same answer or one line, never another number or a traceback."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A catalog's work on Dask workers: the same frames as without them, also if a worker is killed in the middle."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

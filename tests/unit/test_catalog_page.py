@@ -1,7 +1,5 @@
 """The page of a day or a month of a site: who cost whom what, load by job, tables to sort and to search."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A job that a catalog keeps is taken by every command that takes a profile, also when its profile is gone."""
 
-from __future__ import annotations
-
 import ast
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a catalog answers about its jobs, and that its jobs are taken wherever a profile is."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evidence for causes of interference: what moved is named first, and nothing is asserted without proof."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from slicewise.analysis.job.heat import heats
-from slicewise.charts import distributions, heatmap, model_checks, runtimes, style, throughput
+from slicewise.charts import campaign, distributions, heatmap, runtimes, style, throughput
 from slicewise.estimate import Estimate
 
 MIB = 1 << 20
@@ -157,7 +157,7 @@ def test_kinds_without_time_are_left_out_of_the_bars():
 
 
 def test_checks_of_many_runs_are_means_of_those_that_did_not_stand_out():
-    runs = [f"run {number}" for number in range(model_checks.MOST_RUNS + 1)]
+    runs = [f"run {number}" for number in range(campaign.MOST_RUNS + 1)]
     frame = pl.DataFrame({"run": runs}).with_columns(
         pair=pl.lit("1 + 4"),
         predicted=2.0,
@@ -166,6 +166,6 @@ def test_checks_of_many_runs_are_means_of_those_that_did_not_stand_out():
         observed=pl.when(pl.col("run") == "run 3").then(9.0).otherwise(2.0),
         is_outlier=pl.col("run") == "run 3",
     )
-    observed, predicted = model_checks.predicted_and_observed(frame).data
+    observed, predicted = campaign.predicted_and_observed(frame).data
     assert list(observed.x) == list(predicted.x) == ["1 + 4"]
     assert list(observed.y) == [2.0]

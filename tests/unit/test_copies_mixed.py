@@ -7,11 +7,11 @@ import pytest
 from slicewise.analysis.capacity.by_kind import fullness
 from slicewise.analysis.capacity.capacity import given as given_capacity
 from slicewise.analysis.copies.copies import copies
-from slicewise.analysis.copies.progress import progress
+from slicewise.analysis.copies.losses import progress
 from slicewise.analysis.predict.side_by_side import Segment, joined
 from slicewise.digest.shared import read_digests
 from slicewise.report.copies import copies_words
-from slicewise.report.copies.copies_json import copies_record
+from slicewise.report.copies.copies_words import copies_record
 from support.blame_scenarios import reading, writing
 from support.simulated_profiles import BEGIN_SECONDS, write_profile
 from support.simulated_storage import MIB, Compute, SimulatedJob, Storage, Transfer, simulate

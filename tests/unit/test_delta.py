@@ -1,20 +1,25 @@
 """Delta-graphs: fair sharing and first come, first served are told apart, and figures come out as they were put in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.delta import delta_graph, expected_curve
-from slicewise.analysis.runs.campaign import JOBS_SCHEMA
+from slicewise.analysis.delta import DeltaGraph, delta_graph, expected_curve, graph_and_evidence
+from slicewise.analysis.runs.campaign import JOBS_SCHEMA, Campaign, campaign
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
+from slicewise.analysis.sharing.weights import Weighting
+from slicewise.digest.shared import several
 from slicewise.errors import UserError
-from slicewise.report.delta.delta_page import delta_page, verdict
+from slicewise.profile.reader import read_profile
+from slicewise.report.delta.delta_page import by_itself, delta_page, peaks, verdict
 from slicewise.report.page import html_of
+from support.command_line import run_slicewise
+from support.tabled_jobs import EPOCH, write_job
 
 ALONE = 10.0
 VOLUME = 1000
+RATES_ALONE, LATE, SLOWED = [[40.0] * 4], [[0.0] * 2 + [40.0] * 4], [[20.0] * 8]
 
 
 def times_by_shares(dt: float, weights: tuple[float, float] = (1, 1)) -> tuple[float, float]:
@@ -108,3 +113,129 @@ def test_what_is_missing_is_said():
         delta_graph("x", jobs.filter(pl.col("run").str.contains("alone")))
     with pytest.raises(UserError, match="program alone; profile it alone too"):
         delta_graph("x", jobs.filter(~pl.col("run").str.contains("alone")))
+
+
+def served_by(server: str) -> dict:
+    return {
+        "type": "fuse.sshfs",
+        "source": f"{server}:/export",
+        "point": "/mnt/0",
+        "object": "file",
+    }
+
+
+def write_runs(folder: Path, servers: dict[str, str], first: list[list[float]] = RATES_ALONE) -> None:
+    """Jobs alone, each on its own server, and A before B; servers: of each name that a job's begins or ends with."""
+    runs = {"a-alone-1": RATES_ALONE, "b-alone-1": RATES_ALONE, "dt+8-1-a": first, "dt+8-1-b": LATE}
+    for place, (job, rows) in enumerate(runs.items()):
+        server = servers.get(job) or servers[job[0] if "alone" in job else job[-1]]
+        host = "n1" if server == servers["a"] else "n2"
+        start = EPOCH + (1000 if "dt" in job else 100 * place)
+        write_job(folder / job, rows, host=host, first_slice=start, mount=served_by(server))
+
+
+def data_of(folder: Path) -> Campaign:
+    digests = several([read_profile(path) for path in sorted(folder.iterdir())])
+    return campaign(digests, is_by_name=True, may_be_apart=True)
+
+
+def graph_of(folder: Path) -> DeltaGraph:
+    return graph_and_evidence("x", data_of(folder), Weighting("processes"))[0]
+
+
+def test_jobs_with_servers_of_their_own_are_drawn_and_said_to_be_apart(tmp_path):
+    write_runs(tmp_path, {"a": "s1", "b": "s2"})
+    graph = graph_of(tmp_path)
+    assert graph.apart == {"A": "s1:/export", "B": "s2:/export"}
+    assert graph.alone_seconds == pytest.approx({"A": 16.0, "B": 16.0})
+    assert graph.points["dt"].to_list() == pytest.approx([8.0, 8.0])
+    assert graph.peak == pytest.approx({"A": 1.0, "B": 1.0})
+    assert graph.expected["interference"].unique().to_list() == [1.0]
+    assert verdict(graph).endswith(
+        "The jobs share no file system (A on s1:/export and B on s2:/export): what they lose to each other is lost "
+        "elsewhere, as in the network."
+    )
+    assert "without sharing it would be 1.00" in peaks(graph)
+    assert "1 for jobs that share no file system" in html_of(delta_page([graph]))
+
+
+def test_what_jobs_apart_lose_is_shown(tmp_path):
+    """A takes twice as long beside B, though they share no server: as in a network that both use."""
+    write_runs(tmp_path, {"a": "s1", "b": "s2"}, first=SLOWED)
+    graph = graph_of(tmp_path)
+    assert graph.peak == pytest.approx({"A": 2.0, "B": 1.0})
+    assert graph.asymmetry == pytest.approx(1.0)
+
+
+def test_jobs_on_one_server_share_it(tmp_path):
+    write_runs(tmp_path, {"a": "s1", "b": "s1"})
+    graph = graph_of(tmp_path)
+    assert graph.apart == {}
+    assert graph.expected_peak == pytest.approx({"A": 1.5, "B": 1.5})
+    assert "share no file system" not in verdict(graph)
+
+
+def test_a_trifle_on_a_common_file_system_is_not_what_they_share(tmp_path):
+    write_runs(tmp_path, {"a": "s1", "b": "s2"})
+    for number, path in enumerate(sorted(tmp_path.iterdir())):
+        write_job(
+            path,
+            [[0.5]],
+            host="n3",
+            first_slice=EPOCH + 7 * number,
+            mount=served_by("home"),
+        )
+    assert graph_of(tmp_path).apart == {"A": "s1:/export", "B": "s2:/export"}
+
+
+def test_a_job_alone_elsewhere_is_not_its_standalone_run(tmp_path):
+    write_runs(tmp_path, {"a": "s1", "b": "s2", "b-alone-1": "s1"})
+    with pytest.raises(UserError, match=r"holds no run of dt\+8-1-b's program alone on s2:/export"):
+        graph_of(tmp_path)
+
+
+def test_runs_of_both_kinds_are_refused(tmp_path):
+    write_runs(tmp_path, {"a": "s1", "b": "s2"})
+    for job in "ab":
+        write_job(
+            tmp_path / f"dt+0-1-{job}",
+            RATES_ALONE,
+            first_slice=EPOCH + 2000,
+            mount=served_by("s1"),
+        )
+    with pytest.raises(UserError, match="share a file system in some runs and in others not"):
+        graph_of(tmp_path)
+
+
+def test_other_commands_still_want_a_common_file_system(tmp_path):
+    write_runs(tmp_path, {"a": "s1", "b": "s2"})
+    with pytest.raises(
+        UserError,
+        match="there is no file system on which all of these jobs moved bytes",
+    ):
+        campaign(several([read_profile(path) for path in sorted(tmp_path.iterdir())]))
+
+
+def test_the_job_that_used_another_file_system_is_named(tmp_path):
+    write_runs(tmp_path, {"a": "s1", "b": "s1"})
+    write_job(tmp_path / "stranger", RATES_ALONE, first_slice=EPOCH + 3000, mount=served_by("s2"))
+    said = r"^stranger: moved no bytes on /mnt/0 \(fuse.sshfs, s1:/export\), as the other 4 jobs did; leave out"
+    with pytest.raises(UserError, match=said):
+        campaign(several([read_profile(path) for path in sorted(tmp_path.iterdir())]))
+
+
+def test_the_command_draws_them(tmp_path):
+    write_runs(tmp_path / "partitioned", {"a": "s1", "b": "s2"})
+    done = run_slicewise("study", "delta", "read", "partitioned", "--html", "page.html", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "The jobs share no file system (A on s1:/export and B on s2:/export)" in done.stdout
+    assert (tmp_path / "page.html").is_file()
+
+
+@pytest.mark.parametrize(("first", "is_said"), [(RATES_ALONE, True), (SLOWED, False)], ids=["equal", "slowed"])
+def test_jobs_that_lose_nothing_are_not_said_to_compete_for_what_is_at_its_limit(tmp_path, first, is_said):
+    write_runs(tmp_path, {"a": "s1", "b": "s2"}, first)
+    graph = graph_of(tmp_path)
+    assert bool(by_itself(graph, pl.DataFrame({"full": [False, True]}))) == is_said
+    assert by_itself(graph, pl.DataFrame({"full": [False]})) == []
+    assert by_itself(graph, pl.DataFrame()) == []

@@ -1,7 +1,5 @@
 """The digest's frames: as the schema lists them, and what is decided on the way to them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import polars as pl

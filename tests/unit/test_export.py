@@ -1,7 +1,5 @@
 """What `slicewise export` writes, read back by the tools that it is for (in tests/peers.lock; polars reads its own)."""
 
-from __future__ import annotations
-
 import base64
 import io
 import json

@@ -1,7 +1,5 @@
 """Fitted models: known weights are found again, published figures come out, and what cannot be told is said."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -16,17 +14,15 @@ from slicewise.analysis.capacity.by_clients import (
     combined_rates,
     fit_capacity,
 )
-from slicewise.analysis.runs.outliers import outliers
+from slicewise.analysis.runs.rates import outliers
 from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model, predict, with_held_out
-from slicewise.analysis.sharing.model import EndWait, FittedModel, ModelJob, Scatter, solve
-from slicewise.analysis.sharing.model_file import read_model, write_model
+from slicewise.analysis.sharing.model import EndWait, FittedModel, ModelJob, Scatter, read_model, solve, write_model
 from slicewise.analysis.sharing.proportional import alone_from_spans, common_start_times
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
-from slicewise.report.model.model_tables import check_words, summary
-from slicewise.report.model.weight_words import answer
+from slicewise.report.model.model_tables import answer, check_words, summary
 from support.closed_forms import alone_from_common_start
 from support.published import jobs_of, slices_of
 from support.synthetic import MIB, Size, campaign

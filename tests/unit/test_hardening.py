@@ -1,7 +1,5 @@
 """What the binaries say of themselves: no code in data, no data in code, nothing looked for in foreign places."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -1,7 +1,5 @@
 """`slicewise import`: what is in a log comes out byte by byte, in the right slices, and what is amiss is named."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`slicewise import darshan`, on logs that the package `darshan` brings along, and on logs put together by hand."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import struct
@@ -16,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
-from slicewise.imports import darshan, darshan_checks
-from slicewise.imports.darshan_checks import require_sound
-from slicewise.imports.darshan_log import Heat, Log, Record, Trace
+from slicewise.imports import darshan, darshan_log
+from slicewise.imports.darshan_log import Heat, Log, Record, Trace, require_sound
 from slicewise.imports.events import by_weight, events, slices_of
 from slicewise.imports.job import ImportedJob, moved_in
 from support.command_line import slicewise_command
@@ -79,7 +76,7 @@ def is_sound(log: Path) -> bool:
 
 def unpacked(place: Path, log: bytes) -> list[bytes]:
     pieces = []
-    for region in darshan_checks._header(place, log, 21)[1]:
+    for region in darshan_log._header(place, log, 21)[1]:
         packed = log[region.begin : region.end]
         while packed:
             stream = zlib.decompressobj()

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from slicewise import user_cache
-from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.blame.neighbours import large_neighbour
+from slicewise.analysis.blame.case import case_of, large_neighbour
 from slicewise.analysis.calls import OF_JOBS, job_rows
-from slicewise.digest import large, outline_cache
+from slicewise.digest import large
+from slicewise.digest import outlines as outlines_of_jobs
 from slicewise.digest.digest import read_digest
 from slicewise.digest.outlines import outlines
 from slicewise.profile import many
@@ -20,9 +20,9 @@ from support.runs import metadata, write_run, wrote
 @pytest.fixture(autouse=True)
 def keeps_everything(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(outline_cache, "LEAST_BYTES", 1)
+    monkeypatch.setattr(outlines_of_jobs, "LEAST_BYTES", 1)
     monkeypatch.setattr(large, "LARGE_BYTES", 1)
-    monkeypatch.setattr(outline_cache, "SETTLED_NS", -1)
+    monkeypatch.setattr(outlines_of_jobs, "SETTLED_NS", -1)
 
 
 def refuse(*_, **__):
@@ -68,16 +68,16 @@ def test_a_changed_profile_is_read_again(tmp_path):
 def test_times_that_are_set_back_do_not_hide_a_change(tmp_path):
     place, *_ = jobs_in(tmp_path / "jobs")
     (file,) = place.glob("*.swz")
-    state, status = outline_cache.state_of(place), file.stat()
+    state, status = outlines_of_jobs.state_of(place), file.stat()
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
     file.write_bytes(content)
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert outline_cache.state_of(place) != state
+    assert outlines_of_jobs.state_of(place) != state
 
 
 def test_what_changed_just_now_is_not_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(outline_cache, "SETTLED_NS", 3_600_000_000_000)
+    monkeypatch.setattr(outlines_of_jobs, "SETTLED_NS", 3_600_000_000_000)
     outlines(jobs_in(tmp_path / "jobs"))
     assert not (tmp_path / "cache").exists()
 

@@ -1,7 +1,5 @@
 """What jobs do now: rates and shares from two looks, the screen, and OpenMetrics."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Merging a job's node files: the sum of every counter before is the sum after, whatever interrupts it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What packaging/metrics asks a Prometheus for is what `slicewise serve metrics` tells."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Who can read metrics: nobody on another machine without TLS, and at a Unix socket whom its permissions let."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

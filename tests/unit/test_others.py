@@ -1,7 +1,5 @@
 """Neighbours without a profile, as root's collector sampled them: what of their rows counts, and what is said."""
 
-from __future__ import annotations
-
 import pwd
 from pathlib import Path
 

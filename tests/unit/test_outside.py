@@ -1,14 +1,27 @@
 """What a job took longer than alone outside of I/O, by what the kernel counted."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
+from slicewise.analysis.blame.own_processes import own_processes
+from slicewise.analysis.blame.result import Blame, OwnProcesses
 from slicewise.analysis.blame.without import without_its_part
+from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
 from slicewise.estimate import Estimate
+from slicewise.report.blame.explained import explanation
+from support.blame_trials import digests
+from support.swz import build_profile
 
 SECOND = 1_000_000_000
+MIB = 1 << 20
+NOBODY = pl.DataFrame(schema={"storage": pl.UInt64, "slice": pl.Int64})
+NS = 1_000_000_000
+FIRST = 1_700_000_000
 
 
 def run(runtime, processor, switches, faults=0, stall=None, delayed=None):
@@ -132,3 +145,233 @@ def test_the_end_without_a_neighbour_keeps_what_calls_waited_for_processors():
     assert (found.low, found.value, found.high) == (13.0, 14.5, 16.0)
     assert without_its_part(end, 0.0) == end
     assert without_its_part(None, 0.5) is None
+
+
+def calls(slices: dict[int, list[float]], seconds: float = 4.0, call: int = MIB) -> pl.DataFrame:
+    """By slice, the MiB that each of the processes in calls wrote in that time: rows of `call_rows` on storage 1."""
+    nothing = {SECONDS[kind]: 0.0 for kind in KINDS} | dict.fromkeys(COUNTS, 0)
+    rows = [
+        {"process": place + 1, "storage": 1, "slice": number}
+        | nothing
+        | {"write_seconds": seconds, "write_bytes": round(mib * MIB), "write_ops": round(mib * MIB) // call}
+        for number, each in slices.items()
+        for place, mib in enumerate(each)
+    ]
+    return pl.DataFrame(rows, schema_overrides={"process": pl.UInt64, "storage": pl.UInt64})
+
+
+def one_two_four(alone: float = 320, two: float = 160, four: float = 80) -> dict[int, list[float]]:
+    """6 slices each with one, two and four processes in calls: 4 of each are between others like them."""
+    counts = {1: alone, 2: two, 4: four}
+    return {
+        6 * place + number: [mib] * count for place, (count, mib) in enumerate(counts.items()) for number in range(6)
+    }
+
+
+def told(rows: pl.DataFrame, company: pl.DataFrame = NOBODY, runs: tuple[pl.DataFrame, ...] = (), most: float = 72.0):
+    return own_processes(rows, company, list(runs), 1, most)
+
+
+def test_one_two_and_four_processes() -> None:
+    """A storage of 80 MiB/s: alone process 1 pays 1/80 s a MiB, with two 2/80, with four 4/80. Its 6 slices with two
+    have 960 MiB, 12 s too long; those with four 480 MiB, 18 s too long.
+    """
+    own = told(calls(one_two_four()))
+    assert own is not None
+    assert own.seconds.value == pytest.approx(12 + 18)
+    assert own.slices["seconds"].to_list() == pytest.approx([0.0] * 6 + [2.0] * 6 + [3.0] * 6)
+    # Each cost is known to 0.5 %, and 1 % of 72 s may be in other slices: with two (0.005 * 12 s + 0.005 * 24 s) off.
+    off = 0.005 * (12 + 24) + 0.005 * (6 + 24) + 0.72
+    assert (own.seconds.low, own.seconds.high) == pytest.approx((30 - off, 30 + off))
+
+
+def test_it_is_no_more_than_the_io_alone() -> None:
+    own = told(calls(one_two_four()), most=29.9)
+    assert own is not None
+    assert own.seconds.value == pytest.approx(29.9) == pytest.approx(own.slices["seconds"].sum())
+    assert told(calls(one_two_four()), most=10.0) is None
+
+
+def test_processes_of_a_storage_that_nobody_fills_cost_each_other_nothing() -> None:
+    own = told(calls(one_two_four(100, 100, 100)))
+    assert own is not None
+    assert (own.seconds.value, own.seconds.low) == (0, 0)
+    assert own.seconds.high <= 0.05 * 72
+
+
+def test_one_process_has_nobody_to_wait_for() -> None:
+    own = told(calls({number: [320] for number in range(9)}))
+    assert own is not None
+    assert (own.seconds.value, own.seconds.low, own.seconds.high) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        pytest.param({number: [80] * 4 for number in range(18)}, id="always as many"),
+        pytest.param({number: [160] * (1 + number % 2) for number in range(18)}, id="never settled"),
+        pytest.param(one_two_four(80, 160, 320), id="faster with more"),
+        pytest.param(
+            {n: [mib * (1 + (n % 3 - 1) * 0.5) for mib in row] for n, row in one_two_four().items()}, id="scattered"
+        ),
+    ],
+)
+def test_without_a_clear_difference_it_is_unknown(slices: dict[int, list[float]]) -> None:
+    assert told(calls(slices)) is None
+
+
+def test_the_fewest_are_two_where_one_alone_has_too_few_slices() -> None:
+    """The four lose 480 MiB * (4 - 2) / 80 s."""
+    own = told(calls({number: row for number, row in one_two_four().items() if number > 1}))
+    assert own is not None
+    assert own.seconds.value == pytest.approx(12)
+
+
+def test_calls_of_other_sizes_are_not_compared() -> None:
+    one = calls({number: row for number, row in one_two_four().items() if len(row) == 1})
+    four = {number: row for number, row in one_two_four().items() if len(row) == 4}
+    assert told(pl.concat([one, calls(four)])) is not None
+    assert told(pl.concat([one, calls(four, call=MIB // 4)])) is None
+
+
+def test_slices_with_company_tell_nothing_and_runs_alone_do_instead() -> None:
+    rows = calls(one_two_four())
+    company = pl.DataFrame({"storage": [1] * 6, "slice": list(range(6))}, schema=NOBODY.schema)
+    own = told(rows, company)
+    assert isinstance(own, OwnProcesses)
+    # Without those with one process alone, only what four lose beyond two is known.
+    assert own.seconds.value == pytest.approx(12)
+    everywhere = pl.DataFrame({"storage": [1] * 18, "slice": list(range(18))}, schema=NOBODY.schema)
+    assert told(rows, everywhere) is None
+    own = told(rows, everywhere, (rows,))
+    assert own is not None
+    assert own.seconds.value == pytest.approx(30)
+    assert "standalone runs" in own.seconds.how
+
+
+def write(
+    directory: Path, key: int, start: int, slices: int, program: str = "reader", mib: float = 10, **counted: float
+) -> Path:
+    """A job that reads so many MiB a second, all of a second in calls. counted: fetched, what the kernel fetched of
+    that (MiB a second); beside, MiB a second of others that the mount's counter saw.
+    """
+    process = {"process": key, "program": f"/opt/{program}", "slice_ns": NS}
+    process |= {"start_ns": NS * start, "end_ns": NS * (start + slices)}
+    rows = []
+    for number in range(start, start + slices):
+        rows.append(
+            {"process": key, "slice": number, "threads": 1, "read_bytes": mib * MIB, "read_ops": 10, "read_ns": NS}
+        )
+        if "fetched" in counted:
+            rows.append(
+                {
+                    "process": key, "slice": number, "mount": 0, "layer": "kernel", "read_bytes": mib * MIB,
+                    "kernel_read_bytes": counted["fetched"] * MIB,
+                }
+            )  # fmt: skip
+    rows = [row | {name: round(value) for name, value in row.items() if name.endswith("bytes")} for row in rows]
+    others = {}
+    if "beside" in counted:
+        others["collected"] = {
+            "nodes": [{"process": key + 1, "host": "n1", "slice_ns": NS}],
+            "node_devices": [{"process": key + 1, "device": 0, "kind": "nfs", "name": "/scratch"}],
+            "node_slices": [{"process": key + 1, "slice": start + at, "sampled_ns": NS} for at in range(slices)],
+            "node_nfs": [
+                {"process": key + 1, "slice": start + at, "read_bytes": round((mib + counted["beside"]) * MIB)}
+                for at in range(slices)
+            ],
+        }
+    return build_profile(directory, [process], rows, [{"process": key, "type": "nfs4"}], **others)
+
+
+@pytest.fixture
+def neighbour(tmp_path) -> Path:
+    return write(tmp_path / "neighbour", 900, FIRST, 40, "other")
+
+
+def told_of(job: Path, neighbour: Path, given: list[Path], found: list[Path]) -> Blame:
+    return blame(*digests([job]), digests([neighbour]), digests(given), digests(found))
+
+
+def test_a_warm_run_is_none_for_a_cold_one(tmp_path, neighbour):
+    """A cold run of 40 s beside another job; alone, cold, it takes 20 s, and from the page cache 4 s."""
+    job = write(tmp_path / "job", 1, FIRST, 40, fetched=10)
+    warm = write(tmp_path / "warm", 11, FIRST - 1000, 4, mib=100, fetched=1)
+    cold = write(tmp_path / "cold", 21, FIRST - 2000, 20, mib=20, fetched=20)
+    told = told_of(job, neighbour, [warm, cold], [])
+    assert {run.job: run.is_taken for run in told.runs} == {"warm": False, "cold": True}
+    assert told.baseline is not None
+    assert told.baseline.runs == ["cold"]
+    assert told.lost is not None
+    assert told.lost.value == pytest.approx(20, rel=0.02)
+    (line,) = [line for line in explanation(told) if line.startswith("warm:")]
+    assert line == (
+        "warm: not taken as a standalone run: it read 99 % of its bytes from the page cache, and this job 0 %: "
+        "runs of different warmth are not compared."
+    )
+    assert "cold: taken as a standalone run." in explanation(told)
+
+
+def test_a_cold_run_is_none_for_a_warm_one(tmp_path, neighbour):
+    job = write(tmp_path / "job", 1, FIRST, 40, fetched=0)
+    cold = write(tmp_path / "cold", 21, FIRST - 2000, 20, mib=20, fetched=20)
+    told = told_of(job, neighbour, [cold], [])
+    assert [run.is_taken for run in told.runs] == [False]
+    assert told.confidence == "low"
+
+
+def test_the_page_cache_is_named_where_it_is_the_reason(tmp_path, neighbour):
+    job = write(tmp_path / "job", 1, FIRST, 40, fetched=10)
+    warm = write(tmp_path / "warm", 11, FIRST - 1000, 4, mib=100, fetched=0)
+    told = told_of(job, neighbour, [warm], [])
+    assert told.confidence == "low"
+    (note,) = [note for note in told.notes if "warm" in note]
+    assert note.startswith("warm is no standalone run of it: it read 100 % of its bytes from the page cache")
+    assert note.endswith("The page cache alone makes such runs differ")
+
+
+def test_reads_that_nobody_counted_are_of_no_other_warmth(tmp_path, neighbour):
+    """FUSE does not tell the kernel what it fetches: 0 for all runs."""
+    job = write(tmp_path / "job", 1, FIRST, 40, fetched=0)
+    alone = write(tmp_path / "alone", 11, FIRST - 1000, 20, mib=20, fetched=0)
+    told = told_of(job, neighbour, [alone], [])
+    assert [run.is_taken for run in told.runs] == [True]
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_run_beside_a_stranger_is_not_found(tmp_path, neighbour, is_given):
+    """Whoever gives it must know."""
+    job = write(tmp_path / "job", 1, FIRST, 40)
+    beside = write(tmp_path / "beside", 11, FIRST - 1000, 30, mib=400 / 30, beside=5.0)
+    alone = write(tmp_path / "alone", 21, FIRST - 2000, 20, mib=20, beside=0.0)
+    told = told_of(job, neighbour, [beside] if is_given else [], [beside, alone])
+    assert {run.job: run.is_taken for run in told.runs} == {"beside": is_given, "alone": True}
+    if not is_given:
+        (why,) = [run.why_not for run in told.runs if not run.is_taken]
+        assert why == (
+            "it was not alone: the NFS mount /scratch counted 150 MiB of programs without a profile meanwhile"
+        )
+        assert told.lost is not None
+        assert told.lost.value == pytest.approx(20, rel=0.02)
+
+
+def test_a_run_of_another_size_is_said_to_be_one(tmp_path, neighbour):
+    job = write(tmp_path / "job", 1, FIRST, 40)
+    same = write(tmp_path / "same", 11, FIRST - 1000, 20, mib=20)
+    small = write(tmp_path / "small", 21, FIRST - 2000, 10, mib=20)
+    told = told_of(job, neighbour, [], [same, small])
+    assert {run.job: run.why_not for run in told.runs} == {
+        "same": "",
+        "small": "it is of another size: it moved other amounts than this job",
+    }
+
+
+def test_runs_with_company_are_named(tmp_path, neighbour):
+    """Two runs of the program side by side, elsewhere in time, and one alone."""
+    job = write(tmp_path / "job", 1, FIRST, 40)
+    write(tmp_path / "one", 11, FIRST - 1000, 40)
+    write(tmp_path / "two", 21, FIRST - 1000, 40)
+    write(tmp_path / "alone", 31, FIRST - 2000, 20, mib=20)
+    told = case_of(job).result()
+    assert {run.job: run.is_taken for run in told.runs} == {"alone": True, "one": False, "two": False}
+    assert "one: not taken as a standalone run: it had company on the same file system." in explanation(told)

@@ -1,7 +1,5 @@
 """Jobs on one time axis: synthetic profiles with regions, rates, standalone times and verdicts worked out by hand."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import polars as pl

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 from slicewise.analysis.coverage import coverage
-from slicewise.analysis.overlap.contention import Contention
+from slicewise.analysis.overlap.direction import Contention
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile

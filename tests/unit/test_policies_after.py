@@ -1,10 +1,13 @@
 """Policies for jobs that ran: their phases, the check against what happened, and when nothing is recommended."""
 
 import json
+import tarfile
+from pathlib import Path
 
 import pytest
 from slicewise.analysis.capacity.capacity import given as given_capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
+from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
 from slicewise.report.policy import policy_words
 from support.command_line import slicewise_command
@@ -16,6 +19,13 @@ NETWORK = {"point": "/scratch", "type": "lustre", "source": "mds:/scratch"}
 ALONE_A, ALONE_B = [50.0] * 20, [50.0] * 5
 TOGETHER_A = [50.0] * 8 + [25.0] * 10 + [50.0] * 7
 TOGETHER_B = [25.0] * 10
+CAMPAIGNS = Path(__file__).resolve().parents[1] / "golden" / "campaigns"
+# Two equal jobs at one time and 2 s apart; a small and a large one.
+RUNS = {
+    "delta-glusterfs": (["4+4-1-1", "4+4-1-2"], ["4+4after2-1-1", "4+4after2-1-2"]),
+    "glusterfs": (["1+12-1-1", "1+12-1-2"],),
+}
+ALONE = {"delta-glusterfs": ["4-1-1"], "glusterfs": ["1-1-1", "12-1-1"]}
 
 
 def write(directory, name, row, begin=0, processes=2, program=None):
@@ -117,3 +127,26 @@ def test_a_reader_and_a_writer_that_do_not_hold_each_other_up_share_all_that_bot
     assert found.capacity.is_floor
     assert [check.relative_error for check in found.checks] == pytest.approx([0, 0], abs=1e-6)
     assert found.chosen == "interfere"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("campaigns")
+    for campaign, runs in RUNS.items():
+        wanted = {name for run in (*runs, ALONE[campaign]) for name in run}
+        with tarfile.open(CAMPAIGNS / f"{campaign}.tar.xz") as packed:
+            members = [one for one in packed if wanted & set(Path(one.name).parts)]
+            packed.extractall(directory, members)
+    return directory
+
+
+@pytest.mark.parametrize(("campaign", "run"), [(campaign, run) for campaign, runs in RUNS.items() for run in runs])
+def test_jobs_simulated_as_they_ran_end_their_io_within_a_tenth_of_when_they_did(recorded, campaign, run):
+    digests = read_digests([recorded / campaign / name for name in (*run, *ALONE[campaign])])
+    found = after_the_fact(digests[: len(run)], digests[len(run) :], metric="sum_interference")
+    assert {job.source for job in found.jobs} == {"standalone runs"}
+    for check in found.checks:
+        assert abs(check.relative_error) < 0.1
+    assert found.is_recommended
+    costs = {one.policy: one.cost("sum_interference") for one in found.comparison.simulated}
+    assert costs["dynamic"] <= min(costs.values()) * 1.05

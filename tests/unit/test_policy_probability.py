@@ -5,8 +5,19 @@ import json
 import random
 
 import pytest
-from slicewise.analysis.policies.job_log import LoggedJob, read_job_log
-from slicewise.analysis.policies.probability import concurrency, of_log, of_profiles, others, probability, sizes
+from slicewise.analysis.policies.comparison import compare, sweep
+from slicewise.analysis.policies.probability import (
+    LoggedJob,
+    concurrency,
+    of_log,
+    of_profiles,
+    others,
+    probability,
+    read_job_log,
+    sizes,
+)
+from slicewise.analysis.policies.replay import replay
+from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
 from slicewise.errors import UserError
 from support.command_line import slicewise_command
 from support.tabled_jobs import EPOCH, write_job
@@ -21,6 +32,9 @@ LOG = """; Version: 2.2
 3 60  0  -1  8 -1 -1  8 200 -1 0 1 1 -1 1 1 -1 -1
 4 205 0 100 64 -1 -1 64 200 -1 1 1 1 -1 1 1 -1 -1
 """
+FIGURES = ("--capacity", "1", "--job", "A,volume=20,processes=2048,start=0")
+VECTORS = [(0, (71680, 92160, 61440)), (14, (71680, 63488, 61440)), (16, (67584, 59392, 61440))]
+START = {"time_seconds": 0.0, "event": "start", "policy": "dynamic", "metric": "cpu_seconds", "delay_seconds": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -113,3 +127,204 @@ def test_the_command_reads_profiles_and_logs(tmp_path):
     for wrong in ([], ["--swf", tmp_path / "none"], ["--swf", page], ["--swf", log, "--io-share", "101"]):
         refused = slicewise_command("turns", "probability", *wrong)
         assert (refused.status, refused.errors.count("\n")) == (2, 1)
+
+
+def simulate(*more):
+    return slicewise_command("turns", "simulate", *FIGURES, *more)
+
+
+@pytest.mark.parametrize(("start", "costs"), VECTORS)
+def test_json_has_every_policy_with_its_jobs(start, costs):
+    record = json.loads(simulate("--job", f"B,volume=5,processes=2048,start={start}", "--json").text)
+    by_policy = {one["policy"]: one for one in record["policies"]}
+    assert [by_policy[name]["cpu_seconds"] for name in ("interfere", "fcfs", "interrupt")] == pytest.approx(costs)
+    assert set(by_policy) == {"interfere", "fcfs", "interrupt", "delay", "dynamic"}
+    assert by_policy[record["chosen"]]["cpu_seconds"] == pytest.approx(min(costs))
+    keys = {"job", "start", "end", "io_seconds", "interference", "gained_seconds"}
+    for one in record["policies"]:
+        assert {"sum_interference", "makespan", "worst_slowdown"} < set(one)
+        assert [set(job) for job in one["jobs"]] == [keys, keys]
+        assert one["makespan"] == max(job["end"] for job in one["jobs"]) - min(job["start"] for job in one["jobs"])
+
+
+def test_only_the_policy_that_is_asked_for_is_told():
+    record = json.loads(simulate("--job", "B,volume=5,processes=1,start=1", "--policy", "fcfs", "--json").text)
+    assert [one["policy"] for one in record["policies"]] == [record["chosen"]] == ["fcfs"]
+
+
+def test_amounts_may_have_units_and_the_metric_may_be_chosen():
+    done = slicewise_command(
+        "turns", "simulate", "--capacity", "1GiB/s", "--metric", "worst_slowdown",
+        "--job", "A,volume=20GiB,processes=8,start=0", "--job", "B,volume=5GiB,processes=8,start=5,cap=2GiB/s",
+    )  # fmt: skip
+    assert done.status == 0
+    assert "costs least: worst slowdown 1.250 instead of" in done.text
+
+
+def test_the_page_is_written_where_asked(tmp_path):
+    page = tmp_path / "policies.html"
+    assert simulate("--job", "<b>,volume=5,processes=1,start=1", "--html", page).status == 0
+    assert "If &lt;b&gt; had begun earlier or later" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--job", "B,volume=5"],
+        ["--job", "B,volume=5MiB,processes=1,start=0"],
+        ["--job", "B,volume=0,processes=1,start=0"],
+        ["--job", "A,volume=1,processes=1,start=0"],
+        ["--job", "B,volume=1,processes=0,start=0"],
+        ["--job", "B,volume=1,processes=1,start=soon"],
+        ["--job", "B,volume=1,processes=1,start=0,cap=0"],
+        ["--job", "B,volume=1,processes=1,start=0,unit=-1"],
+        ["--policy", "fair"],
+        ["--metric", "beauty"],
+        ["--delay", "-1"],
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_status_2(more):
+    done = simulate(*more)
+    assert done.status == 2
+    assert done.errors.count("\n") == 1
+
+
+def test_a_sweep_reaches_from_before_to_after_and_dynamic_is_the_lower_envelope():
+    jobs = [PolicyJob(name, 64, 64.0, start, (IoPhase(0.0, volume),)) for name, volume, start in
+            (("A", 20.0, 0.0), ("B", 5.0, 3.0))]  # fmt: skip
+    found = sweep(1.0, jobs, compare(1.0, jobs, "sum_interference"))
+    rows = found.rows
+    assert (rows["dt"].min(), rows["dt"].max(), found.actual) == (-5.0, 20.0, 3.0)
+    costs = rows.unique(["policy", "dt"]).pivot("policy", index="dt", values="cost")
+    for fixed in ("interfere", "fcfs", "interrupt"):
+        assert (costs["dynamic"] <= costs[fixed] * (1 + 1e-5)).all()
+
+
+def inform(time, job, seconds, processes=2048, **more):
+    return {"time_seconds": time, "event": "inform", "job": job, "processes": processes, "seconds": seconds,
+            "remaining": seconds} | more  # fmt: skip
+
+
+def event(time, what, job=None, **more):
+    return {"time_seconds": time, "event": what} | ({} if job is None else {"job": job}) | more
+
+
+INTERRUPTED = [
+    START,
+    inform(1.5, 1, 20.0),
+    event(1.5, "authorise", 1),
+    inform(3.5, 2, 5.0),
+    event(3.5, "pause", 1),
+    event(3.5, "authorise", 2),
+    event(8.5, "release", 2, remaining=0.0),
+    event(8.5, "resume", 1),
+    event(26.5, "release", 1, remaining=0.0),
+]
+
+
+def lines(log):
+    return [json.dumps(record) for record in log]
+
+
+def test_a_log_that_follows_the_rule_agrees():
+    found = replay(lines(INTERRUPTED), "log")
+    assert found.agrees
+    assert (found.changes, found.agreeing, found.decisions, found.policies) == (4, 4, 4, ["dynamic"])
+
+
+def test_what_remains_of_a_job_that_went_decides():
+    late = [START, inform(0.0, 1, 20.0), event(0.0, "authorise", 1), inform(16.0, 2, 5.0)]
+    assert replay(lines(late), "log").agrees
+    wrong = replay(lines([*late, event(16.0, "pause", 1), event(16.0, "authorise", 2)]), "log")
+    assert [(one.line, one.logged, one.expected) for one in wrong.disagreements] == [
+        (4, "pause 1, authorise 2", "nothing")
+    ]
+
+
+def test_a_release_with_something_left_keeps_the_place_and_a_fresh_inform_of_it_too():
+    log = [
+        START | {"policy": "fcfs"},
+        inform(0.0, 1, 10.0),
+        event(0.0, "authorise", 1),
+        inform(1.0, 2, 10.0),
+        event(2.0, "release", 1, remaining=8.0),
+        inform(3.0, 1, 10.0, remaining=8.0),
+        event(11.0, "release", 1, remaining=0.0),
+        event(11.0, "authorise", 2),
+        event(12.0, "leave", 2),
+    ]
+    assert replay(lines(log), "log").agrees
+
+
+def test_a_delay_ends_with_a_timer_and_a_deadline_takes_a_job_out():
+    log = [
+        START | {"policy": "delay", "delay_seconds": 2.0},
+        inform(0.0, 1, 10.0),
+        event(0.0, "authorise", 1),
+        inform(1.0, 2, 10.0),
+        event(3.0, "timer"),
+        event(3.0, "authorise", 2),
+        inform(4.0, 3, 1.0),
+        event(5.0, "deadline", 3, why="wait"),
+        event(9.0, "leave", 1),
+        event(10.0, "leave", 2),
+    ]
+    assert replay(lines(log), "log").agrees
+
+
+@pytest.mark.parametrize("kept", [1, 20, 48])
+def test_a_log_that_was_cut_in_its_last_line_counts_up_to_there(kept):
+    whole = lines(INTERRUPTED)
+    found = replay([*whole[:4], whole[4][:kept]], "log")
+    assert (found.agrees, found.changes) == (True, 1)
+
+
+def test_one_difference_is_told_once():
+    log = [
+        *INTERRUPTED[:4],
+        event(21.5, "release", 1, remaining=0.0),
+        event(21.5, "authorise", 2),
+        event(26.5, "release", 2, remaining=0.0),
+    ]
+    found = replay(lines(log), "log")
+    assert [(one.line, one.logged) for one in found.disagreements] == [(4, "nothing")]
+    assert found.agreeing == found.changes - 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no json",
+        "[]",
+        "{}",
+        json.dumps(event(0.0, "inform", 1)),
+        json.dumps(START | {"policy": "fair"}),
+        json.dumps(START) + "\n" + json.dumps(event(1.0, "inform", 1)),
+        json.dumps(START) + "\n" + json.dumps(inform(1.0, 1, "long")),
+        json.dumps(START) + "\n" + json.dumps(event(1.0, "inform")),
+        json.dumps(START) + "\n" + json.dumps(event(1.0, "dance", 1)),
+        json.dumps(START | {"delay_seconds": "long"}),
+        json.dumps(START) + "\n" + json.dumps(event(float("nan"), "timer")),
+        json.dumps(event(1.0, "authorise", 1)),
+        "\n".join(lines([START, inform(2.0, 1, 1.0), event(2.0, "authorise", 1), event(1.0, "leave", 1)])),
+        "\n".join(lines([START, inform(2.0, 1, 1.0, demand=0.0)])),
+        "\n".join(lines([START, inform(2.0, 1, 1.0, weight=-1.0)])),
+    ],
+)
+def test_what_is_no_decision_log_is_refused_in_one_line(text):
+    with pytest.raises(UserError, match=r"^log: "):
+        replay(text.splitlines(), "log")
+
+
+def test_the_command_says_whether_a_log_agrees(tmp_path):
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text("\n".join(lines(INTERRUPTED)))
+    bad.write_text("\n".join(lines(INTERRUPTED[:5])))
+    ended = [slicewise_command("turns", "replay", path) for path in (good, bad, tmp_path / "none")]
+    assert [one.status for one in ended] == [0, 1, 2]
+    assert "agree" in ended[0].text
+    assert "By the policy: pause 1, authorise 2." in ended[1].text
+    assert ended[2].errors.count("\n") == 1
+    record = json.loads(slicewise_command("turns", "replay", bad, "--json").text)
+    assert (record["agrees"], record["disagreements"][0]["line"]) == (False, 4)

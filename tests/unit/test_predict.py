@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from slicewise.analysis.capacity.by_kind import serves
 from slicewise.analysis.predict import halfway
-from slicewise.analysis.predict.afterwards import misfits_seen
-from slicewise.analysis.predict.halfway import runs_off
+from slicewise.analysis.predict.fitted import seen_runs
+from slicewise.analysis.predict.halfway import misfits_seen, runs_off
 from slicewise.analysis.predict.laws import LAWS, laws_of
 from slicewise.analysis.predict.predict import alone_run as run_alone
 from slicewise.analysis.predict.predict import predict, served_by, timeline, tried_on
-from slicewise.analysis.predict.seen import seen_runs
 from slicewise.analysis.predict.side_by_side import Member, Rules, Segment, ends, speeds
 from slicewise.analysis.runs.campaign import campaign as campaign_of_all
 from slicewise.digest.digest import Digest

@@ -2,8 +2,6 @@
 before it is used.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

@@ -4,8 +4,6 @@ A Python that is not installed here is skipped. What the wheel needs comes from 
 Python can load it (polars takes 170 MB), and from the package index otherwise.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import importlib.metadata

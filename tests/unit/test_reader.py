@@ -1,7 +1,5 @@
 """What the reader makes of sound files: rows that add up, rows that replace, names, bins, schemas that differ."""
 
-from __future__ import annotations
-
 import json
 
 import polars as pl

@@ -1,7 +1,5 @@
 """What the reader says of damaged, incomplete and foreign files, and that all else is still read."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

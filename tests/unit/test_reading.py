@@ -1,7 +1,5 @@
 """Many jobs read at once, and only what is asked for."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import subprocess

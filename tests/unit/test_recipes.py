@@ -1,7 +1,5 @@
 """Recipes of other packagers: they speak of this version, and of what the project really needs."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

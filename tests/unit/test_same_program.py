@@ -1,7 +1,5 @@
 """What is the same program: by its script, a label, what its user says; and programs whose length is set by time."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,12 +1,21 @@
 """The bill of materials: what an installation has, in the versions of the lock file, and nothing of development."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 from support.programs import ROOT
 
 LOCK = ROOT / "analyzer" / "requirements.lock"
+PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`([a-z]+/test_\w+\.(?:py|cpp))::([^`]+)`", PAGE)))
+TREE = Path(__file__).resolve().parents[2]
+SKIPPED = {"name": "one", "skip_reason": "Dependency not found on PyPI and could not be audited"}
+GOOD = {"name": "one", "version": "1.0", "vulns": []}
+BAD = {"name": "two", "version": "2.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["2.1"]}]}
 
 
 def bill(out):
@@ -33,3 +42,44 @@ def test_all_that_is_named_is_there_and_it_is_made_alike_twice(tmp_path):
     assert {need for one in made["dependencies"] for need in one["dependsOn"]} <= known
     bill(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == (tmp_path / "bill.json").read_bytes()
+
+
+def test_the_page_names_tests():
+    assert len(NAMED) > 20
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith("| threat")]
+    assert [row for row in rows if "::" not in row] == []
+
+
+@pytest.mark.parametrize(("file", "test"), NAMED)
+def test_a_named_test_is_there(file, test):
+    text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+    assert (f"def {test}(" if file.endswith(".py") else f'TEST_CASE("{test}"') in text
+
+
+def audited(tmp_path: Path, answers: dict[str, list[dict]]) -> subprocess.CompletedProcess[str]:
+    """make/audit with a pip-audit that gives these answers, by service; without one it fails, as without a network."""
+    tool = tmp_path / "audit" / "bin" / "pip-audit"
+    tool.parent.mkdir(parents=True)
+    (tmp_path / "audit" / ".installed").write_bytes((TREE / "packaging/audit/requirements.lock").read_bytes())
+    texts = {service: json.dumps({"dependencies": told}) for service, told in answers.items()}
+    tool.write_text(f"#!{sys.executable}\nimport sys\nprint({texts!r}[sys.argv[2]])\n")
+    tool.chmod(0o755)
+    command = [sys.executable, TREE / "make/audit", TREE / "analyzer/requirements.lock", tmp_path]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "said"),
+    [
+        ({"pypi": [GOOD]}, 0, "audit: 1 packages, 0 known vulnerabilities"),
+        ({"pypi": [GOOD, BAD]}, 1, "audit: two 2.0: PYSEC-1; mended in 2.1"),
+        # A service that knows none of them is asked nothing: the next one is.
+        ({"pypi": [SKIPPED], "osv": [BAD]}, 1, "audit: two 2.0: PYSEC-1; mended in 2.1"),
+        ({"pypi": [SKIPPED]}, 0, "audit: skipped: no advisory service answers (pypi, osv)"),
+        ({"osv": [GOOD, SKIPPED]}, 0, "audit: osv does not know one"),
+        ({}, 0, "audit: skipped: no advisory service answers (pypi, osv)"),
+    ],
+)
+def test_a_finding_fails_and_no_answer_is_said(tmp_path, answers, status, said):
+    done = audited(tmp_path, answers)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (status, said), done.stderr

@@ -1,7 +1,5 @@
 """What slices in company say of the time alone, and which source of it counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from slicewise.analysis.blame import sources, uncontended

@@ -1,16 +1,18 @@
 """Proportional sharing against figures worked out by hand, and against the measurements of the paper it is from."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
+from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.proportional import (
     SharingJob,
     common_start_times,
     fair_rates,
     share_out,
 )
+from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting, WeightKind
+from slicewise.estimate import Estimate
+from slicewise.report.model.model_tables import answer, misfit_words
 from support.closed_forms import alone_from_common_start
 
 PAIRS = [
@@ -126,3 +128,38 @@ def test_shares_by_node_explain_the_published_pairs_and_shares_by_process_do_not
         predicted = common_start_times(1.0, alone, [weight(processes) for processes in pair])
         errors += [abs(time * rate / VOLUME_MIB - 1) for time, rate in zip(predicted, rates, strict=True)]
     assert max(errors) == pytest.approx(worst, abs=0.005)
+
+
+def fit(*possible: WeightKind) -> WeightFit:
+    candidates = [Candidate(kind, 0.05 if kind in possible else 1.059, kind not in possible) for kind in WEIGHT_KINDS]
+    return WeightFit(Weighting(possible[0]), candidates, [], list(possible), None, 6, 12, 90, "")
+
+
+@pytest.mark.parametrize(
+    ("possible", "said"),
+    [
+        (("processes",), "The file system is fair to processes, not to nodes."),
+        (("nodes", "mounts"), "The file system is fair to nodes, or to what each node has one of, not to processes."),
+        (("outstanding",), "fair neither to processes nor to nodes: whoever keeps more bytes under way gets more."),
+        (("processes^beta",), "The file system is fair neither to processes nor to nodes."),
+        (("processes", "nodes"), "These runs cannot tell whether the file system is fair to processes or to nodes."),
+    ],
+)
+def test_a_storage_is_fair_to_what_is_not_refuted(possible, said):
+    assert said in answer(fit(*possible))
+
+
+@pytest.mark.parametrize(
+    ("observed", "capacity_ratio", "said"),
+    [
+        (150.0, 1.0, "the time was lost at the beginning, at the end or in a pause."),
+        (50.0, 1.0, "where the time was gained is not known."),
+        (50.0, 1.2, "The storage gave all jobs together 20.0 % more than the model has."),
+        (150.0, 0.9, "The storage gave all jobs together 10.0 % less than the model has."),
+        (50.0, None, "What the storage gave all jobs together is not known."),
+    ],
+)
+def test_where_a_prediction_was_missed_is_told_where_it_is_known(observed, capacity_ratio, said):
+    predicted = Estimate(100.0, 95.0, 105.0, "")
+    missed = Misfit("job", predicted, observed, "no share law", 101.0, 0.5, 0.5, capacity_ratio)
+    assert misfit_words(missed).endswith(said)

@@ -1,16 +1,13 @@
 """What a job's own transfer sizes cost it, from profiles with a known time a call and a byte."""
 
-from __future__ import annotations
-
 import json
 import struct
 
 import pytest
-from slicewise.analysis.size import predict, stripes
-from slicewise.analysis.size.cost import size_cost
-from slicewise.analysis.size.points import curves
+from slicewise.analysis.size import job, predict
+from slicewise.analysis.size.job import size_cost
+from slicewise.analysis.size.points import curves, write_table
 from slicewise.analysis.size.profiles import COMPANY, accesses_of, points_of
-from slicewise.analysis.size.table import write_table
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
 from support.command_line import slicewise_command
@@ -156,18 +153,18 @@ def plain_layout(magic: int = 0x0BD10BD0) -> bytes:
 
 
 def test_stripes_of_plain_and_composite_layouts(monkeypatch):
-    monkeypatch.setattr(stripes.os, "getxattr", lambda path, name: plain_layout())
-    assert stripes.stripes_of("/lustre/f") == stripes.Stripes("/lustre/f", 4 * MIB, 8)
+    monkeypatch.setattr(job.os, "getxattr", lambda path, name: plain_layout())
+    assert job.stripes_of("/lustre/f") == job.Stripes("/lustre/f", 4 * MIB, 8)
     head = struct.pack("<IIIHHH6xQ", 0x0BD60BD0, 112, 1, 0, 1, 0, 0)
     entry = struct.pack("<IIQQII16x", 1, 0, 0, 1 << 30, 80, 36)
     padded = head + entry + plain_layout(0x0BD30BD0)
     assert (len(head), len(entry)) == (32, 48)
-    assert stripes.parsed("f", padded) == stripes.Stripes("f", 4 * MIB, 8)
-    assert stripes.parsed("f", b"") is None
-    assert stripes.parsed("f", bytes(64)) is None
+    assert job.parsed("f", padded) == job.Stripes("f", 4 * MIB, 8)
+    assert job.parsed("f", b"") is None
+    assert job.parsed("f", bytes(64)) is None
 
 
 def test_a_file_that_is_not_on_lustre_has_no_stripes(tmp_path):
     (tmp_path / "f").write_text("x")
-    assert stripes.stripes_of(str(tmp_path / "f")) is None
-    assert stripes.stripes_of(str(tmp_path / "none")) is None
+    assert job.stripes_of(str(tmp_path / "f")) is None
+    assert job.stripes_of(str(tmp_path / "none")) is None

@@ -1,7 +1,5 @@
 """Which tests may skip in CI is a list, and a skip that is not in it fails the run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

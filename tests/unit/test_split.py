@@ -1,14 +1,12 @@
 """Where a job's time went: computing, MPI and I/O, who held whom, and the efficiencies."""
 
-from __future__ import annotations
-
 import json
 from itertools import permutations
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from slicewise.analysis.blame.waiting_cost import cost_by_waiting
+from slicewise.analysis.blame.outside import cost_by_waiting
 from slicewise.analysis.job.split import by_slice, split
 from slicewise.digest.processes import with_world
 from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_lines, waiting_sections

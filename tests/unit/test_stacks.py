@@ -1,7 +1,5 @@
 """Stacks of a job's processes as a tree and in words, and what is said where there are none."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Intervals and small fits: each formula against figures worked out on paper, or against scipy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,6 +17,7 @@ from slicewise.statistics import (
     sum_draws,
     two_prices,
 )
+from support.binomial import is_as_often
 
 
 def test_student_t() -> None:
@@ -88,3 +87,20 @@ def test_groups_and_their_rows_are_drawn_anew() -> None:
     assert drawn.shape == (500,)
     assert drawn.mean() == pytest.approx(4, rel=0.05)
     assert set(np.unique(drawn)) <= {2.0, 3.0, 4.0, 5.0, 6.0}
+
+
+@pytest.mark.parametrize(
+    ("count", "of", "is_so"),
+    [
+        (40, 40, True),
+        (15, 15, True),
+        (13, 15, True),
+        (11, 15, False),
+        (100, 100, False),
+        (95, 100, True),
+        (28, 33, False),
+    ],
+)
+def test_counts_within_intervals(count, of, is_so):
+    """0.95^40 = 13 %, 0.95^100 = 0.6 %; 11 or fewer of 15: 0.5 %, 28 or fewer of 33: 2.2 %."""
+    assert is_as_often(count, of) == is_so

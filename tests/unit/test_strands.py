@@ -1,12 +1,10 @@
 """Processes that ran one after another count as one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.blame.strands import first_of_strand
+from slicewise.analysis.blame.to_runtime import first_of_strand
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest

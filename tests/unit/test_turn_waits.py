@@ -9,9 +9,9 @@ import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.turn import with_turn
 from slicewise.analysis.compare.compare import compare
-from slicewise.analysis.job.hardware import hardware
 from slicewise.analysis.job.sites import sites
 from slicewise.analysis.job.turns import Turns, turns
+from slicewise.analysis.job.usage import hardware
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate

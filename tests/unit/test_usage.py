@@ -1,14 +1,12 @@
 """What the kernel counted of a job's processes, and what is said of it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from slicewise.analysis.job.usage import usage
 from slicewise.digest.schema import FRAMES
-from slicewise.report.job.usage_words import usage_lines, usage_record, usage_table
+from slicewise.report.job.job_tables import usage_lines, usage_record, usage_table
 
 S, MIB = 1_000_000_000, 1 << 20
 

@@ -1,7 +1,6 @@
 """Who lost most of a catalog's jobs: what blame says of each, however many there are."""
 
-from __future__ import annotations
-
+import importlib.util
 import shutil
 
 import polars as pl
@@ -18,11 +17,13 @@ from slicewise.catalog.kept import find_job, key_text
 from slicewise.catalog.store import Catalog
 from support.command_line import slicewise_command
 from support.jobs import write_competing_jobs, write_job
+from support.programs import ROOT
 from support.site_days import write_days
 
 ONE_DAY = pytest.mark.xdist_group("one day")  # it is simulated once
 LAST = 1 << 62
 LOSER = "/opt/postproc"
+SPEC = importlib.util.spec_from_file_location("site_lists", ROOT / "packaging/site/lists.py")
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +166,34 @@ def test_nobody_lost_anything_where_nobody_was(tmp_path):
     assert (found.asked, found.of, found.rows.height) == (0, 0, 0)
     without = worst(write_days(tmp_path / "no processes", 1, 20), 0, LAST)
     assert without.rows.height == 0
+
+
+assert SPEC is not None
+assert SPEC.loader is not None
+SITE_LISTS = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(SITE_LISTS)
+
+
+def given(*lines: str) -> list[str]:
+    return SITE_LISTS.on_page_markdown("\n".join(lines)).split("\n")
+
+
+def test_what_belongs_to_an_item_stays_with_it():
+    assert given("- one", "  more", "  - inner", "", "after", "    code") == [
+        "- one", "    more", "    - inner", "", "after", "    code",
+    ]  # fmt: skip
+
+
+def test_a_list_needs_no_empty_line_before_it():
+    assert given("Not counted:", "- one", "- two") == [
+        "Not counted:",
+        "",
+        "- one",
+        "- two",
+    ]
+
+
+def test_blocks_of_code_stay_as_they_are():
+    block = ["```sh", "- no item", "  indented", "```"]
+    assert given(*block) == block
+    assert given("    - an indented block is no list") == ["    - an indented block is no list"]

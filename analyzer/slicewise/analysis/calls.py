@@ -3,8 +3,6 @@
 Digests in, frames out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

@@ -4,8 +4,6 @@ Digest's frames in, dataclasses out. The kernel's count (the layer `kernel`) tak
 seen is the bytes of POSIX calls and those that stdio moved underneath.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 

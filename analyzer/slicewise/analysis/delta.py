@@ -15,8 +15,7 @@ import polars as pl
 
 from slicewise.analysis.nodes.causes import EVIDENCE, Window, evidence_of, levels, window_of
 from slicewise.analysis.runs.campaign import ALONE, SIZE, Campaign, rates_of_runs
-from slicewise.analysis.runs.outliers import outliers
-from slicewise.analysis.runs.rates import is_like, mean_of_repeats
+from slicewise.analysis.runs.rates import is_like, mean_of_repeats, outliers
 from slicewise.analysis.runs.storage import Storage
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.analysis.sharing.weights import Weighting

@@ -1,7 +1,5 @@
 """The job's processes that no library profiled, as the nodes' collectors sampled them: when they moved how much."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

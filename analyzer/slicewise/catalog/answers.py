@@ -5,8 +5,6 @@ They lie in CATALOG/.answers, a Parquet file each behind its CRC-32. Whoever may
 time; they are never what a figure is made of alone, and may be removed at any time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Whether a catalog is sound: every file is as it was written and is complete, and no job is there twice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypedDict

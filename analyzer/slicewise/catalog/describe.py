@@ -1,7 +1,5 @@
 """The catalog's page of the documentation, made from its schema: `python -m slicewise.catalog.describe`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from slicewise.catalog.schema import FRAMES, KEY_COLUMN, MORE_OF_JOBS, MORE_OF_STORAGES, NAMES, NOT_KEPT

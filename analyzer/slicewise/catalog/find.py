@@ -1,7 +1,5 @@
 """Which profiles lie below some paths, and what their files look like from outside."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -179,7 +179,7 @@ class _Ingest:
             namesakes = [*kept.get(row["job"], ()), *self.waiting.get(row["job"], ())]
             namesakes += twice.get(one.is_served, ()) if one.moved >= LEAST_BYTES else ()
             same = [other for other in namesakes if self._is_same(one, processes[one.key], other)]
-            if any(not _is_fuller(one, other) for other in same):
+            if any(not ((one.fullness, other.path) > (other.fullness, one.path)) for other in same):
                 taken.keys.discard(one.key)
                 self.done.known += 1
                 continue
@@ -315,17 +315,9 @@ def _known(row: Mapping[str, Any], batch: Batch | None) -> _Known:
         row["job"],
         row["start_ns"],
         row["end_ns"],
-        _fullness(row),
+        tuple(row[name] for name in FULLNESS),
         row["path"],
         batch,
         is_served,
         row["moved"],
     )
-
-
-def _fullness(row: Mapping[str, Any]) -> tuple[int, ...]:
-    return tuple(row[name] for name in FULLNESS)
-
-
-def _is_fuller(one: _Known, other: _Known) -> bool:
-    return (one.fullness, other.path) > (other.fullness, one.path)

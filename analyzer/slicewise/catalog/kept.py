@@ -81,7 +81,7 @@ class Shelf:
             return pl.DataFrame(schema=DIGEST_FRAMES[name].polars_schema), {}
         is_asked = pl.col(KEY).is_in([job.key for job in self._jobs])
         rows = self._catalog.scan(name, batches).filter(is_asked).select(KEY, *columns).collect()
-        ordered = rows.sort(KEY, *_order(name))
+        ordered = rows.sort(KEY, *{"processes": ("node", "rank", "process")}.get(name, DIGEST_FRAMES[name].keys))
         runs = ordered[KEY].rle()
         lengths = runs.struct.field("len").to_list()
         starts = accumulate(lengths, initial=0)
@@ -234,10 +234,6 @@ class KeptDigest(Digest):
     def kind_of_operation(self, name: str) -> str:
         """As of a profile; without that, unknown."""
         return self._behind.kind_of_operation(name) if self._behind is not None else ""
-
-
-def _order(name: str) -> tuple[str, ...]:
-    return {"processes": ("node", "rank", "process")}.get(name, DIGEST_FRAMES[name].keys)
 
 
 def _kept_frame(name: str) -> cached_property[pl.DataFrame]:

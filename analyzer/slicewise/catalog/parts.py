@@ -1,7 +1,5 @@
 """Jobs on their way into a catalog: read from profiles, in memory or in files aside, and put together to batches."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 from collections.abc import Collection, Mapping, Sequence

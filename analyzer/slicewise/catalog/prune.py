@@ -1,7 +1,5 @@
 """Old days leave a catalog."""
 
-from __future__ import annotations
-
 import re
 import time
 from typing import TypedDict

@@ -1,7 +1,5 @@
 """The catalog's rows of jobs that were read together: keys, sums by job and slice, damage, hashed names."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence

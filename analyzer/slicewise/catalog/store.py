@@ -33,18 +33,24 @@ from typing import Any
 import polars as pl
 
 from slicewise.catalog.find import number_of
-from slicewise.catalog.records import (
+from slicewise.catalog.schema import FRAMES, KEY, conform, order_of
+from slicewise.catalog.sums import (
     FORMAT,
+    MISSING,
+    Damaged,
     Record,
+    Written,
+    crc32_of,
     crc32_text,
+    damaged,
     fault_of_batch,
     fault_of_catalog,
     fault_of_journal,
+    first_unsound,
     read_record,
     record_bytes,
+    unsound,
 )
-from slicewise.catalog.schema import FRAMES, KEY, conform, order_of
-from slicewise.catalog.sums import MISSING, Damaged, Written, crc32_of, damaged, first_unsound, unsound
 from slicewise.errors import UserError
 
 ABOUT, SALT, LOCK, JOURNAL, ASIDE = "catalog.json", ".salt", ".lock", ".journal.json", ".aside"

@@ -4,8 +4,6 @@ A task is a function of a module and what it takes. It may be begun several time
 nothing but files of its own, whose names it gives back, and what it gives back is small.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """Where a job's time went: its runtime as one bar, its throughput beside what it would have been, who cost it what."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

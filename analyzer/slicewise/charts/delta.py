@@ -1,7 +1,5 @@
 """Delta-graphs: time, throughput and interference factor of two jobs over the offset of the second."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import polars as pl

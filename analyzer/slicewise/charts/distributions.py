@@ -1,7 +1,5 @@
 """Bars: transfer sizes and latencies by bin, time in I/O by rank."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from slicewise.charts import style

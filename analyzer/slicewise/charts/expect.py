@@ -1,7 +1,5 @@
 """Boxes of what may be expected, jobs as points in them, and how long phases took over the runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -4,8 +4,6 @@ The few methods that charts use, with the names and the meaning that they have i
 be 64 MB of every installation; tests compare what both make of all charts.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 import re
@@ -68,7 +66,6 @@ class Figure:
         self._add("scatter", values)
 
     def add_bar(self, **values: Any) -> None:
-        """Bars."""
         self._add("bar", values)
 
     def add_heatmap(self, **values: Any) -> None:

@@ -1,7 +1,5 @@
 """The flame graph of call sites: data that the page's script draws by time, bytes or calls, of any slices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

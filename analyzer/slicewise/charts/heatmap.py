@@ -1,7 +1,5 @@
 """Processes by slices as a heat map: who moved bytes when, all jobs on one clock axis."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

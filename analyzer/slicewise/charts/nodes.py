@@ -1,7 +1,5 @@
 """What whole nodes did over the clock: signals of the nodes' collectors as steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

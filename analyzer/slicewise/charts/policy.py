@@ -1,7 +1,5 @@
 """Policies: who did what when under each, what each costs, and how that goes with the offset of a job."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl
@@ -17,6 +15,7 @@ ROW_PIXELS, STRIP_PIXELS = 20, 30
 COMPUTING_WIDTH, IO_WIDTH = 0.16, 0.72
 # Between the strips of two policies, in rows.
 GAP = 1.3
+MOST_TICKS = 20
 
 
 def strips(stretches: pl.DataFrame, policies: Sequence[str], jobs: Sequence[str]) -> Figure:
@@ -119,4 +118,48 @@ def over_offset(rows: pl.DataFrame, column: str, title: str, moved: str, against
     names = [style.safe(style.shortened(name, 18)) for name in (moved, against)]
     chart.update_xaxes(title_text=f"{names[0]} begins after {names[1]} by (s)", title_standoff=6)
     chart.update_yaxes(title_text=title)
+    return chart
+
+
+def job_sizes(frame: pl.DataFrame) -> Figure:
+    """Shares of jobs and of jobs' time by size, as bars, and both added up, as lines.
+
+    frame: size (text), of_jobs, of_time (fractions), from the smallest on.
+    """
+    chart = style.figure(height=320, barmode="group")
+    said = (("of_jobs", "of jobs", style.JOB_COLOURS[0]), ("of_time", "of jobs' time", style.JOB_COLOURS[1]))
+    for column, name, colour in said:
+        chart.add_bar(
+            x=frame["size"].to_list(),
+            y=(frame[column] * 100).to_list(),
+            name=f"share {name}",
+            marker={"color": colour},
+            hovertemplate=f"%{{x}} processes: %{{y:.3~g}} % {name}<extra></extra>",
+        )
+        chart.add_scatter(
+            x=frame["size"].to_list(),
+            y=(frame[column].cum_sum() * 100).to_list(),
+            mode="lines",
+            name=f"{name}, up to that size",
+            line={"width": 1.6, "color": colour, "dash": "dot"},
+            hovertemplate=f"up to %{{x}} processes: %{{y:.3~g}} % {name}<extra></extra>",
+        )
+    chart.update_xaxes(title_text="processes", type="category", title_standoff=6, automargin=True)
+    chart.update_yaxes(title_text="share (%)")
+    return chart
+
+
+def concurrent_jobs(frame: pl.DataFrame) -> Figure:
+    """The share of the time in which so many jobs ran. frame: jobs, share (a fraction)."""
+    chart = style.figure(height=300)
+    chart.add_bar(
+        x=frame["jobs"].to_list(),
+        y=(frame["share"] * 100).to_list(),
+        marker={"color": style.JOB_COLOURS[0]},
+        hovertemplate="%{x} jobs: %{y:.3~g} % of the time<extra></extra>",
+    )
+    chart.update_xaxes(title_text="jobs that run at one time", title_standoff=6, tickformat="d")
+    if len(frame) <= MOST_TICKS:
+        chart.update_xaxes(dtick=1)
+    chart.update_yaxes(title_text="share of the time (%)")
     return chart

@@ -1,7 +1,5 @@
 """Bandwidth and latency over transfer size, and against each other; what models predict against what was observed."""
 
-from __future__ import annotations
-
 import math
 
 import polars as pl

@@ -3,8 +3,6 @@
 Charts are functions from a frame to a figure; they compute no result, and they read no profile.
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Throughput over the clock: jobs stacked against the capacity, shares against fair shares, one job's directions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -107,11 +105,7 @@ def stacked(
 
 
 def shares(
-    frame: pl.DataFrame,
-    colours: Mapping[str, str],
-    slices: range,
-    slice_ns: int,
-    region: tuple[int, int] | None = None,
+    frame: pl.DataFrame, colours: Mapping[str, str], slices: range, slice_ns: int, region: tuple[int, int] | None = None
 ) -> Figure:
     """Each job's share of the bytes of a slice against its fair share there.
 

@@ -1,7 +1,5 @@
 """About the command line itself: settings, completion, help."""
 
-from __future__ import annotations
-
 from slicewise.command_line.parameters import JSON, OUTPUT, argument, command, option
 
 COMMANDS = [

@@ -1,7 +1,5 @@
 """Profile jobs, look at one, compare several."""
 
-from __future__ import annotations
-
 from slicewise.command_line.parameters import (
     ALONE,
     HTML,

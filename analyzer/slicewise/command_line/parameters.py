@@ -4,8 +4,6 @@ A declaration imports nothing that takes long. What a command does stands in `sl
 its head as everywhere, and is imported when the command runs: help, completion and complaints do not wait for polars.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Sequence
@@ -92,9 +90,9 @@ def option(names: str, metavar: str | None, type: Any, help: str, name: str = ""
     return click.Option(declared, metavar=metavar, type=_type(type), help=help, **more)
 
 
-def flag(names: str, help: str, name: str = "", default: bool = False) -> click.Option:
+def flag(names: str, help: str, name: str = "", default: bool = False, **more: Any) -> click.Option:
     """An option without a value."""
-    return click.Option([names, *([name] if name else [])], is_flag=True, default=default, help=help)
+    return click.Option([names, *([name] if name else [])], is_flag=True, default=default, help=help, **more)
 
 
 def summary(help: str) -> str:
@@ -116,8 +114,25 @@ def _run(body: str, needs_settings: bool, **given: Any) -> Any:
     return called(**{name: list(value) if isinstance(value, tuple) else value for name, value in given.items()})
 
 
-JSON = flag("--json", "Print JSON, with the keys that docs/commands.md lists.")
-OUTPUT = option("-o, --output", "FILE", PATH, "Write to FILE instead of the terminal.")
+def _keep_for_the_answer(context: click.Context, option: click.Parameter, value: Any) -> None:
+    """terminal/output.py asks for it: no command hands it on."""
+    context.meta[str(option.name)] = value
+
+
+JSON = flag(
+    "--json",
+    "Print JSON, with the keys that docs/commands.md lists.",
+    expose_value=False,
+    callback=_keep_for_the_answer,
+)
+OUTPUT = option(
+    "-o, --output",
+    "FILE",
+    PATH,
+    "Write to FILE instead of the terminal.",
+    expose_value=False,
+    callback=_keep_for_the_answer,
+)
 HTML = option(
     "--html",
     "FILE",

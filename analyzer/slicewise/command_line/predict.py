@@ -1,7 +1,5 @@
 """What would be: jobs side by side, and what a file system gives."""
 
-from __future__ import annotations
-
 import click
 
 from slicewise.command_line.parameters import (

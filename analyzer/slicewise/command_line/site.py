@@ -1,7 +1,5 @@
 """What support and operators ask: jobs that run, catalogs, files."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import click

@@ -1,7 +1,5 @@
 """What researchers ask: models of sharing, Delta-graphs, campaigns, policies."""
 
-from __future__ import annotations
-
 import click
 
 from slicewise.command_line.parameters import (

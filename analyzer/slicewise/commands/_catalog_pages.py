@@ -1,7 +1,5 @@
 """The pages of single jobs and of pairs that the page of a day leads to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

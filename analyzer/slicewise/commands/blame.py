@@ -1,7 +1,5 @@
 """Say who slowed a job down, by how much, and how sure that is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,14 +15,14 @@ from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.blame import blame_words, counted_words
 from slicewise.report.blame.blame_json import blame_record
+from slicewise.report.blame.blame_page import blame_report
 from slicewise.report.blame.blame_tables import neighbours_table
 from slicewise.report.blame.explained import explanation
-from slicewise.report.blame.whole import blame_report
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.snapshot import living_jobs
 from slicewise.settings import servers_of_site
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text.safe_text import say
 
@@ -40,14 +38,12 @@ def blame(
     anonymous: bool,
     explain: bool,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     if all_:
-        _of_all(job, neighbours, [*(alone or []), *(same_as or [])], json, output)
+        _of_all(job, neighbours, [*(alone or []), *(same_as or [])])
         return
     servers = servers_of_site()
-    if servers and not job.exists() and _by_servers(job, alone, servers, anonymous, json, output):
+    if servers and not job.exists() and _by_servers(job, alone, servers, anonymous):
         return
     with living_jobs(job_directory(job).parent) as copies:
         runs = [*(alone or []), *(same_as or [])]
@@ -61,21 +57,19 @@ def blame(
         twice = shadows([case.job, *case.neighbours], counted.rename({"target": "storage"})).values()
         counted = counted.remove(pl.col("job").is_in(list(twice)))
         quiet = [run.job for run in case.alone if run.is_served]
-        _tell_counted(counted_job(counted, case.job.job, quiet), anonymous or case.hides_names, json, output)
+        _tell_counted(counted_job(counted, case.job.job, quiet), anonymous or case.hides_names)
         return
     anonymous |= case.hides_names
     result, whole = blame_report(case, anonymous)
     page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")
     write_page(whole, page)
-    if json:
-        write_json(blame_record(result, page), output)
+    if wants_json():
+        write_json(blame_record(result, page))
         return
-    write_text([*_lines(result, explain), *_ending(case, job, page, explain)], output)
+    write_text([*_lines(result, explain), *_ending(case, job, page, explain)])
 
 
-def _by_servers(
-    job: Path, alone: list[Path], servers: list[Path], anonymous: bool, json: bool, output: Path | None
-) -> bool:
+def _by_servers(job: Path, alone: list[Path], servers: list[Path], anonymous: bool) -> bool:
     """A job without a profile, by what servers counted of it. Returns whether they know it."""
     from slicewise.imports.jobstats import read_served
 
@@ -84,26 +78,26 @@ def _by_servers(
     except KeyError as error:
         raise UserError(f"--alone {error.args[0]}: the servers counted no job of that name") from None
     if found is not None:
-        _tell_counted(found, anonymous, json, output)
+        _tell_counted(found, anonymous)
     return found is not None
 
 
-def _tell_counted(found: CountedJob | None, anonymous: bool, json: bool, output: Path | None) -> None:
+def _tell_counted(found: CountedJob | None, anonymous: bool) -> None:
     if found is None:
         raise UserError("the servers counted nothing of this job")
     if anonymous:
         found = counted_words.anonymous(found)
-    if json:
-        write_json(counted_words.record(found), output)
+    if wants_json():
+        write_json(counted_words.record(found))
         return
     lines: list[RenderableType] = [*counted_words.sentences(found)]
     table = counted_words.table(found)
     if table.rows:
         lines[2:2] = ["", for_terminal(table), ""]
-    write_text(lines, output)
+    write_text(lines)
 
 
-def _of_all(directory: Path, others: list[Path], alone: list[Path], json: bool, output: Path | None) -> None:
+def _of_all(directory: Path, others: list[Path], alone: list[Path]) -> None:
     """Every job in a directory that had company, held against all others there."""
     from slicewise.report.blame import all_words
 
@@ -119,8 +113,8 @@ def _of_all(directory: Path, others: list[Path], alone: list[Path], json: bool, 
         name = str(place.relative_to(directory)) if place.is_relative_to(directory) else str(place)
         found[name] = told
     ordered = all_words.worst_first(found)
-    if json:
-        write_json(all_words.record(ordered, by_themselves), output)
+    if wants_json():
+        write_json(all_words.record(ordered, by_themselves))
         return
     lines: list[RenderableType] = [all_words.sentence(ordered, by_themselves)]
     if ordered:
@@ -128,7 +122,7 @@ def _of_all(directory: Path, others: list[Path], alone: list[Path], json: bool, 
     matrix = all_words.matrix(ordered)
     if matrix is not None:
         lines += ["", "Seconds that each job (a row) lost to each other one:", for_terminal(matrix)]
-    write_text([*lines, "", line_for_terminal(f"Why? slicewise blame {directory}/JOB --explain")], output)
+    write_text([*lines, "", line_for_terminal(f"Why? slicewise blame {directory}/JOB --explain")])
 
 
 def _lines(result: Blame, explain: bool) -> list[RenderableType]:

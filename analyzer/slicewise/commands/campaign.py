@@ -1,7 +1,5 @@
 """Tabulate a folder of runs: throughput alone and together, slowdown, and how well it is predicted."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 
@@ -11,13 +9,12 @@ from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.campaign import campaign_words
-from slicewise.report.campaign.campaign_json import campaign_record
 from slicewise.report.campaign.campaign_page import campaign_page
-from slicewise.report.campaign.campaign_tables import tables
+from slicewise.report.campaign.campaign_words import campaign_record, tables
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 
 
 def campaign(
@@ -26,8 +23,6 @@ def campaign(
     tables_to: Path | None,
     placement: Path | None,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     placed = None if placement is None else _placement(placement)
     result = campaign_result(read_digests(job_places(directories)), direction, placed)
@@ -36,12 +31,12 @@ def campaign(
     write_page(campaign_page(result, directories[0].resolve().name, unseen), page)
     if tables_to is not None:
         _write_csv(result, tables_to)
-    if json:
-        write_json(campaign_record(result, page), output)
+    if wants_json():
+        write_json(campaign_record(result, page))
         return
     shown = [part for table in tables(result).values() for part in (table.title, for_terminal(table), "")]
     where = [f"Tables: {tables_to}"] if tables_to else []
-    write_text([*campaign_words.opening(result), "", *shown, *where, f"Page: {page}"], output)
+    write_text([*campaign_words.opening(result), "", *shown, *where, f"Page: {page}"])
 
 
 def _placement(file: Path) -> dict[str, str]:

@@ -36,7 +36,7 @@ from slicewise.report.site.site_tables import (
 )
 from slicewise.report.tables import for_terminal
 from slicewise.running.dask_workers import workers_at
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.terminal.times import time_ns, user_number
 from slicewise.text import words
 from slicewise.text.safe_text import say
@@ -74,13 +74,7 @@ def _steady(command: Command) -> Command:
 
 
 def ingest(
-    catalog: Path,
-    paths: list[Path],
-    names: Literal["plain", "hash"] | None,
-    show_names: bool,
-    dask: str | None,
-    json: bool,
-    output: Path | None,
+    catalog: Path, paths: list[Path], names: Literal["plain", "hash"] | None, show_names: bool, dask: str | None
 ) -> None:
     kept = Catalog.make(catalog, names == "hash", show_names)
     if names is not None and kept.has_names != (names == "plain"):
@@ -92,8 +86,8 @@ def ingest(
         done = take_in(kept, found, progress, wait, workers=workers)
     for line in done.unread:
         say(line)
-    if json:
-        write_json([done], output)
+    if wants_json():
+        write_json([done])
     else:
         parts = [
             f"{words.count(done.added, 'job')} added",
@@ -102,7 +96,7 @@ def ingest(
             *([f"{done.damaged} damaged in part"] if done.damaged else []),
             *([f"{words.count(len(done.unread), 'profile')} not readable and left out"] if done.unread else []),
         ]
-        write_text([f"{catalog}: {', '.join(parts)}"], output)
+        write_text([f"{catalog}: {', '.join(parts)}"])
     if done.unread:
         raise SystemExit(SOME_UNREAD)
 
@@ -134,31 +128,31 @@ def _progress(jobs: int, size: int) -> Iterator[Callable[[int, int], None]]:
         yield advance
 
 
-def prune(catalog: Path, older_than: str, json: bool, output: Path | None) -> None:
+def prune(catalog: Path, older_than: str) -> None:
     age = age_ns(older_than)
     gone = prune_older(Catalog(catalog), age)
-    if json:
-        write_json(gone, output)
+    if wants_json():
+        write_json(gone)
         return
     jobs = sum(day["jobs"] for day in gone)
-    write_text([f"{catalog}: removed {words.count(len(gone), 'day')} with {words.count(jobs, 'job')}"], output)
+    write_text([f"{catalog}: removed {words.count(len(gone), 'day')} with {words.count(jobs, 'job')}"])
 
 
 @_steady
-def verify(catalog: Path, json: bool, output: Path | None) -> None:
+def verify(catalog: Path) -> None:
     opened = Catalog(catalog)
     wrong = check(opened)
     if not wrong:
         unsummed = without_sums(opened.batches())
         if unsummed:
             say(UNSUMMED.format(catalog=catalog, batches=words.count(unsummed, "batch")))
-    if json:
-        write_json(wrong, output)
+    if wants_json():
+        write_json(wrong)
     elif wrong:
-        write_text([f"{one['place']}: {one['what']}" for one in wrong], output)
+        write_text([f"{one['place']}: {one['what']}" for one in wrong])
     else:
         jobs, days = sum(batch.jobs for batch in opened.batches()), len(opened.days())
-        write_text([f"{catalog}: {words.count(jobs, 'job')} on {words.count(days, 'day')}, all sound"], output)
+        write_text([f"{catalog}: {words.count(jobs, 'job')} on {words.count(days, 'day')}, all sound"])
     if wrong:
         raise SystemExit(SOME_UNREAD)
 
@@ -173,8 +167,6 @@ def list_(
     until: str | None,
     storage: str | None,
     slowdown: float | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     opened = Catalog(catalog)
     found = list_jobs(opened, _wanted(user, account, program, since, until, storage))
@@ -182,14 +174,14 @@ def list_(
         from slicewise.analysis.site.worst import with_slowdown  # numpy comes along
 
         found = with_slowdown(opened, found).filter(pl.col("slowdown") >= slowdown)
-    if json:
-        write_json(records(found), output)
+    if wants_json():
+        write_json(records(found))
     else:
-        write_text([for_terminal(jobs_table(found.iter_rows(named=True)))], output)
+        write_text([for_terminal(jobs_table(found.iter_rows(named=True)))])
 
 
 @_steady
-def show(catalog: Path, job: str, json: bool, output: Path | None) -> None:
+def show(catalog: Path, job: str) -> None:
     opened = Catalog(catalog)
     kept = find_job(opened, job)
     start_ns, end_ns = kept.times
@@ -197,9 +189,9 @@ def show(catalog: Path, job: str, json: bool, output: Path | None) -> None:
     where = opened.scan("storages", [kept.batch]).filter(pl.col("key") == kept.key).collect()
     used = where.filter(pl.sum_horizontal("read_bytes", "write_bytes") > 0)
     beside = _named_partners(opened, kept)
-    if json:
+    if wants_json():
         storages = used.select("type", "source", "node", "point", "read_bytes", "write_bytes").to_dicts()
-        write_json([records(found)[0] | {"storages": storages, "partners": records(beside)}], output)
+        write_json([records(found)[0] | {"storages": storages, "partners": records(beside)}])
         return
     damage = [damage.message for damage in KeptDigest(opened, kept).damage]
     lines = [
@@ -214,22 +206,11 @@ def show(catalog: Path, job: str, json: bool, output: Path | None) -> None:
     ]
     beside_it = for_terminal(partners_table(beside.head(MOST_ROWS).iter_rows(named=True)))
     jobs = for_terminal(jobs_table(found.iter_rows(named=True)))
-    write_text(
-        [jobs, *lines, "", beside_it if beside.height else "Nobody else used its file systems meanwhile."], output
-    )
+    write_text([jobs, *lines, "", beside_it if beside.height else "Nobody else used its file systems meanwhile."])
 
 
 @_steady
-def overlaps(
-    catalog: Path,
-    job: str | None,
-    since: str | None,
-    until: str | None,
-    most: int,
-    dask: str | None,
-    json: bool,
-    output: Path | None,
-) -> None:
+def overlaps(catalog: Path, job: str | None, since: str | None, until: str | None, most: int, dask: str | None) -> None:
     opened = Catalog(catalog)
     if job is not None:
         found = _named_partners(opened, find_job(opened, job)).head(most)
@@ -245,24 +226,24 @@ def overlaps(
         if told.jobs < told.of:
             say(f"{catalog}: {pairs_sentence(told)}")
         table = pairs_table
-    if json:
-        write_json(records(found), output)
+    if wants_json():
+        write_json(records(found))
     elif found.is_empty():
-        write_text(["No two jobs used the same file system at the same time."], output)
+        write_text(["No two jobs used the same file system at the same time."])
     else:
-        write_text([for_terminal(table(found.iter_rows(named=True)))], output)
+        write_text([for_terminal(table(found.iter_rows(named=True)))])
 
 
 @_steady
-def quality(catalog: Path, since: str | None, until: str | None, every: bool, json: bool, output: Path | None) -> None:
+def quality(catalog: Path, since: str | None, until: str | None, every: bool) -> None:
     opened = Catalog(catalog)
     found = site_quality(opened, _wanted(None, None, None, since, until, None).batches(opened))
     told = found if every else found.filter(~pl.col("is_good"))
-    if json:
-        write_json(records(told), output)
+    if wants_json():
+        write_json(records(told))
         return
     table = [for_terminal(quality_table(told.iter_rows(named=True)))] if told.height else []
-    write_text([quality_sentence(found), *table], output)
+    write_text([quality_sentence(found), *table])
 
 
 @_steady
@@ -275,8 +256,6 @@ def worst(
     by: Literal["job", "program", "user"],
     unasked: bool,
     dask: str | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     from slicewise.analysis.site.worst import head, together, unasked_jobs  # numpy comes along
     from slicewise.analysis.site.worst import worst as ask
@@ -286,19 +265,19 @@ def worst(
         found = ask(opened, *_window(opened, since, until), asked, workers)
     if unasked:
         rows = unasked_jobs(opened, found)
-        if not json:
+        if not wants_json():
             rows = rows.head(most)
     else:
         rows = head(found.rows if by == "job" else together(found, by), most)
-    if json:
-        write_json(records(rows), output)
+    if wants_json():
+        write_json(records(rows))
         return
     line = worst_sentence(found)
     if unasked:
         table = [for_terminal(unasked_table(rows.iter_rows(named=True)))] if rows.height else []
-        write_text([line, *table], output)
+        write_text([line, *table])
         return
-    write_text([line, *([for_terminal(worst_table(rows.iter_rows(named=True), by))] if rows.height else [])], output)
+    write_text([line, *([for_terminal(worst_table(rows.iter_rows(named=True), by))] if rows.height else [])])
 
 
 @_steady
@@ -326,7 +305,7 @@ def page(
     told = site_page(found, str(catalog), links)
     write_page(told, where)
     made = f", and {words.count(len(links), 'page')} beside it" if links else ""
-    write_text([*told.sentences, "", f"Page: {where}{made}"], None)
+    write_text([*told.sentences, "", f"Page: {where}{made}"])
 
 
 def _named_partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:

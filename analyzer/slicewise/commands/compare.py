@@ -1,31 +1,29 @@
 """Say why one run took longer than another: computing, its own I/O, neighbours, or not explained."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.analysis.compare.compare import compare as analysis
-from slicewise.analysis.compare.losses import losses
+from slicewise.analysis.compare.compare import losses
 from slicewise.catalog.sources import read_digests
 from slicewise.report.compare import compare_words
-from slicewise.report.compare.compare_json import compare_record
 from slicewise.report.compare.compare_page import compare_page
 from slicewise.report.compare.compare_tables import parts_table, runs_table
+from slicewise.report.compare.compare_words import compare_record
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 
 
-def compare(runs: list[Path], neighbours: list[Path], html: Path | None, json: bool, output: Path | None) -> None:
+def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None:
     digests = read_digests(runs)
     lost = zip(digests, losses(runs, neighbours or [], reading_profiles()), strict=True)
     comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
     write_page(compare_page(comparison, unseen_lines(digests), {digest.job: digest.path for digest in digests}), page)
-    if json:
-        write_json(compare_record(comparison, page), output)
+    if wants_json():
+        write_json(compare_record(comparison, page))
         return
     table = parts_table(comparison) if len(runs) == 2 else runs_table(comparison)
     write_text(
@@ -37,6 +35,5 @@ def compare(runs: list[Path], neighbours: list[Path], html: Path | None, json: b
             *compare_words.notes(comparison),
             *compare_words.rule(comparison),
             line_for_terminal(f"Page: {page}", is_folded=False),
-        ],
-        output,
+        ]
     )

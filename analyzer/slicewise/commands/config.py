@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import sys
-from pathlib import Path
 from typing import Literal
 
 from slicewise.config_file import config_file
 from slicewise.errors import UserError
 from slicewise.report.tables import Column, Table, for_terminal
-from slicewise.settings import PREFIX, from_file, mistakes, settings
-from slicewise.terminal.output import write_json, write_text
-from slicewise.text.suggestions import nearest
+from slicewise.settings import PREFIX, from_file, mistakes, nearest, settings
+from slicewise.terminal.output import output_file, wants_json, write_json, write_text
 
 WHERE_IT_HOLDS = (
     "It holds for what slicewise starts, and after `module load slicewise`. In a script that sets LD_PRELOAD itself:",
@@ -21,15 +19,15 @@ WHERE_IT_HOLDS = (
 )
 
 
-def config(name: str | None, export: Literal["sh", "env"] | None, json: bool, output: Path | None) -> None:
+def config(name: str | None, export: Literal["sh", "env"] | None) -> None:
     if export is not None:
         for mistake in mistakes():
             print(f"slicewise: {mistake}", file=sys.stderr)
         as_line = "export {}={}" if export == "sh" else "{}={}"
         quoted = shlex.quote if export == "sh" else str
         exported = [as_line.format(variable, quoted(value)) for variable, value in from_file().items()]
-        if output is not None:
-            write_text([*exported], output)
+        if output_file() is not None:
+            write_text([*exported])
         elif exported:
             print("\n".join(exported))
         return
@@ -41,9 +39,9 @@ def config(name: str | None, export: Literal["sh", "env"] | None, json: bool, ou
         if not found:
             hint = f"did you mean {meant}?" if meant else "see: slicewise help settings"
             raise UserError(f"config: {name}: no such setting; {hint}")
-    if json:
+    if wants_json():
         told = [dataclasses.asdict(one) for one in found]
-        write_json({"file": str(config_file()), "mistakes": mistakes(), "settings": told}, output)
+        write_json({"file": str(config_file()), "mistakes": mistakes(), "settings": told})
         return
     file = config_file()
     table = Table([Column(heading, is_figure=False) for heading in ("setting", "value", "from", "meaning")])
@@ -53,4 +51,4 @@ def config(name: str | None, export: Literal["sh", "env"] | None, json: bool, ou
     there = "" if file.exists() else " (there is none yet)"
     wrong = [f"Wrong in it: {mistake}" for mistake in mistakes()]
     about = [f"Your file: {file}{there}", *wrong, *WHERE_IT_HOLDS]
-    write_text([for_terminal(table), "", *about], output)
+    write_text([for_terminal(table), "", *about])

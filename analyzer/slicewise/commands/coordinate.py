@@ -6,8 +6,6 @@ files: the command has its turn as a whole, and gives it up at its end. Example:
     slicewise turns wait --at unix:/run/slicewise/scratch --bytes 50e9 -- cp -r results /scratch/archive
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

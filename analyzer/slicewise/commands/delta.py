@@ -1,7 +1,5 @@
 """Draw Delta-graphs: how much two jobs slow each other down, by how much later one begins."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any, Literal
@@ -17,15 +15,34 @@ from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
-from slicewise.report.delta.delta_page import advantage, by_itself, delta_page, peaks, points_table, verdict
-from slicewise.report.delta.sweep_page import Panel, hints, sweep_page, sweep_table
-from slicewise.report.model import outlier_words
+from slicewise.report.delta.delta_page import (
+    Panel,
+    advantage,
+    by_itself,
+    delta_page,
+    hints,
+    peaks,
+    points_table,
+    sweep_page,
+    sweep_table,
+    verdict,
+)
+from slicewise.report.model import model_tables
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
-from slicewise.running.delta_campaign import DeltaPlan, offsets_of, run_campaign
-from slicewise.running.delta_sweep import SweepPlan, is_recorded, read_plan, read_recorded, run_sweep, shipped_plans
-from slicewise.terminal.output import write_json, write_text
+from slicewise.running.delta_campaign import (
+    DeltaPlan,
+    SweepPlan,
+    is_recorded,
+    offsets_of,
+    read_plan,
+    read_recorded,
+    run_campaign,
+    run_sweep,
+    shipped_plans,
+)
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.text import words
 from slicewise.text.safe_text import visible
 
@@ -43,24 +60,15 @@ def run(
     slice_seconds: float | None,
     weight: CurveKind,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     offsets = offsets_of(f"--from {first:g} --to {last:g} --step {step:g}", first, last, step)
     plan = DeltaPlan(a, b, offsets, repeat, slice_seconds)
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
-    _show_graphs([directory], weight, "auto", html, json, output)
+    _show_graphs([directory], weight, "auto", html)
 
 
-def read(
-    directories: list[Path],
-    weight: CurveKind,
-    direction: CampaignDirection,
-    html: Path | None,
-    json: bool,
-    output: Path | None,
-) -> None:
-    _show_graphs(directories, weight, direction, html, json, output)
+def read(directories: list[Path], weight: CurveKind, direction: CampaignDirection, html: Path | None) -> None:
+    _show_graphs(directories, weight, direction, html)
 
 
 def sweep(
@@ -71,8 +79,6 @@ def sweep(
     recorded: Path | None,
     weight: CurveKind,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     if (plan is None) == (recorded is None):
         raise UserError("give either a PLAN to run, or --page DIR of a recorded sweep")
@@ -97,31 +103,31 @@ def sweep(
     ]
     page = html or page_path(folder, f"sweep-{folder.resolve().name}")
     write_page(sweep_page(described.title, panels, missing, unseen), page)
-    if json:
+    if wants_json():
         told = [_sweep_record(panel) for panel in panels]
-        write_json({"title": described.title, "panels": told, "missing": missing, "page": page}, output)
+        write_json({"title": described.title, "panels": told, "missing": missing, "page": page})
         return
     lines = [f"{name}: not recorded yet" for name in missing] + [line for panel in panels for line in hints(panel)]
-    write_text([for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"], output)
+    write_text([for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"])
 
 
-def plan(name: str | None, json: bool, output: Path | None) -> None:
+def plan(name: str | None) -> None:
     shipped = shipped_plans()
     if name is not None and name not in shipped:
         raise UserError(f"there is no plan {name}; shipped are {words.listing(shipped)}")
-    if name is not None and not json:
+    if name is not None and not wants_json():
         lines = shipped[name].read_text(encoding="utf-8").splitlines()
-        write_text([line_for_terminal(line, is_folded=False) for line in lines], output)
+        write_text([line_for_terminal(line, is_folded=False) for line in lines])
         return
     plans = {each: read_plan(path) for each, path in shipped.items() if name in (None, each)}
-    if json:
-        write_json({"plans": [_plan_record(each, read) for each, read in plans.items()]}, output)
+    if wants_json():
+        write_json({"plans": [_plan_record(each, read) for each, read in plans.items()]})
         return
     table = Table([Column("plan", is_figure=False), Column("panels"), Column("what it varies", is_figure=False)])
     for each, read in plans.items():
         sweeps = words.listing(dict.fromkeys(panel.sweep for panel in read.panels))
         table.add(each, Cell(f"{len(read.panels)}", len(read.panels)), sweeps)
-    write_text([for_terminal(table), "", "Print one to adapt it: slicewise study plan NAME > NAME.toml"], output)
+    write_text([for_terminal(table), "", "Print one to adapt it: slicewise study plan NAME > NAME.toml"])
 
 
 def _plan_record(name: str, plan: SweepPlan) -> dict[str, Any]:
@@ -155,14 +161,7 @@ def _sweep_record(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _show_graphs(
-    directories: list[Path],
-    weight: CurveKind,
-    direction: CampaignDirection,
-    html: Path | None,
-    json: bool,
-    output: Path | None,
-) -> None:
+def _show_graphs(directories: list[Path], weight: CurveKind, direction: CampaignDirection, html: Path | None) -> None:
     campaigns = {directory: _campaign(directory, direction) for directory in directories}
     read = [_graph(directory, data, weight) for directory, data in campaigns.items()]
     unseen = [
@@ -174,11 +173,11 @@ def _show_graphs(
     evidence = [found for _, found, _ in read]
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
     write_page(delta_page(graphs, evidence, [levels for _, _, levels in read], unseen), page)
-    if json:
-        write_json({"configurations": [_record(*each) for each in read], "page": page}, output)
+    if wants_json():
+        write_json({"configurations": [_record(*each) for each in read], "page": page})
         return
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
-    lines += outlier_words.dropped([run for graph in graphs for run in graph.dropped])
+    lines += model_tables.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
     each = [*zip(graphs, evidence, strict=True)]
     lines += [line for graph, found in each for line in by_itself(graph, found)]
@@ -191,8 +190,7 @@ def _show_graphs(
             *tables,
             *lines,
             f"Page: {page}",
-        ],
-        output,
+        ]
     )
 
 

@@ -1,18 +1,14 @@
 """Check that profiling works here, and say what to do where it does not."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 from slicewise.report.tables import line_for_terminal
 from slicewise.running.installation_checks import check_all
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 
 
-def doctor(json: bool, output: Path | None) -> None:
+def doctor() -> None:
     findings = list(check_all())
-    if json:
-        write_json({"checks": findings}, output)
+    if wants_json():
+        write_json({"checks": findings})
     else:
         width = max(len(finding.name) for finding in findings)
         write_text(
@@ -22,7 +18,6 @@ def doctor(json: bool, output: Path | None) -> None:
                     f"{finding.name:{width}}  {finding.text}",
                 )
                 for finding in findings
-            ],
-            output,
+            ]
         )
     raise SystemExit(0 if all(finding.is_fine for finding in findings) else 1)

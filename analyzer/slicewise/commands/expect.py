@@ -1,7 +1,5 @@
 """Say what a file system gives to well-formed I/O, and where jobs lie in that."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from dataclasses import replace
@@ -20,38 +18,36 @@ from slicewise.io500.results import read_results
 from slicewise.report.blame.anonymous import anonymous, labels_of
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.expect import expect_words, place_words
-from slicewise.report.expect.expect_json import expectation_record, places_record
 from slicewise.report.expect.expect_page import expectation_page, places_page
-from slicewise.report.expect.expect_tables import boxes_table, tails_table
+from slicewise.report.expect.expect_words import boxes_table, tails_table
+from slicewise.report.expect.place_words import expectation_record, places_record
 from slicewise.report.page import Page, joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.benchmarks import LABELS, Api, Name, Size, choose, find_programs
 from slicewise.running.expect_campaign import CampaignPlan, run_campaign
 from slicewise.running.snapshot import living_jobs
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import page_file, wants_json, write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text.safe_text import visible
 
 MOST_NOT_READ = 6
 
 
-def box(
-    results: list[Path], point: str | None, against: Path | None, html: Path | None, json: bool, output: Path | None
-) -> None:
+def box(results: list[Path], point: str | None, against: Path | None, html: Path | None) -> None:
     at = _point(point) if point is not None else None
     found = read_expectation(results, against)
-    if not found.results.runs and not json:
+    if not found.results.runs and not wants_json():
         raise UserError(_nothing_read(results, found))
-    page, output = page_and_output(html, output)
+    page = page_file(html)
     said = [("the point asked for", *at, "", expect_words.point_line(found, at))] if at else []
     page = written(expectation_page(found, said), page, page_path(results[0], f"expect-{results[0].resolve().name}"))
-    if json:
-        write_json(expectation_record(found, at, page), output)
+    if wants_json():
+        write_json(expectation_record(found, at, page))
         return
-    write_text(_box_lines(found, at, page), output)
+    write_text(_box_lines(found, at, page))
 
 
-def place(jobs: list[Path], box: list[Path], html: Path | None, json: bool, output: Path | None) -> None:
+def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
     found = read_expectation(box)
     if not found.results.runs:
         raise UserError(_nothing_read(box, found))
@@ -63,16 +59,16 @@ def place(jobs: list[Path], box: list[Path], html: Path | None, json: bool, outp
             case = case_of(job, surroundings=around)
             digests.append(case.job)
             placed.append(_hidden(placing(case, found), case) if case.hides_names else placing(case, found))
-    page, output = page_and_output(html, output)
+    page = page_file(html)
     beside = page_path(jobs[0], f"expect-{joined_names(one.job for one in placed)}")
     page = written(places_page(found, placed, unseen_lines(digests)), page, beside)
-    if json:
-        write_json(places_record(found, placed, page), output)
+    if wants_json():
+        write_json(places_record(found, placed, page))
         return
     lines: list[RenderableType] = []
     for one in placed:
         lines += [*place_words.lines(one), ""]
-    write_text([*lines[:-1], *page_line(page)], output)
+    write_text([*lines[:-1], *page_line(page)])
 
 
 def run(
@@ -85,8 +81,6 @@ def run(
     most_runs: int,
     stonewall: int,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     programs = find_programs(shlex.split(launcher))
     size = Size(processes, easy_mib=64, hard_transfers=400, files=400)
@@ -94,12 +88,12 @@ def run(
     print(f"{LABELS[plan.benchmark]} in {visible(str(directory))}, at most {seconds:g} s", file=sys.stderr)
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
     found = read_expectation([directory])
-    page, output = page_and_output(html, output)
+    page = page_file(html)
     page = written(expectation_page(found), page, page_path(directory, f"expect-{directory.resolve().name}"))
-    if json:
-        write_json(expectation_record(found, None, page), output)
+    if wants_json():
+        write_json(expectation_record(found, None, page))
         return
-    write_text(_box_lines(found, None, page), output)
+    write_text(_box_lines(found, None, page))
 
 
 def _hidden(placed: Placed, case: Case) -> Placed:
@@ -126,13 +120,6 @@ def _nothing_read(results: list[Path], found: Expectation) -> str:
     return f"{first.path}: {first.reason}" + (
         f" ({more} more cannot be read either; --json lists them)" if more else ""
     )
-
-
-def page_and_output(html: Path | None, output: Path | None) -> tuple[Path | None, Path | None]:
-    """Where the page and the text go: -o with a name that ends in .html is the page."""
-    if output is not None and html is None and output.suffix.lower() in (".html", ".htm"):
-        return output, None
-    return html, output
 
 
 def written(page: Page, asked: Path | None, beside: Path) -> Path | None:

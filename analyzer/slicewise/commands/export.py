@@ -1,14 +1,12 @@
 """Write a profile in another tool's format."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from slicewise.analysis.job.hardware import hardware
 from slicewise.analysis.job.sites import sites
+from slicewise.analysis.job.usage import hardware
 from slicewise.catalog.sources import profile_place, read_digest
 from slicewise.errors import UserError
 from slicewise.export import ftio, perfetto, tables

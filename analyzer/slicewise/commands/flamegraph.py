@@ -1,7 +1,5 @@
 """Show where in the program the I/O time goes: a flame graph of call sites."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.analysis.job.sites import Sites, sites
@@ -13,30 +11,22 @@ from slicewise.report.over_time import TimeAxis
 from slicewise.report.page import Page, Step, command, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.scalars import whole
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.text import words
 
 
-def flamegraph(
-    profile: Path,
-    slices: str,
-    symbols: list[Path],
-    html: Path | None,
-    json: bool,
-    output: Path | None,
-) -> None:
+def flamegraph(profile: Path, slices: str, symbols: list[Path], html: Path | None) -> None:
     read = read_digest(profile, in_sum=True)
     found, shown = _within(sites(read, symbols or ()), read, slices)
     page = html or page_path(profile, f"flamegraph-{read.job}")
     write_page(_page(found, read, shown), page)
-    if json:
+    if wants_json():
         write_json({"first_slice": shown.start, "end_slice": shown.stop, "sample_seconds": found.sample_seconds,
-                    "sites": sites_record(found), "page": str(page)}, output)  # fmt: skip
+                    "sites": sites_record(found), "page": str(page)})  # fmt: skip
         return
     write_text(
         [*site_lines(found), "", for_terminal(sites_table(found, read.slice_ns)), "", estimated_from(found),
-         line_for_terminal(f"Page: {page}", is_folded=False)],
-        output
+         line_for_terminal(f"Page: {page}", is_folded=False)]
     )  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """Help of a command, or of the settings."""
 
-from __future__ import annotations
-
 import click
 
 from slicewise.settings import NOT_IN_A_FILE, Setting, settings

@@ -1,7 +1,5 @@
 """Turn other profilers' logs into profiles: Darshan, DFTracer, CSV, and servers' counts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,57 +10,39 @@ from rich.console import RenderableType
 from slicewise.errors import UserError
 from slicewise.imports.job import ImportedJob, Mount
 from slicewise.imports.write import write_profile
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.text import words
 from slicewise.text.safe_text import say
 
 SLICE_SECONDS = 4.0
 SOME_REFUSED, NONE_IMPORTED = 1, 2
 
-DEFAULT_INTO = Path("slicewise")
 
-
-def csv_(files: list[Path], into: Path, slice_seconds: float | None, json: bool, output: Path | None) -> None:
+def csv_(files: list[Path], into: Path, slice_seconds: float | None) -> None:
     from slicewise.imports.csv_rows import read_csv
 
-    _write(read_csv(files, _slice_ns(slice_seconds)), [], into, json, output)
+    _write(read_csv(files, _slice_ns(slice_seconds)), [], into)
 
 
 def darshan(
-    logs: list[Path],
-    heat_map: bool,
-    mount: list[str],
-    shift: float,
-    into: Path,
-    slice_seconds: float | None,
-    json: bool,
-    output: Path | None,
+    logs: list[Path], heat_map: bool, mount: list[str], shift: float, into: Path, slice_seconds: float | None
 ) -> None:
     from slicewise.imports.darshan import read_logs
 
     jobs, refused = read_logs(logs, _slice_ns(slice_seconds), heat_map, _mounts(mount), round(shift * 1e9))
-    _write(jobs, refused, into, json, output)
+    _write(jobs, refused, into)
 
 
 def dftracer(
-    files: list[Path],
-    job: str | None,
-    mount: list[str],
-    cut: bool,
-    into: Path,
-    slice_seconds: float | None,
-    json: bool,
-    output: Path | None,
+    files: list[Path], job: str | None, mount: list[str], cut: bool, into: Path, slice_seconds: float | None
 ) -> None:
     from slicewise.imports.dftracer import read_traces
 
     found = read_traces(files, job, _slice_ns(slice_seconds), _mounts(mount), cut)
-    _write([found], [], into, json, output)
+    _write([found], [], into)
 
 
-def jobstats(
-    logs: list[Path], storage: str | None, into: Path, slice_seconds: float | None, json: bool, output: Path | None
-) -> None:
+def jobstats(logs: list[Path], storage: str | None, into: Path, slice_seconds: float | None) -> None:
     from slicewise.imports.jobstats import read_served
     from slicewise.imports.write_servers import write_servers
 
@@ -75,15 +55,15 @@ def jobstats(
         )
     if left_out:
         say(f"{words.size(left_out)} from more than a day before the first sample are left out: nobody knows when")
-    if json:
-        write_json([{**asdict(one), "path": str(one.path)} for one in written], output)
+    if wants_json():
+        write_json([{**asdict(one), "path": str(one.path)} for one in written])
         return
     lines: list[RenderableType] = [
         f"{one.path}: {words.count(one.jobs, 'job')} on {words.count(one.targets, 'target')} "
         f"{words.wrote_and_read(one.write_bytes, one.read_bytes)}"
         for one in written
     ]
-    write_text(lines, output)
+    write_text(lines)
 
 
 def recorder(directories: list[Path]) -> None:
@@ -111,7 +91,7 @@ def _slice_ns(seconds: float | None) -> int:
     return round((seconds or SLICE_SECONDS) * 1e9)
 
 
-def _write(jobs: Sequence[ImportedJob], refused: Sequence[str], into: Path, json: bool, output: Path | None) -> None:
+def _write(jobs: Sequence[ImportedJob], refused: Sequence[str], into: Path) -> None:
     """Write the jobs and say what became of all; exit status 1 if there are some that were refused."""
     told: list[dict[str, Any]] = []
     lines: list[RenderableType] = []
@@ -141,9 +121,9 @@ def _write(jobs: Sequence[ImportedJob], refused: Sequence[str], into: Path, json
         raise UserError(refused[0])
     for line in refused:
         say(line)
-    if json:
-        write_json(told, output)
+    if wants_json():
+        write_json(told)
     else:
-        write_text(lines, output)
+        write_text(lines)
     if refused:
         raise SystemExit(SOME_REFUSED if told else NONE_IMPORTED)

@@ -1,7 +1,5 @@
 """What a profile holds: the job, its totals, how much of it was seen, and what is missing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.analysis.job.totals import summarize
@@ -9,10 +7,10 @@ from slicewise.analysis.nodes.samples import moved
 from slicewise.catalog.sources import read_digest
 from slicewise.report.job.info_lines import info_lines
 from slicewise.report.job.phase_words import phases_record
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 
 
-def info(profile: Path, phases: bool, json: bool, output: Path | None) -> None:
+def info(profile: Path, phases: bool) -> None:
     digest = read_digest(profile, in_sum=not phases, needs_axis=phases)
     summary = summarize(digest)
     found = None
@@ -20,8 +18,8 @@ def info(profile: Path, phases: bool, json: bool, output: Path | None) -> None:
         from slicewise.analysis.job.phases import phases as find_phases  # numpy comes along
 
         found = find_phases(digest)
-    if json:
+    if wants_json():
         record = vars(summary) | {"nodes": moved(digest).to_dicts()}
-        write_json(record | ({"phases": phases_record(found)} if found else {}), output)
+        write_json(record | ({"phases": phases_record(found)} if found else {}))
     else:
-        write_text(info_lines(digest, summary, found), output)
+        write_text(info_lines(digest, summary, found))

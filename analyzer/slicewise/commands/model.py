@@ -1,7 +1,5 @@
 """Predict, fit and check how jobs share a file system."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any, Literal
@@ -10,8 +8,7 @@ from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.doubts import doubts
-from slicewise.analysis.sharing.model import FittedModel, ModelJob
-from slicewise.analysis.sharing.model_file import model_record, read_model, write_model
+from slicewise.analysis.sharing.model import FittedModel, ModelJob, model_record, read_model, write_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
@@ -20,7 +17,7 @@ from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.model import model_tables as tables
 from slicewise.report.model.model_page import check_page
-from slicewise.report.model.weight_words import answer
+from slicewise.report.model.model_tables import answer
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
 from slicewise.terminal.job_options import (
@@ -32,7 +29,7 @@ from slicewise.terminal.job_options import (
     job_option,
     require_names_of_their_own,
 )
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.text.amounts import amount
 
 PredictWeight = Literal["processes", "nodes", "given"]
@@ -44,14 +41,14 @@ INVERT_KEYS = ("seconds", "processes", "nodes", "mounts", "start")
 WEIGHT_KEYS: dict[PredictWeight, str] = {"processes": "processes", "nodes": "nodes", "given": "weight"}
 
 
-def fit(profiles: list[Path], direction: CampaignDirection, json: bool, output: Path | None) -> None:
+def fit(profiles: list[Path], direction: CampaignDirection, output: Path | None) -> None:
     data = campaign(read_digests(job_places(profiles)), direction)
     model = fitted.fit_model(data.jobs, data.slices, _provenance(data))
     model = fitted.with_held_out(model, fitted.cross_check(data.jobs, data.slices))
     if output is not None:
         write_model(model, output)
-    if json:
-        write_json(model_record(model), None)
+    if wants_json():
+        write_json(model_record(model))
         return
     write_text(
         [
@@ -61,23 +58,15 @@ def fit(profiles: list[Path], direction: CampaignDirection, json: bool, output: 
             for_terminal(tables.candidates_table(model.weight)),
             *(["", f"Fitted model: {output}        Next: slicewise study model predict --fitted {output} --job ..."]
               if output else []),
-        ],
-        None
+        ]
     )  # fmt: skip
 
 
-def predict(
-    job: list[str],
-    capacity: str | None,
-    weight: PredictWeight | None,
-    model: Path | None,
-    json: bool,
-    output: Path | None,
-) -> None:
+def predict(job: list[str], capacity: str | None, weight: PredictWeight | None, model: Path | None) -> None:
     if model is not None:
         if capacity is not None or weight is not None:
             raise UserError(f"--fitted {model}: has capacity and weight; leave out --capacity and --weight")
-        _predict_fitted(model, job, json, output)
+        _predict_fitted(model, job)
         return
     if capacity is None:
         raise UserError("--capacity is missing; give one such as 100MiB/s, or a model by --fitted M")
@@ -89,20 +78,14 @@ def predict(
         schedule = share_out(rate, jobs)
     except ValueError as error:
         raise UserError(f"--capacity {capacity}: {error}") from error
-    if json:
-        write_json({"capacity": rate, "weight": weight, "jobs": schedule.jobs}, output)
+    if wants_json():
+        write_json({"capacity": rate, "weight": weight, "jobs": schedule.jobs})
     else:
-        write_text([for_terminal(tables.schedule_table(jobs, schedule))], output)
+        write_text([for_terminal(tables.schedule_table(jobs, schedule))])
 
 
 def invert(
-    profiles: list[Path],
-    job: list[str],
-    weight: AnyWeight,
-    model: Path | None,
-    direction: CampaignDirection,
-    json: bool,
-    output: Path | None,
+    profiles: list[Path], job: list[str], weight: AnyWeight, model: Path | None, direction: CampaignDirection
 ) -> None:
     if bool(profiles) == bool(job):
         raise UserError(
@@ -122,25 +105,18 @@ def invert(
     alone = alone_from_spans(
         spans, [weighting.of(row["processes"], row["nodes"], row["mounts"], row.get("outstanding", 0)) for row in rows]
     )
-    if json:
+    if wants_json():
         jobs = [
             {"job": row["job"], "start": row["start"], "t_co": row["seconds"], "t_alone": time,
              "interference": row["seconds"] / time}
             for row, time in zip(rows, alone, strict=True)
         ]  # fmt: skip
-        write_json({"weight": weighting, "jobs": jobs}, output)
+        write_json({"weight": weighting, "jobs": jobs})
         return
-    write_text([for_terminal(tables.inverse_table(rows, alone, weighting))], output)
+    write_text([for_terminal(tables.inverse_table(rows, alone, weighting))])
 
 
-def check(
-    profiles: list[Path],
-    model: Path | None,
-    direction: CampaignDirection,
-    html: Path | None,
-    json: bool,
-    output: Path | None,
-) -> None:
+def check(profiles: list[Path], model: Path | None, direction: CampaignDirection, html: Path | None) -> None:
     data = campaign(read_digests(job_places(profiles)), direction)
     if model is not None:
         known = read_model(model)
@@ -153,8 +129,8 @@ def check(
         raise UserError("none of these jobs ran together; give the profiles of some that did, and of each alone")
     page = html or page_path(data.digests[0].path, "model-check")
     write_page(check_page(checked, how, least_seen_lines(data.digests, data.direction)), page)
-    if json:
-        write_json({"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page}, output)
+    if wants_json():
+        write_json({"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page})
         return
     write_text(
         [
@@ -162,12 +138,11 @@ def check(
             "",
             *tables.check_words(checked, how),
             f"Page: {page}",
-        ],
-        output,
+        ]
     )
 
 
-def _predict_fitted(path: Path, job: list[str], json: bool, output: Path | None) -> None:
+def _predict_fitted(path: Path, job: list[str]) -> None:
     known = read_model(path)
     jobs = [_model_job(job_option(text, FITTED_KEYS, FITTED_FORM)) for text in job]
     require_names_of_their_own([model_job.job for model_job in jobs])
@@ -176,13 +151,11 @@ def _predict_fitted(path: Path, job: list[str], json: bool, output: Path | None)
     except ValueError as error:
         raise UserError(f"--fitted {path}: {error}") from error
     doubtful = doubts(known, jobs, found)
-    if json:
+    if wants_json():
         record = {"model": path, "weight": known.weight.chosen, "basis": known.basis, "jobs": found}
-        write_json(record | {"doubts": doubtful}, output)
+        write_json(record | {"doubts": doubtful})
     else:
-        write_text(
-            [for_terminal(tables.modelled_table(jobs, found)), *(f"Doubtful: {why}." for why in doubtful)], output
-        )
+        write_text([for_terminal(tables.modelled_table(jobs, found)), *(f"Doubtful: {why}." for why in doubtful)])
 
 
 def _weighting(model: FittedModel, path: Path) -> weights.Weighting:

@@ -1,7 +1,5 @@
 """One job's report: the page with its summary, all details, or the flame graph."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from slicewise.errors import UserError
@@ -15,8 +13,6 @@ def report(
     slices: str | None,
     symbols: list[Path],
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     if detail and (flamegraph or html):
         raise UserError(f"report: --detail makes no page; leave out {'--flamegraph' if flamegraph else '--html'}")
@@ -27,12 +23,12 @@ def report(
     if detail:
         from slicewise.commands.info import info
 
-        info(profile, phases, json, output)
+        info(profile, phases)
     elif flamegraph:
         from slicewise.commands.flamegraph import flamegraph as show
 
-        show(profile, slices or "", symbols, html, json, output)
+        show(profile, slices or "", symbols, html)
     else:
         from slicewise.commands.report import report as page
 
-        page(profile, html, symbols, json, output)
+        page(profile, html, symbols)

@@ -1,7 +1,5 @@
 """Look at pages in a browser, from a folder of them."""
 
-from __future__ import annotations
-
 import contextlib
 import webbrowser
 from pathlib import Path

@@ -14,20 +14,15 @@ from slicewise.report.nodes.evidence import evidence_words
 from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_json import overlap_record
+from slicewise.report.overlap.overlap_page import overlap_report
 from slicewise.report.overlap.overlap_tables import jobs_table, meanings
-from slicewise.report.overlap.whole import overlap_report
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 
 
 def overlap(
-    profiles: list[Path],
-    alone: list[Path],
-    direction: Literal["auto", "read", "write"],
-    html: Path | None,
-    json: bool,
-    output: Path | None,
+    profiles: list[Path], alone: list[Path], direction: Literal["auto", "read", "write"], html: Path | None
 ) -> None:
     if len(profiles) < 2:
         raise UserError(
@@ -39,10 +34,10 @@ def overlap(
     overlap, main, seen, blames, evidence = found.overlap, found.main, found.seen, found.blames, found.evidence
     page = html or page_path(profiles[0], f"overlap-{joined_names(job.job for job in overlap.jobs)}")
     write_page(found.page, page)
-    if json:
+    if wants_json():
         more: dict[str, Any] = {"evidence": evidence.to_dicts(), "blames": [_in_short(blame) for blame in blames]}
         more["others"] = {digest.job: others_record(digest) for digest in digests}
-        write_json(overlap_record(overlap, main, seen, page) | more, output)
+        write_json(overlap_record(overlap, main, seen, page) | more)
         return
     opening = overlap_words.opening(overlap, main, blames)
     lines = [*opening, overlap_words.verdict(main, blames), evidence_words(evidence)]
@@ -57,8 +52,7 @@ def overlap(
             *(f"{digest.job}: {line}" for digest in digests for line in other_lines(digest)),
             "",
             line_for_terminal(f"Page: {page}        Not what you expected? slicewise doctor", is_folded=False),
-        ],
-        output,
+        ]
     )
 
 

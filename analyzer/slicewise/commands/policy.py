@@ -1,7 +1,5 @@
 """Simulate what jobs would have gained or lost had they taken turns with their I/O."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import zlib
@@ -15,11 +13,10 @@ from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.claims import claims as held_against
 from slicewise.analysis.policies.comparison import Comparison, compare, sweep
-from slicewise.analysis.policies.job_log import read_job_log
-from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles
+from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles, read_job_log
 from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
-from slicewise.analysis.sharing.model_file import read_model
+from slicewise.analysis.sharing.model import read_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
@@ -28,14 +25,20 @@ from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.policy import policy_words, probability_words
-from slicewise.report.policy.policy_json import after_the_fact_record, comparison_record
-from slicewise.report.policy.policy_page import machine_facts, policy_page
-from slicewise.report.policy.policy_tables import MOST_JOBS, checks_table, claims_table, costs_table, factors_table
-from slicewise.report.policy.probability_page import probability_page
+from slicewise.report.policy.policy_page import machine_facts, policy_page, probability_page
+from slicewise.report.policy.policy_words import (
+    MOST_JOBS,
+    after_the_fact_record,
+    checks_table,
+    claims_table,
+    comparison_record,
+    costs_table,
+    factors_table,
+)
 from slicewise.report.policy.probability_words import probability_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.job_options import POLICY_FORM, JobOption, job_option, require_names_of_their_own
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.text import amounts, words
 
 JOB_KEYS = ("volume", "processes", "start", "cap", "unit")
@@ -52,8 +55,6 @@ def jobs(
     metric: Metric,
     delay: float | None,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     places, standalone = job_places(job), job_places(alone or [])
     digests = read_digests([*places, *standalone])
@@ -77,8 +78,8 @@ def jobs(
         ),
         page,
     )
-    if json:
-        write_json(after_the_fact_record(found, page), output)
+    if wants_json():
+        write_json(after_the_fact_record(found, page))
         return
     write_text(
         [
@@ -91,20 +92,12 @@ def jobs(
             "",
             *policy_words.basis(found),
             *_page_line(page),
-        ],
-        output,
+        ]
     )
 
 
 def simulate(
-    capacity: str,
-    job: list[str],
-    policy: list[Policy],
-    metric: Metric,
-    delay: float | None,
-    html: Path | None,
-    json: bool,
-    output: Path | None,
+    capacity: str, job: list[str], policy: list[Policy], metric: Metric, delay: float | None, html: Path | None
 ) -> None:
     rate, has_unit = amounts.amount(capacity, "--capacity", is_rate=True)
     jobs = [_policy_job(job_option(text, JOB_KEYS, POLICY_FORM), has_unit) for text in job]
@@ -123,8 +116,8 @@ def simulate(
             machine_facts(found, chosen),
         )
         write_page(page, html)
-    if json:
-        write_json({**comparison_record(found, chosen), "page": html}, output)
+    if wants_json():
+        write_json({**comparison_record(found, chosen), "page": html})
         return
     write_text(
         [
@@ -136,14 +129,11 @@ def simulate(
             "",
             *policy_words.meanings(found),
             *_page_line(html),
-        ],
-        output,
+        ]
     )
 
 
-def probability(
-    profiles: list[Path], swf: Path | None, io_share: float | None, html: Path | None, json: bool, output: Path | None
-) -> None:
+def probability(profiles: list[Path], swf: Path | None, io_share: float | None, html: Path | None) -> None:
     places = job_places(profiles or [])
     digests = read_digests(places)
     given = None if io_share is None else io_share / 100
@@ -166,8 +156,8 @@ def probability(
             ),
             page,
         )
-    if json:
-        write_json(probability_record(found, log, page), output)
+    if wants_json():
+        write_json(probability_record(found, log, page))
         return
     write_text(
         [
@@ -181,32 +171,31 @@ def probability(
             *probability_words.notes(found),
             *(probability_words.log_lines(log) if log else []),
             *_page_line(page),
-        ],
-        output,
+        ]
     )
 
 
-def replay(log: Path, json: bool, output: Path | None) -> None:
+def replay(log: Path) -> None:
     found = decided_again(_lines_of(log), str(log))
-    if json:
-        write_json({"agrees": found.agrees, **asdict(found)}, output)
+    if wants_json():
+        write_json({"agrees": found.agrees, **asdict(found)})
     else:
-        write_text(list(policy_words.replay_lines(found, str(log))), output)
+        write_text(list(policy_words.replay_lines(found, str(log))))
     if not found.agrees:
         raise SystemExit(DISAGREES_STATUS)
 
 
-def claims(log: Path, job: list[Path], secret_file: Path | None, json: bool, output: Path | None) -> None:
+def claims(log: Path, job: list[Path], secret_file: Path | None) -> None:
     secret = b"" if secret_file is None else _content_of(secret_file)
     found = held_against(_lines_of(log), str(log), read_digests(job_places(job)), secret)
-    if json:
+    if wants_json():
         record = asdict(found)
         record["jobs"] = [
             row | {"is_far_off": one.is_far_off} for row, one in zip(record["jobs"], found.jobs, strict=True)
         ]
-        write_json(record, output)
+        write_json(record)
         return
-    write_text([*policy_words.claims_lines(found, str(log)), "", for_terminal(claims_table(found))], output)
+    write_text([*policy_words.claims_lines(found, str(log)), "", for_terminal(claims_table(found))])
 
 
 def _content_of(path: Path) -> bytes:

@@ -1,21 +1,26 @@
 """How long jobs would take side by side, and how many copies of one may run so."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
-from slicewise.analysis.predict.afterwards import misfits_seen
-from slicewise.analysis.predict.halfway import runs_off
+from slicewise.analysis.capacity import capacity as capacities
+from slicewise.analysis.copies.copies import copies as analysis
+from slicewise.analysis.predict.halfway import misfits_seen, runs_off
 from slicewise.analysis.predict.predict import predict as predicted
+from slicewise.analysis.sharing.model import read_model
 from slicewise.catalog.sources import read_digests
-from slicewise.commands.copies import copies as how_many
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
+from slicewise.report.copies import copies_words
+from slicewise.report.copies.copies_page import copies_page
+from slicewise.report.copies.copies_words import MOST_ROWS, copies_record, copies_table
+from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.page import page_path, write_page
 from slicewise.report.predict import predict_words
-from slicewise.report.tables import for_terminal
-from slicewise.terminal.output import write_json, write_text
+from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.terminal.progress import StepsDone
+from slicewise.text import amounts
 
 MOST_LOSS_PERCENT = 10.0
 START = re.compile(r"(.+)@(\d+(?:\.\d+)?)")
@@ -30,8 +35,6 @@ def predict(
     capacity: str | None,
     model: Path | None,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     if copies and len(job) > 1:
         raise UserError(f"predict: --copies takes one job; give {job[1]} by --with if it always runs beside it")
@@ -43,12 +46,12 @@ def predict(
         raise UserError(f"predict: {given[0]} goes with --copies; add --copies")
     if copies:
         loss = MOST_LOSS_PERCENT if most_loss is None else most_loss
-        how_many(Path(job[0]), beside, seen, loss, capacity, model, html, json, output)
+        _copies(Path(job[0]), beside, seen, loss, capacity, model, html)
     else:
-        _side_by_side(job, seen, json, output)
+        _side_by_side(job, seen)
 
 
-def _side_by_side(job: list[str], seen: list[Path], json: bool, output: Path | None) -> None:
+def _side_by_side(job: list[str], seen: list[Path]) -> None:
     named = [_place_and_start(text) for text in job]
     places = job_places([path for path, _ in named])
     digests = {place.resolve(): digest for place, digest in zip(places, read_digests(places), strict=True)}
@@ -60,10 +63,48 @@ def _side_by_side(job: list[str], seen: list[Path], json: bool, output: Path | N
     steps = StepsDone("Tried {done} of {total} laws of sharing ...")
     found = predicted(jobs, read_digests(job_places(seen or [])), steps)
     off, misfits = runs_off(found), misfits_seen(found)
-    if json:
-        write_json(predict_words.record(found, off, misfits), output)
+    if wants_json():
+        write_json(predict_words.record(found, off, misfits))
         return
-    write_text([*predict_words.lines(found, off, misfits), "", for_terminal(predict_words.table(found))], output)
+    write_text([*predict_words.lines(found, off, misfits), "", for_terminal(predict_words.table(found))])
+
+
+def _copies(
+    job: Path,
+    beside: list[Path],
+    seen: list[Path],
+    most_loss: float,
+    capacity: str | None,
+    model: Path | None,
+    html: Path | None,
+) -> None:
+    places = [job, *(beside or []), *job_places(seen or [])]
+    digests = read_digests(places)
+    first, others, witnesses = digests[0], digests[1 : 1 + len(beside or [])], digests[1 + len(beside or []) :]
+    known = None
+    if capacity is not None:
+        known = capacities.given(amounts.rate(capacity, "--capacity"))
+    elif model is not None:
+        known = capacities.fitted(read_model(model).capacity)
+    found = analysis(first, others, witnesses, most_loss / 100, known)
+    page = html or page_path(job, f"copies-{found.demand.job.job}")
+    write_page(copies_page(found, unseen_lines([first, *others])), page)
+    if wants_json():
+        write_json(copies_record(found, page))
+        return
+    rule = copies_words.token_bucket_rule(found) if found.storage.type == "lustre" else []
+    shown = [["", *lines] for lines in (copies_words.licence(found), rule) if lines]
+    write_text(
+        [
+            *copies_words.opening(found),
+            "",
+            for_terminal(copies_table(found, MOST_ROWS)),
+            *(line_for_terminal(line, is_folded=False) for lines in shown for line in lines),
+            "",
+            *copies_words.notes(found),
+            line_for_terminal(f"Page: {page}", is_folded=False),
+        ]
+    )
 
 
 def _place_and_start(text: str) -> tuple[Path, float]:

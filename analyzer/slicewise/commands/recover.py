@@ -1,24 +1,34 @@
 """Finish the profiles of processes that were killed; join a job's files."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 
 from slicewise.errors import UserError
+from slicewise.profile.files import SUFFIX, profile_files
+from slicewise.profile.merge import merge as merge_files
 from slicewise.running.installation import find_installation
+from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.text import words
 
 
-def recover(job_dir: Path | None, into: Path | None, merge: bool, output: Path | None, json: bool) -> None:
+def recover(job_dir: Path | None, into: Path | None, merge: bool, output: Path | None) -> None:
     if merge:
-        from slicewise.commands.merge import merge as join
-
         if job_dir is None:
             raise UserError("recover: --merge needs a job's directory; give JOBDIR")
-        join(job_dir, output, json)
+        _merge(job_dir, output)
         return
-    if output is not None or json:
-        raise UserError(f"recover: {'--json' if json else '-o'} goes with --merge; add --merge")
+    if output is not None or wants_json():
+        raise UserError(f"recover: {'--json' if wants_json() else '-o'} goes with --merge; add --merge")
     options = ["--into", str(into)] if into else []
     command = [str(find_installation().collector), "recover", *options, *([str(job_dir)] if job_dir else [])]
     raise SystemExit(subprocess.run(command, check=False).returncode)
+
+
+def _merge(job_dir: Path, output: Path | None) -> None:
+    merged = merge_files(profile_files(job_dir), output or job_dir.resolve().with_name(job_dir.resolve().name + SUFFIX))
+    if wants_json():
+        write_json(merged)
+    else:
+        files = "1 file" if merged.files == 1 else f"{merged.files} files"
+        resumed = f", {words.size(merged.resumed_bytes)} of them by an earlier attempt" if merged.resumed_bytes else ""
+        write_text([f"Merged {files}, {words.size(merged.bytes)}{resumed}: {merged.file}"])

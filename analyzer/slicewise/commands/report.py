@@ -1,7 +1,5 @@
 """Show one job's I/O: a page, and a summary on the terminal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -16,15 +14,14 @@ from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.job_page import job_page, job_report, opening
-from slicewise.report.job.job_tables import mounts_table
+from slicewise.report.job.job_tables import mounts_table, usage_record
 from slicewise.report.job.phase_words import phase_lines, phases_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
-from slicewise.report.job.usage_words import usage_record
 from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.split.split_words import split_record
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text import words
 
@@ -32,12 +29,12 @@ from slicewise.text import words
 MOST_TO_READ = 20
 
 
-def report(profile: Path, html: Path | None, symbols: list[Path], json: bool, output: Path | None) -> None:
+def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
     digest = read_digest(profile, distributions=True)
     result = job_report(digest, symbols or ())
     page = html or page_path(profile, f"report-{digest.job}")
     write_page(job_page(result, unseen_lines([digest])), page)
-    if json:
+    if wants_json():
         record = {
             "summary": result.summary,
             "io_time": {
@@ -65,7 +62,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path], json: bool, ou
             "others": others_record(result.digest),
             "page": str(page),
         }
-        write_json(record, output)
+        write_json(record)
         return
     write_text(
         [
@@ -79,8 +76,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path], json: bool, ou
             "",
             *_who_slowed_it_down(profile),
             line_for_terminal(f"Page: {page}", is_folded=False),
-        ],
-        output,
+        ]
     )
 
 

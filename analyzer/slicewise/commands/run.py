@@ -1,7 +1,5 @@
 """Profile a command, and say where the profile is. bin/slicewise comes here only for what is not plain (launch.py)."""
 
-from __future__ import annotations
-
 from slicewise.running import run as profiled
 
 

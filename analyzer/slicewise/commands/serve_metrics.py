@@ -1,7 +1,5 @@
 """OpenMetrics of this node's jobs, over HTTP."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

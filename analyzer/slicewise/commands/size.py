@@ -1,7 +1,5 @@
 """Find the best transfer size: bandwidth and latency by size, and what a job's own sizes cost it."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -9,11 +7,10 @@ import polars as pl
 from rich.console import RenderableType
 
 from slicewise.analysis.size.job import JobSizes, job_sizes
-from slicewise.analysis.size.points import POINTS, curves
+from slicewise.analysis.size.points import POINTS, curves, read_table, write_table
 from slicewise.analysis.size.profiles import accesses_of, points_of
 from slicewise.analysis.size.recommend import Bounds
 from slicewise.analysis.size.size import SizeResult, size_result
-from slicewise.analysis.size.table import read_table, write_table
 from slicewise.catalog.sources import beside as find_beside
 from slicewise.catalog.sources import job_identity, read_digests
 from slicewise.digest.beside import Surroundings
@@ -22,12 +19,12 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.size import size_words
 from slicewise.report.size.job_words import costs_table, job_lines, job_record, job_sections, profile_notes, sites_table
-from slicewise.report.size.size_json import size_record
 from slicewise.report.size.size_page import size_page
 from slicewise.report.size.size_tables import curves_table, sizes_table
+from slicewise.report.size.size_words import size_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.text.amounts import amount, duration
 from slicewise.text.safe_text import visible
 
@@ -39,8 +36,6 @@ def read(
     latency_below: str | None,
     bandwidth_above: str | None,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     bounds, own_size = _bounds(latency_below, bandwidth_above), _own_size(own)
     places, tables = profiles or [], table or []
@@ -59,17 +54,17 @@ def read(
     points = pl.concat([measured, seen])
     if points.is_empty():
         assert job is not None
-        _show_job(job, page, unseen, json, output)
+        _show_job(job, page, unseen)
         return
     notes = profile_notes() if places else []
     found = size_result(points, bounds, own_size, notes, None if busiest is None else busiest.curve)
     sections = job_sections(job) if job is not None else []
     title = "Which transfer size to take" if job is None else f"Transfer sizes of {job.digest.job}"
     write_page(size_page(found, title, sections, unseen), page)
-    if json:
-        write_json(size_record(found, page) | {"job": job_record(job) if job is not None else None}, output)
+    if wants_json():
+        write_json(size_record(found, page) | {"job": job_record(job) if job is not None else None})
         return
-    _show(found, page, output, job)
+    _show(found, page, job)
 
 
 def run(
@@ -85,8 +80,6 @@ def run(
     latency_below: str | None,
     bandwidth_above: str | None,
     html: Path | None,
-    json: bool,
-    output: Path | None,
 ) -> None:
     bounds, own_size = _bounds(latency_below, bandwidth_above), _own_size(own)
     plan = SizePlan(
@@ -107,10 +100,10 @@ def run(
     page = html or directory / "slicewise-size.html"
     found = size_result(campaign.points, bounds, own_size, [*campaign.notes, f"The measurements are in {kept}."])
     write_page(size_page(found, f"Transfer sizes on {found.first.curve.curve.mount}"), page)
-    if json:
-        write_json(size_record(found, page), output)
+    if wants_json():
+        write_json(size_record(found, page))
         return
-    _show(found, page, output)
+    _show(found, page)
 
 
 def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, pl.DataFrame, list[str]]:
@@ -130,17 +123,17 @@ def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, 
     return job, seen, unseen_lines(digests)
 
 
-def _show_job(job: JobSizes, page: Path, unseen: list[str], json: bool, output: Path | None) -> None:
+def _show_job(job: JobSizes, page: Path, unseen: list[str]) -> None:
     """A job whose calls make no point: they are of several sizes."""
     lines = job_lines(job)
     write_page(
         Page(f"Transfer sizes of {job.digest.job}", "Slicewise size", lines, sections=job_sections(job), unseen=unseen),
         page,
     )
-    if json:
-        write_json({"curves": [], "job": job_record(job), "page": page}, output)
+    if wants_json():
+        write_json({"curves": [], "job": job_record(job), "page": page})
         return
-    write_text([*lines, "", *_job_tables(job), line_for_terminal(f"Page: {page}", is_folded=False)], output)
+    write_text([*lines, "", *_job_tables(job), line_for_terminal(f"Page: {page}", is_folded=False)])
 
 
 def _job_tables(job: JobSizes) -> list[RenderableType]:
@@ -175,7 +168,7 @@ def _own_size(own: str | None) -> int | None:
     return None if own is None else _bytes("--own", own)
 
 
-def _show(found: SizeResult, page: Path, output: Path | None, job: JobSizes | None = None) -> None:
+def _show(found: SizeResult, page: Path, job: JobSizes | None = None) -> None:
     several: list[RenderableType] = [for_terminal(curves_table(found.advices)), ""] if len(found.advices) > 1 else []
     write_text(
         [
@@ -190,6 +183,5 @@ def _show(found: SizeResult, page: Path, output: Path | None, job: JobSizes | No
             *size_words.effects(found),
             *size_words.notes(found),
             line_for_terminal(f"Page: {page}", is_folded=False),
-        ],
-        output,
+        ]
     )

@@ -1,27 +1,21 @@
 """Where the processes of a job on this node are now, function by function."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
 from slicewise.report.live.stack_words import stack_lines, stacks_record
 from slicewise.running.installation import find_installation
 from slicewise.stacks import job_processes, stacks_now, tree
-from slicewise.terminal.output import write_json, write_text
-
-SHORTEST_SECONDS = 0.1
+from slicewise.terminal.output import wants_json, write_json, write_text
 
 
-def stacks(
-    job: str | None, symbols: list[Path], seconds: float, all_users: bool, json: bool, output: Path | None
-) -> None:
+def stacks(job: str | None, symbols: list[Path], seconds: float, all_users: bool) -> None:
     collector = find_installation().collector
     name, processes = job_processes(collector, job, all_users)
     found = stacks_now(collector, name, processes, seconds, symbols or ())
     root = tree(found)
     host = os.uname().nodename
-    if json:
-        write_json(stacks_record(name, host, found, root), output)
+    if wants_json():
+        write_json(stacks_record(name, host, found, root))
     else:
-        write_text([*stack_lines(name, host, found, root)], output)
+        write_text([*stack_lines(name, host, found, root)])

@@ -1,7 +1,5 @@
 """What jobs and processes on this node do now."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
@@ -18,20 +16,19 @@ from slicewise.report.tables import for_terminal
 from slicewise.running.installation import find_installation
 from slicewise.stacks import job_processes, stacks_now, tree
 from slicewise.terminal.keyboard import keys_one_by_one, wait_for_key
-from slicewise.terminal.output import write_json, write_text
+from slicewise.terminal.output import wants_json, write_json, write_text
 
-SHORTEST_SECONDS = 0.1
 STACKS_SECONDS = 5.0
 
 
-def top(once: bool, json: bool, every: float, all_users: bool) -> None:
-    if json and not once:
+def top(once: bool, every: float, all_users: bool) -> None:
+    if wants_json() and not once:
         raise UserError("--json goes with --once: a script asks, and gets one answer")
     if not once and not sys.stdout.isatty():
         raise UserError("standard output is no terminal; use --once, or --once --json")
     collector = find_installation().collector
     if once:
-        _print_once(_jobs_after_one_interval(collector, every, all_users), json)
+        _print_once(_jobs_after_one_interval(collector, every, all_users))
     else:
         _show(collector, every, all_users)
 
@@ -45,13 +42,13 @@ def _jobs_after_one_interval(collector: Path, every: float, all_users: bool) -> 
     return []
 
 
-def _print_once(jobs: list[JobNow], json: bool) -> None:
-    if json:
-        write_json({"host": os.uname().nodename, "jobs": jobs}, None)
+def _print_once(jobs: list[JobNow]) -> None:
+    if wants_json():
+        write_json({"host": os.uname().nodename, "jobs": jobs})
     elif jobs:
-        write_text([for_terminal(jobs_table(jobs))], None)
+        write_text([for_terminal(jobs_table(jobs))])
     else:
-        write_text(["No profiled process runs here now."], None)
+        write_text(["No profiled process runs here now."])
 
 
 def _stacks(collector: Path, job: str, all_users: bool) -> list[str]:

@@ -3,8 +3,6 @@
 Frames in, frames out.
 """
 
-from __future__ import annotations
-
 import functools
 import ipaddress
 import re

@@ -4,8 +4,6 @@ Frames in, frames out, of any number of jobs, whether files or a catalog tell of
 where both made calls while both were active there. That one ran while the other did is no company by itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar

@@ -3,8 +3,6 @@
 Frames of a digest in, names of devices out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Literal

@@ -1,7 +1,5 @@
 """What was seen of each process, and what the kernel counted of it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from slicewise.digest.layers import KERNEL_LAYER, REQUEST_LAYER

@@ -2,8 +2,6 @@
 and its functions, made from their docstrings (`python -m slicewise.digest.describe python`).
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

@@ -4,8 +4,6 @@ It is made of the profile once and kept in the user's cache, for as long as the 
 frame that is not among it is read from the profile when it is asked for.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -18,7 +16,7 @@ import polars as pl
 from slicewise import user_cache
 from slicewise.digest import slices
 from slicewise.digest.digest import Digest, read_digest
-from slicewise.digest.outline_cache import state_of
+from slicewise.digest.outlines import state_of
 from slicewise.profile import plan
 from slicewise.profile.files import profile_files
 from slicewise.profile.many import Whole, parts_of

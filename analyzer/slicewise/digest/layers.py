@@ -4,8 +4,6 @@ A layer that lies on another moves the same bytes again: stdio and requests bypa
 so these three add up; MPI-IO ends in one of them, and the kernel counts all of them once more.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from slicewise.contract import layers_of

@@ -5,8 +5,6 @@ What the kernel counted of them takes in pipes, terminals and sockets beside fil
 frame. A user is a number, or nobody (null): all users together whom the site does not name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import polars as pl

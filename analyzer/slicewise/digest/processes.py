@@ -1,7 +1,5 @@
 """Who a job's processes are, and which of them matter: decided here and nowhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from operator import add

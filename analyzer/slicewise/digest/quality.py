@@ -1,7 +1,5 @@
 """How well a job's slices are known: counted where they are by ourselves, or taken from another profiler's log."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from slicewise.digest.digest import Digest

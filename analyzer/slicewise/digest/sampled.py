@@ -5,8 +5,6 @@ pipes, terminals and sockets beside files, and no storage. So no total of calls 
 profiled as well, before or after or unknown to the collector, is taken out here and nowhere else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import polars as pl

@@ -3,8 +3,6 @@
 Documentation is made from this list, and `conform` holds every frame to it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """How a digest shows itself in a notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

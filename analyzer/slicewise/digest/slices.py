@@ -1,7 +1,5 @@
 """What each process did on each storage in each slice, free of layers that lie on each other."""
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Collection, Iterator

@@ -1,7 +1,5 @@
 """Which file systems there are, and which mounts of different processes, nodes and jobs are one and the same."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ To make one job's frames takes 20 ms however small the job is, and nearly all of
 jobs are asked for together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Folded stacks, one a line: `main;checkpoint;pwrite 1234`, as flamegraph.pl, inferno and speedscope read them."""
 
-from __future__ import annotations
-
 from slicewise.analysis.job.sites import Sites, folded
 from slicewise.kinds import Cost
 from slicewise.text.safe_text import folded_frame

@@ -3,8 +3,6 @@
 FTIO (https://github.com/tuda-parallel/FTIO) finds periods of I/O; `ftio FILE -m write_sync` reads this.
 """
 
-from __future__ import annotations
-
 import json
 
 from slicewise.analysis.job.io_time import own_slices

@@ -3,8 +3,6 @@
 Written as the protobuf messages of perfetto/trace/trace.proto, by hand: fifteen messages need no library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -12,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from slicewise.alike import begins_of_alike
-from slicewise.analysis.job.hardware import Hardware
 from slicewise.analysis.job.sites import Sites
+from slicewise.analysis.job.usage import Hardware
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import some_processes
 from slicewise.kinds import KINDS

@@ -1,7 +1,5 @@
 """Which tables of a profile can be had, and of which of its own tables each is made."""
 
-from __future__ import annotations
-
 TABLES = {
     "slices": ("processes", "mounts", "slices"),
     "processes": ("processes",),

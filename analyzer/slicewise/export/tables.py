@@ -1,13 +1,11 @@
 """A table of a profile as CSV or Parquet, with the columns that say whose rows they are."""
 
-from __future__ import annotations
-
 import io
 import json
 
 import polars as pl
 
-from slicewise.analysis.job.hardware import hardware
+from slicewise.analysis.job.usage import hardware
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import Profile
 from slicewise.text.safe_text import csv_cell

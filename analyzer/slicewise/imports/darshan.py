@@ -5,8 +5,6 @@ or heat maps lack any of it is refused. What has no time of its own (metadata, s
 map) is spread from the first to the last such call on its file.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The map rounds each part of a call to whole bytes, so that its sum is some bytes off: the counters' sums hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

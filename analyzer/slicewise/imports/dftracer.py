@@ -4,8 +4,6 @@ The traced calls of POSIX and stdio count. What the program itself told (epochs,
 is left out. A trace whose end is missing is refused, for nobody knows what it lacks, unless that is asked for.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -5,8 +5,6 @@ it counts as a call where it ends. Several calls that are known in sum only, as 
 spread over the slices of their time, and each of these slices says over how many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A job as an import found it: its processes, mounts and files, what it did when, and what its log says it moved."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field

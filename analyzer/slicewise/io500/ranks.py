@@ -5,8 +5,6 @@ a rank, as saveRankPerformanceDetails writes them), and the lines "stonewall ran
 node a rank ran on is taken from lines "task R on NODE", from mdtest's node map, or from the counts of tasks and nodes.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

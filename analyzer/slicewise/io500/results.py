@@ -3,18 +3,17 @@
 Nothing is passed over in silence: a place that was named and gives no run is in `unreadable`.
 """
 
-from __future__ import annotations
-
 import contextlib
+import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-from slicewise.io500 import own_campaign
 from slicewise.io500.texts import (
     APPLE_DOUBLE,
     EASY_WRITE,
@@ -29,7 +28,10 @@ from slicewise.io500.texts import (
 )
 
 SUMMARY_FILES = ("result_summary.txt", "result.txt")
-RESULT_FILES = (*SUMMARY_FILES, own_campaign.RUN_FILE)
+# Of a campaign of our own.
+RUN_FILE = "expect-run.json"
+RUN_FILE_VERSION = 1
+RESULT_FILES = (*SUMMARY_FILES, RUN_FILE)
 # A directory that IO500 named after its start: 2023.11.02-18.02.25.
 STARTED = re.compile(r"\d{4}\.\d\d\.\d\d-\d\d\.\d\d\.\d\d")
 IOR_API = re.compile(r"^\s*api[^\S\n]*[:=]\s*(\S[^\n]*)$", re.MULTILINE | re.IGNORECASE)
@@ -154,8 +156,8 @@ def _runs_in(place: Path, directory: Path, files: list[Path], unreadable: list[N
     read: list[tuple[Path, ResultSummary]] = []
     for file in files:
         try:
-            if file.name == own_campaign.RUN_FILE:
-                own = own_campaign.read_run(text_of(file))
+            if file.name == RUN_FILE:
+                own = read_run(text_of(file))
                 run = Run(_name(place, directory, file), directory, own.phases, own.api, own.start, own.benchmark,
                           own.processes)  # fmt: skip
                 return [run]
@@ -245,3 +247,47 @@ def _named(runs: list[Run]) -> list[Run]:
         known[name] += 1
         named.append(replace(run, name=name if known[name] == 1 else f"{name} ({known[name]})"))
     return named
+
+
+@dataclass(frozen=True)
+class OwnRun:
+    """phases: by IO500's names, of what was run. benchmark: what ran instead of IO500, with the words "not IO500"."""
+
+    phases: dict[str, Phase]
+    api: str
+    start: datetime
+    benchmark: str
+    processes: int
+
+
+def read_run(text: str) -> OwnRun:
+    """A run from its file's text. Raises Unreadable."""
+    try:
+        record = json.loads(text)
+        if record["version"] != RUN_FILE_VERSION:
+            raise Unreadable(f"it is of version {record['version']}, and only version {RUN_FILE_VERSION} is known")
+        phases = {name: _phase(name, said) for name, said in record["phases"].items()}
+        start = datetime.fromisoformat(record["start"]).astimezone(timezone.utc)
+        return OwnRun(phases, str(record["api"]), start, str(record["benchmark"]), int(record["processes"]))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Unreadable(f"it is damaged: {error}") from error
+
+
+def run_text(run: OwnRun) -> str:
+    """The file's text."""
+    record: dict[str, Any] = {
+        "version": RUN_FILE_VERSION,
+        "benchmark": run.benchmark,
+        "api": run.api,
+        "start": run.start.isoformat(),
+        "processes": run.processes,
+        "phases": {name: asdict(phase) for name, phase in run.phases.items()},
+    }
+    return json.dumps(record, indent=2) + "\n"
+
+
+def _phase(name: str, said: Mapping[str, Any]) -> Phase:
+    rate = float(said["rate"])
+    if not rate > 0:
+        raise Unreadable(f"{name} has no rate above 0")
+    return Phase(name, rate, None if said["seconds"] is None else float(said["seconds"]), bool(said["is_valid"]))

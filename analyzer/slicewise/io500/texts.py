@@ -6,8 +6,6 @@ The shell script of 2017 to 2020 wrote "GB/s" over figures that it had made by d
 GiB/s (IOR's own output in the same directories says so), and they are taken as such.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A chart in words, for those who do not see it: what each of its lines, bars or maps runs from and to."""
 
-from __future__ import annotations
-
 import html
 import re
 from typing import Any

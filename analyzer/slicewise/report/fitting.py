@@ -1,7 +1,5 @@
 """A table that fits the terminal: where there is no room for all, the least important columns go; words stay whole."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Sequence
@@ -33,7 +31,7 @@ class FittingTable(RichTable):
         shown.columns = [dataclasses.replace(self.columns[place], _index=at) for at, place in enumerate(places)]
         room = options.max_width - sum(_least(column) + GAP for column in shown.columns) + GAP
         for column in shown.columns:
-            least, natural = _least(column), _natural(column)
+            least, natural = _least(column), max(map(cell_len, [str(column.header), *_texts(column)]))
             column.width = least + max(0, min(natural - least, room))
             room -= column.width - least
         yield from RichTable.__rich_console__(shown, console, options)
@@ -53,10 +51,6 @@ def fitting(least: Sequence[int], spare: Sequence[int], room: int) -> list[int]:
 
 def _texts(column: Column) -> list[str]:
     return [str(cell) for cell in column._cells]
-
-
-def _natural(column: Column) -> int:
-    return max(map(cell_len, [str(column.header), *_texts(column)]))
 
 
 def _least(column: Column) -> int:

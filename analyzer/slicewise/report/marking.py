@@ -1,7 +1,5 @@
 """Texts of a page as HTML: numbers kept with their units, and our own terms as links to what they mean."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

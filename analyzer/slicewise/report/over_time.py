@@ -2,8 +2,6 @@
 (templates/time.js).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ by their hashes. Plotly and the figures travel gzipped in it; names reach the pa
 those figures alone.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

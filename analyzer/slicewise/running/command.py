@@ -20,8 +20,7 @@ from pathlib import Path
 
 from slicewise.contract import JOB_NAME_RULE, job_name, settings_of_the_library
 from slicewise.errors import UserError
-from slicewise.text.masked import HASH, form_of_names
-from slicewise.text.safe_text import say
+from slicewise.text.safe_text import HASH, form_of_names, say
 
 TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def job_directory(
 
 def _scheduled(environment: Mapping[str, str]) -> str | None:
     """The scheduler's name of the job; of one that it began again, with the number of the run."""
-    name = _first(environment, SCHEDULER_JOB_VARIABLES)
+    name = next((environment[variable] for variable in SCHEDULER_JOB_VARIABLES if environment.get(variable)), None)
     restarts = environment.get(RESTART_COUNT, "")
     return f"{name}.{int(restarts) + 1}" if name and restarts.isdecimal() and int(restarts) > 0 else name
 
@@ -122,10 +121,6 @@ def _require_writable(directory: Path) -> None:
     probe = directory / f".{os.getpid()}.probe"
     os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     probe.unlink()
-
-
-def _first(environment: Mapping[str, str], variables: Sequence[str]) -> str | None:
-    return next((environment[variable] for variable in variables if environment.get(variable)), None)
 
 
 def _directory_mode(environment: Mapping[str, str]) -> int:

@@ -4,8 +4,6 @@ Workers are lost, and schedulers go away and come back. A task that was lost wit
 nothing but files of their own, and what they give back is taken once, here. Dask is an extra, imported when asked for.
 """
 
-from __future__ import annotations
-
 import itertools
 import logging
 import os

@@ -3,28 +3,38 @@
 What is done is in DIR/done, a line a run; a run that was interrupted is not, and is done again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
+import math
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from slicewise.errors import UserError
 from slicewise.running.node_collectors import hosts_of, sampled
 from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
+from slicewise.toml import tomllib
 
 START = "{start}"
 MOST_OFFSETS = 1000
 SECONDS_TO_START = 3.0  # of commands that are told when
+DESCRIBED = "sweep.json"
+SHIPPED = Path(__file__).parent / "plans"
+PANEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+@=-]{0,63}")
+SETTING = re.compile(r"\{(\w+)\}")
+TEXTS = ("setup", "teardown", "a", "b")
+# Whom collectors sample over ssh.
+NODES = ("nodes_a", "nodes_b", "servers")
+NUMBERS = ("from", "to", "step", "slice", "repeat")
 
 
 @dataclass(frozen=True)
@@ -173,3 +183,196 @@ def _started(command: Sequence[str], directory: Path, job: str) -> Iterator[subp
         ) as process,
     ):
         yield process
+
+
+@dataclass(frozen=True)
+class SweepPanel:
+    """One panel: its name, the sweep that it belongs to, the commands around it ("": none), and its Delta-graph."""
+
+    name: str
+    sweep: str
+    setup: str
+    teardown: str
+    plan: DeltaPlan
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """A title, and the panels in their order."""
+
+    title: str
+    panels: list[SweepPanel]
+
+
+def shipped_plans() -> dict[str, Path]:
+    """The plans that come with Slicewise, by name."""
+    return {path.stem: path for path in sorted(SHIPPED.glob("*.toml"))}
+
+
+def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
+    """The plan of a file, or of that name among those that are shipped; given: settings in place of the file's own.
+
+    Raises UserError where it cannot be read, is no plan, or lacks something.
+    """
+    if not path.exists():
+        path = shipped_plans().get(str(path), path)
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}; give a plan in TOML") from error
+    except ValueError as error:
+        raise UserError(f"{path}: is no TOML: {error}; see `slicewise study sweep --help` for an example") from error
+    listed = told.pop("panel", [])
+    if not isinstance(listed, list) or not listed or not all(isinstance(one, dict) for one in listed):
+        raise UserError(f"{path}: has no panels; begin each with [[panel]] and a name")
+    title = told.pop("title", path.stem)
+    if unknown := set(given or {}) - _settings(told, listed):
+        raise UserError(
+            f"{path}: has no setting {min(unknown)}; it has {words.listing(sorted(_settings(told, listed)))}"
+        )
+    own_words = {word: _as_number(word, value) if word in NUMBERS else value for word, value in (given or {}).items()}
+    panels = [_panel(path, told | own | own_words) for own in listed]
+    names = [panel.name for panel in panels]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"{path}: two panels are named {name}; give each a name of its own")
+    return SweepPlan(str(title), panels)
+
+
+def _settings(told: Mapping[str, Any], listed: Sequence[Mapping[str, Any]]) -> set[str]:
+    """What may be given from outside: what a plan's commands may name, its offsets, repeats and slice, and nodes."""
+    of_sweep = {"name", "sweep", *TEXTS}
+    return {name for settings in (told, *listed) for name in settings} - of_sweep | {*NUMBERS, *NODES}
+
+
+def _as_number(word: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise UserError(f"--set {word}={value}: is no number; give for instance {word}=5")
+    return number
+
+
+def _panel(path: Path, settings: Mapping[str, Any]) -> SweepPanel:
+    """One panel from its own settings over those of the file; {word} in a command is the setting of that name."""
+    name = settings.get("name")
+    if not isinstance(name, str) or not PANEL_NAME.fullmatch(name):
+        raise UserError(f"{path}: the panel name {name!r} is no word of letters, digits and . _ + @ = -; mend it")
+    where = f"{path}: panel {name}"
+    texts = {}
+    for key in (*TEXTS, *NODES):
+        text = settings.get(key, "")
+        if key in NODES and not isinstance(text, str):
+            raise UserError(f"{where}: {key} is no list of nodes; give it as {key} = 'HOST,HOST'")
+        if not isinstance(text, str) or (key in ("a", "b") and not text):
+            raise UserError(f"{where}: {key} is no command; give it as {key} = 'COMMAND'")
+        texts[key] = SETTING.sub(lambda found: _filled(where, settings, found), text)
+    numbers = {"repeat": 1, "slice": None} | {key: settings[key] for key in NUMBERS if key in settings}
+    for key in NUMBERS:
+        number = numbers.get(key)
+        if key == "slice" and number is None:
+            continue
+        if not isinstance(number, int | float) or isinstance(number, bool):
+            raise UserError(f"{where}: {key} is no number; give for instance from = -20, to = 20 and step = 5")
+    first, last, step, repeats = numbers["from"], numbers["to"], numbers["step"], numbers["repeat"]
+    offsets = offsets_of(f"{where}: from {first} to {last} by {step}", first, last, step if repeats >= 1 else 0)
+    nodes = {key: texts[key] for key in NODES}
+    plan = DeltaPlan(texts["a"], texts["b"], offsets, int(repeats), numbers["slice"], **nodes)
+    return SweepPanel(name, str(settings.get("sweep", "")), texts["setup"], texts["teardown"], plan)
+
+
+def _filled(where: str, settings: Mapping[str, Any], found: re.Match[str]) -> str:
+    if found.group() == START:
+        return START
+    value = settings.get(found.group(1))
+    if not isinstance(value, str | int | float):
+        raise UserError(f"{where}: {found.group()} in a command has no value; add {found.group(1)} = VALUE")
+    return str(value)
+
+
+def run_sweep(plan: SweepPlan, directory: Path, say: Callable[[str], None], only: Sequence[str] = ()) -> None:
+    """Do all runs of all panels that are not done yet; a panel that is recorded is not set up again.
+
+    only: names of the panels to run; all, if there is none. Raises UserError where the directory holds other panels,
+    the plan has no such panel, or a command fails; the same call goes on.
+    """
+    names = [panel.name for panel in plan.panels]
+    for name in only:
+        if name not in names:
+            raise UserError(f"the plan has no panel {name}; it has {words.listing(names)}")
+    _describe(plan, directory)
+    for place, panel in enumerate(plan.panels, start=1):
+        if only and panel.name not in only:
+            continue
+        where = f"panel {place}/{len(plan.panels)}, {panel.name}"
+        left = runs_left(panel.plan, directory / panel.name)
+        if not left:
+            say(f"{where}: recorded already")
+            continue
+        say(f"{where}: {words.count(len(left), 'run')} to go")
+        try:
+            _around(panel.setup, directory, f"{panel.name}.setup")
+            run_campaign(panel.plan, directory / panel.name, say)
+        except BaseException:
+            with contextlib.suppress(UserError):  # what went wrong first is what is told
+                _around(panel.teardown, directory, f"{panel.name}.teardown")
+            raise
+        _around(panel.teardown, directory, f"{panel.name}.teardown")
+
+
+def is_recorded(panel: SweepPanel, directory: Path) -> bool:
+    """Whether all runs of a panel are done; looks, and makes nothing."""
+    log = directory / panel.name / "done"
+    done = set(log.read_text(encoding="utf-8").split()) if log.exists() else set()
+    return all(run.name in done for run in runs_of(panel.plan))
+
+
+def read_recorded(directory: Path) -> SweepPlan:
+    """The plan of a sweep that was recorded. Raises UserError where there is none."""
+    described = directory / DESCRIBED
+    try:
+        told = json.loads(described.read_text(encoding="utf-8"))
+        panels = [SweepPanel(**panel | {"plan": DeltaPlan(**panel["plan"])}) for panel in told["panels"]]
+        if not all(PANEL_NAME.fullmatch(panel.name) for panel in panels):
+            raise ValueError
+        return SweepPlan(str(told["title"]), panels)
+    except OSError as error:
+        raise UserError(f"{described}: {error.strerror}; give the directory of a recorded sweep") from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{described}: is damaged; give the directory of a recorded sweep") from error
+
+
+def _describe(plan: SweepPlan, directory: Path) -> None:
+    """Panels may be added to a recorded sweep; one that is there must be the same."""
+    described = directory / DESCRIBED
+    if described.exists():
+        had = {panel.name: panel for panel in read_recorded(directory).panels}
+        for panel in plan.panels:
+            if had.get(panel.name, panel) != panel:
+                raise UserError(
+                    f"{directory}: its panel {panel.name} is another one; rename it or choose another --dir"
+                )
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        described.write_text(json.dumps(asdict(plan), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{directory}: cannot be used: {error.strerror}; choose another --dir") from error
+
+
+def _around(command: str, directory: Path, name: str) -> None:
+    """Runs a panel's setup or teardown, with its output in a file."""
+    if not command:
+        return
+    log = directory / f"{name}.log"
+    try:
+        with (
+            log.open("wb") as output,
+            started(shlex.split(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output) as process,
+        ):
+            status = process.wait()
+    except OSError as error:
+        raise UserError(f"{command}: cannot be run: {error.strerror}; mend the plan") from error
+    if status != 0:
+        raise UserError(f"{command}: ended with status {status}; its output is in {log}")

@@ -1,10 +1,8 @@
 """Runs a small campaign of a benchmark in a directory, until the union of the runs' boxes has stopped growing.
 
-Each run's result is in DIR/run-NN, as IO500 wrote it, or as io500/own_campaign.py has it; a run that was interrupted
+Each run's result is in DIR/run-NN, as IO500 wrote it, or as io500/results.py has it; a run that was interrupted
 leaves none. The data of the benchmark lies in DIR/data meanwhile, and is removed in the end.
 """
-
-from __future__ import annotations
 
 import contextlib
 import os
@@ -19,7 +17,7 @@ from pathlib import Path
 from slicewise.analysis.expect.box import growth
 from slicewise.analysis.expect.expectation import box_of
 from slicewise.errors import UserError
-from slicewise.io500 import own_campaign
+from slicewise.io500 import results
 from slicewise.io500.results import SUMMARY_FILES, read_results
 from slicewise.io500.texts import Phase, api_name
 from slicewise.running import benchmarks
@@ -118,7 +116,7 @@ def _one(plan: CampaignPlan, size: Size, place: Path | None, data: Path) -> list
     _empty(data)
     if place is None:
         return found
-    run = own_campaign.OwnRun(
+    run = results.OwnRun(
         {phase.name: phase for phase in found},
         api_name(plan.api),
         start,
@@ -127,7 +125,7 @@ def _one(plan: CampaignPlan, size: Size, place: Path | None, data: Path) -> list
     )
     try:
         place.mkdir()
-        (place / own_campaign.RUN_FILE).write_text(own_campaign.run_text(run), encoding="utf-8")
+        (place / results.RUN_FILE).write_text(results.run_text(run), encoding="utf-8")
     except OSError as error:
         raise UserError(f"{place}: cannot be written: {error.strerror}; choose another directory") from error
     return found

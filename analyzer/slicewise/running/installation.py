@@ -5,8 +5,6 @@ Python environment is, and from nothing else, so that an analyzer never works wi
 `build/venv` belongs to `build/`, `PREFIX/lib/slicewise/venv` to `PREFIX/`.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The checks of `slicewise doctor`. They leave nothing behind.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ with SLICEWISE_GROUP=1 its group's; it lies in a directory where nobody else cou
 client has a thread of its own, in which it also greets, so that a slow one holds up nobody.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ipaddress
 import os

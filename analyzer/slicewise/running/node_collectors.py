@@ -4,8 +4,6 @@ A collector ends with the connection, whatever ended that, and leaves nothing on
 costs its evidence and no run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

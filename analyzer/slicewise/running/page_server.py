@@ -4,8 +4,6 @@ Other users of a login node can reach its loopback address as well. So the addre
 there is nothing; names of other hosts are refused (DNS rebinding), and only pages and what they show are given.
 """
 
-from __future__ import annotations
-
 import html
 import secrets
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

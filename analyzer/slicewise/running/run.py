@@ -281,7 +281,7 @@ def _say_why_nothing_was(program: str, reason: str, write_bytes: int, read_bytes
         return
     _load_the_analyzer()
     from slicewise.report.job.run_lines import nothing_line
-    from slicewise.text.masked import masked
+    from slicewise.text.safe_text import masked
 
     say(nothing_line(masked(program, os.environ), reason, write_bytes, read_bytes, had_collector))
 

@@ -4,8 +4,6 @@ Each repeat does every configuration once, in an order of its own, so that what 
 Time is bounded: a campaign that is out of time ends with the trials that are done.
 """
 
-from __future__ import annotations
-
 import contextlib
 import mmap
 import os

@@ -1,7 +1,5 @@
 """The profiles of jobs that still run, as far as they have come."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

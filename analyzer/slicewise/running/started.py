@@ -1,7 +1,5 @@
 """A command that does not outlive whoever began it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

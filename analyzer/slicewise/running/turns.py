@@ -1,7 +1,5 @@
 """Taking turns at I/O with other jobs, for programs in Python: the calls of `slicewise/coordinate.h`."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 

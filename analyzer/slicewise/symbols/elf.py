@@ -1,7 +1,5 @@
 """An ELF file's build id, its function symbols, and where its debug information may be. 64 bit, little-endian."""
 
-from __future__ import annotations
-
 import mmap
 import struct
 from dataclasses import dataclass

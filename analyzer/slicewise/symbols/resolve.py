@@ -4,8 +4,6 @@ llvm-symbolizer or addr2line read debug information, where both are there; else 
 module's name and the address. A file whose build id is not the one that ran is never asked.
 """
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Jobs and amounts as options on the command line: NAME,key=value,... and 100MiB/s."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Keys as they are pressed, on a terminal that is given back as it was."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -1,7 +1,7 @@
 """Where a command's result goes: the one home of `--json` and `-o FILE`.
 
-A command takes `json` and `output`, and ends with `write_json(result, output)` or
-`write_text(renderables, output)`.
+No command takes the two options: it asks `wants_json()`, and ends with `write_json(result)` or
+`write_text(renderables)`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from slicewise.errors import UserError
 from slicewise.text import safe_text
 
@@ -23,16 +25,36 @@ if TYPE_CHECKING:
 UNWRAPPED_WIDTH = 10_000
 
 
-def write_json(result: Any, output: Path | None) -> None:
-    """Write a result of dicts, lists, dataclasses, numbers and text as JSON, to `output` or stdout.
+def wants_json() -> bool:
+    """Whether the command was given --json."""
+    return bool(click.get_current_context().meta.get("json"))
 
-    A number that JSON has no word for (nan, infinity) becomes null. Raises UserError if `output` cannot be written.
+
+def output_file() -> Path | None:
+    """The file of -o; None: the terminal."""
+    file: Path | None = click.get_current_context().meta.get("output")
+    return file
+
+
+def page_file(html: Path | None) -> Path | None:
+    """Where a page goes. A page's name after -o is the page's, unless --html names another: text is shown then."""
+    output = output_file()
+    if output is None or html is not None or output.suffix.lower() not in (".html", ".htm"):
+        return html
+    click.get_current_context().meta["output"] = None
+    return output
+
+
+def write_json(result: Any) -> None:
+    """Write a result of dicts, lists, dataclasses, numbers and text as JSON, to the file of -o or to stdout.
+
+    A number that JSON has no word for (nan, infinity) becomes null. Raises UserError if the file cannot be written.
     """
-    _write(safe_text.json_text(_plain(result), indent=2, allow_nan=False) + "\n", output)
+    _write(safe_text.json_text(_plain(result), indent=2, allow_nan=False) + "\n")
 
 
-def write_text(renderables: list[RenderableType], output: Path | None) -> None:
-    """Print rich renderables to the terminal, or as plain text to `output`. Raises UserError if that cannot be.
+def write_text(renderables: list[RenderableType]) -> None:
+    """Print rich renderables to the terminal, or as plain text to the file of -o. Raises UserError if that cannot be.
 
     A string is one line, without markup; lines with styles and tables are those of `report.tables`.
     """
@@ -41,17 +63,18 @@ def write_text(renderables: list[RenderableType], output: Path | None) -> None:
     from slicewise.report.tables import line_for_terminal
 
     renderables = [line_for_terminal(item) if isinstance(item, str) else item for item in renderables]
-    if output is None:
+    if output_file() is None:
         console = Console(highlight=False, width=None if sys.stdout.isatty() else UNWRAPPED_WIDTH)
         console.print(*renderables, sep="\n")
         return
     console = Console(width=UNWRAPPED_WIDTH, highlight=False, no_color=True, force_terminal=False)
     with console.capture() as captured:
         console.print(*renderables, sep="\n")
-    _write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n", output)
+    _write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
 
 
-def _write(text: str, output: Path | None) -> None:
+def _write(text: str) -> None:
+    output = output_file()
     if output is None:
         sys.stdout.write(text)
         return

@@ -1,7 +1,5 @@
 """How far a command is that takes long: a line on a terminal's standard error, and nothing anywhere else."""
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import TextIO

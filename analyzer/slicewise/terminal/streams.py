@@ -4,8 +4,6 @@ A result that cannot be written is one line and status 1. What the command says 
 dropped where it cannot be written, and changes no status. `slicewise run` must end as its command did.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io

@@ -1,7 +1,5 @@
 """Times and users as options on the command line."""
 
-from __future__ import annotations
-
 import pwd
 from datetime import datetime
 

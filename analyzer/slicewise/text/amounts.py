@@ -1,7 +1,5 @@
 """Amounts and rates as people write them: 16GiB, 1.5TB, 100MiB/s."""
 
-from __future__ import annotations
-
 import re
 
 from slicewise.errors import UserError

@@ -3,8 +3,6 @@
 A meaning holds on every page. Forms are what a text may say instead of the term; case does not matter.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from dataclasses import dataclass

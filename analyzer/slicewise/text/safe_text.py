@@ -18,7 +18,9 @@ import sys
 
 TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
+
 
 # Controls, and what is not seen or steers the text around it: soft hyphen, fillers, joiners, marks and overrides of
 # direction, line and paragraph separators, tags, noncharacters, surrogates.
@@ -33,6 +35,9 @@ UNSAFE_IN_JSON = re.compile(f"(?![\\n])[{UNSAFE_LETTERS}]")
 FIRST_BYTE, LAST_BYTE = 0xDC80, 0xDCFF
 # A spreadsheet takes a cell that begins with one of these for a formula.
 FORMULA_BEGINS = ("=", "+", "-", "@")
+FULL, BASE, HASH = "full", "base", "hash"
+FORMS = (FULL, BASE, HASH)
+DIGITS = 16
 
 
 def visible(text: str) -> str:
@@ -99,3 +104,23 @@ def csv_cell(text: str) -> str:
 def utf8(text: str) -> bytes:
     """Text for a binary format that holds UTF-8 (Perfetto's)."""
     return visible(text).encode()
+
+
+def form_of_names(environment: Mapping[str, str]) -> str:
+    """Which form the environment asks for. What is none of them the library complains about, and takes for full."""
+    form = environment.get("SLICEWISE_NAMES", "")
+    return form if form in FORMS else FULL
+
+
+def masked(path: str, environment: Mapping[str, str]) -> str:
+    """The path, its last part, or the digits that stand for it."""
+    form = form_of_names(environment)
+    if form == BASE:
+        return path[path.rfind("/", 0, -1) + 1 :]
+    if form == HASH and path:
+        import hashlib  # most users mask nothing
+        import hmac
+
+        key = hashlib.sha256(os.fsencode(environment.get("SLICEWISE_NAMES_KEY", ""))).digest()
+        return hmac.new(key, os.fsencode(path), "sha256").hexdigest()[:DIGITS]
+    return path

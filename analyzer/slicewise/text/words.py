@@ -3,9 +3,9 @@
 Pure functions that give plain text (never markup); None is "unknown" everywhere.
 """
 
-from __future__ import annotations
-
+import functools
 import math
+import pwd
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
@@ -247,3 +247,12 @@ def slices_of(slices: int, slice_ns: int) -> str:
 def processes_on_nodes(processes: int, nodes: int | None) -> str:
     """Such as "60 processes on 5 nodes". nodes: None or 0 where it is not known on how many they ran."""
     return f"{count(processes, 'process')} on {count(nodes, 'node')}" if nodes else count(processes, "process")
+
+
+@functools.cache
+def user_name(number: int) -> str:
+    """A user's name, or the number where this machine knows none: of another site, or one that stands for a user."""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except (KeyError, OverflowError):
+        return str(number)

@@ -3,8 +3,6 @@
 Digests in, a `Blame` out. The formulas are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +11,8 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
-from slicewise.analysis.blame.claims import LEAST_ERROR, claim
 from slicewise.analysis.blame.on_storage import on_storages
-from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
+from slicewise.analysis.blame.outside import cost_by_waiting, delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, RunTaken, Traffic
 from slicewise.analysis.blame.runs_taken import has_same_command, moved_as_much, runs_taken
@@ -31,21 +28,19 @@ from slicewise.analysis.blame.servers import (
     with_time,
 )
 from slicewise.analysis.blame.shares import blamed, lost_time
-from slicewise.analysis.blame.sources import Answered
-from slicewise.analysis.blame.strands import Strands, job_strands
+from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.time_limited import time_limited
-from slicewise.analysis.blame.to_runtime import Waits
+from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene, StandaloneRows
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
-from slicewise.analysis.blame.waiting_cost import cost_by_waiting
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, in_calls, storage_seconds, took_time
 from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import LEAST_OF_RATE
+from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import has_rank

@@ -3,8 +3,6 @@
 Paths in, digests out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,16 +10,17 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.blame.blame import blame, losses
-from slicewise.analysis.blame.neighbours import RowsOfNeighbours, large_neighbour
 from slicewise.analysis.blame.result import HAD_COMPANY, Blame, RunTaken
-from slicewise.analysis.calls import Rows
+from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
 from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptDigest, KeptJob
 from slicewise.catalog.sources import counted_beside, kept_job, read_digests, with_names_of_their_own
 from slicewise.catalog.store import Catalog
+from slicewise.digest import large
 from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings
 from slicewise.digest.digest import Digest
+from slicewise.digest.large import LargeNeighbour
 from slicewise.digest.served import know_each_other
 from slicewise.text import words
 
@@ -90,10 +89,7 @@ class Case:
 
 
 def case_of(
-    job: Path,
-    neighbours: Sequence[Path] = (),
-    alone: Sequence[Path] = (),
-    surroundings: Surroundings | None = None,
+    job: Path, neighbours: Sequence[Path] = (), alone: Sequence[Path] = (), surroundings: Surroundings | None = None
 ) -> Case:
     """A job's case. What is not given is looked for beside the job. Raises UserError for what cannot be read.
 
@@ -174,3 +170,32 @@ def kept_case(
 
 def _is_in(place: Path, places: Sequence[Path]) -> bool:
     return any(place.resolve() == other.resolve() for other in places)
+
+
+def large_neighbour(place: Path) -> LargeNeighbour | None:
+    """The digest of a neighbour that is large; None of any other."""
+    return large.large_neighbour(place, lambda digest: job_rows([digest], digest.slice_ns).drop("job"))
+
+
+class RowsOfNeighbours(Rows):
+    """What jobs did, of large neighbours as it is known. Where nodes were sampled, what they counted changes it."""
+
+    def of(self, digests: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
+        """As `job_rows`."""
+        known = {
+            digest.job: digest.together
+            for digest in digests
+            if isinstance(digest, LargeNeighbour) and digest.slice_ns == grid_ns
+        }
+        if not known or any(not digest.node_slices.is_empty() for digest in digests):
+            return job_rows(digests, grid_ns)
+        read = job_rows([digest for digest in digests if digest.job not in known], grid_ns).partition_by(
+            "job", as_dict=True
+        )
+        nothing = job_rows([], grid_ns)
+        return pl.concat(
+            known[one.job].select(pl.lit(one.job).alias("job"), *OF_JOBS)
+            if one.job in known
+            else read.get((one.job,), nothing)
+            for one in digests
+        )

@@ -4,8 +4,6 @@ Frames in, frames out. Servers count bytes and requests, and no time in calls: n
 is surer than medium, for a job may have paused.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

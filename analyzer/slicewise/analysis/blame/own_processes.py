@@ -4,8 +4,6 @@ Frames in, an estimate out. What the same bytes cost a process is compared betwe
 processes were in calls and slices in which more were; the gates are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -13,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.result import OwnProcesses
-from slicewise.analysis.blame.uncontended import FEWEST_QUIET, LEAST_ERROR, LIKE_SIZES, TRIVIAL
+from slicewise.analysis.blame.uncontended import ERROR_OF_SLICES, LIKE_SIZES, TRIVIAL
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
+from slicewise.constants import FEWEST_SLICES, LEAST_ERROR
 from slicewise.estimate import Estimate
 from slicewise.statistics import block_error, error_of_ratio
 
@@ -26,8 +25,6 @@ MOST_ERROR = 0.10
 LEAST_KNOWN = 0.9
 # Where slices show no difference, it is only known to be none if it is less than this share of the I/O time at most.
 MOST_OF_NONE = 0.05
-# Placing calls in slices is not better than this fraction of the I/O time.
-LEAST_ERROR_OF_TIME = 0.01
 
 HOW = {
     "own": "by its slices without neighbours in which fewer of its own processes were in calls",
@@ -63,11 +60,7 @@ class Extra:
 
 
 def own_processes(
-    calls: pl.DataFrame,
-    company: pl.DataFrame,
-    runs: Sequence[pl.DataFrame],
-    process: int | None,
-    most_seconds: float,
+    calls: pl.DataFrame, company: pl.DataFrame, runs: Sequence[pl.DataFrame], process: int | None, most_seconds: float
 ) -> OwnProcesses | None:
     """What one process of a job lost to its other processes; None where it cannot be known.
 
@@ -111,7 +104,7 @@ def own_processes(
     slices = (
         pl.concat([NOTHING, *parts]).group_by("slice", maintain_order=True).agg(pl.col("seconds").sum()).sort("slice")
     )
-    value, least = float(slices["seconds"].sum()), LEAST_ERROR_OF_TIME * io_seconds
+    value, least = float(slices["seconds"].sum()), LEAST_ERROR * io_seconds
     low, high = max(0.0, bounds[0] - least), bounds[1] + least
     # It is a part of the I/O alone; and of a difference that no slices show it is only known where it is small at most.
     if low > most_seconds or (value <= 0 and high > MOST_OF_NONE * io_seconds):
@@ -158,10 +151,10 @@ def costs(rows: pl.DataFrame, kind: Kind) -> dict[int, Cost]:
     found = {}
     made = rows.filter(pl.col(SECONDS[kind]) > 0, pl.col(AMOUNTS[kind]) > 0)
     for (active,), there in made.sort("active", maintain_order=True).group_by("active", maintain_order=True):
-        if len(there) < FEWEST_QUIET:
+        if len(there) < FEWEST_SLICES:
             continue
         seconds, amounts = there[SECONDS[kind]].to_numpy(), there[AMOUNTS[kind]].to_numpy().astype(np.float64)
-        error = max(LEAST_ERROR, block_error(seconds, amounts), error_of_ratio(seconds, amounts))
+        error = max(ERROR_OF_SLICES, block_error(seconds, amounts), error_of_ratio(seconds, amounts))
         if error <= MOST_ERROR:
             found[int(str(active))] = Cost(float(seconds.sum() / amounts.sum()), error)
     return found

@@ -4,8 +4,6 @@ Digests in. A run that is found by itself is taken only where nothing speaks aga
 read from the page cache is none for a job that did not, whoever gave it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl
@@ -32,12 +30,7 @@ LEAST_STRANGER = 0.1
 
 
 def runs_taken(
-    digest: Digest,
-    given: Sequence[Digest],
-    found: Sequence[Digest],
-    where: Sequence[Storage],
-    rows: Rows,
-    grid_ns: int,
+    digest: Digest, given: Sequence[Digest], found: Sequence[Digest], where: Sequence[Storage], rows: Rows, grid_ns: int
 ) -> tuple[list[Digest], list[RunTaken]]:
     """The runs that are taken, those given first, and a word on each."""
     own = part_from_storage(digest) if given or found else None

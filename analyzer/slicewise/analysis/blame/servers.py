@@ -3,8 +3,6 @@
 Frames in, frames out. Servers count bytes and operations, and no time: nothing is said of their time in calls.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -297,13 +295,7 @@ def _is_target(target: str, storage: Storage) -> bool:
 
 
 def _name_of(
-    name: str,
-    start_ns: int,
-    end_ns: int,
-    here: pl.DataFrame,
-    sums: pl.DataFrame,
-    did: pl.DataFrame,
-    storage: Storage,
+    name: str, start_ns: int, end_ns: int, here: pl.DataFrame, sums: pl.DataFrame, did: pl.DataFrame, storage: Storage
 ) -> str:
     """What the servers call a profiled job: its name, or that of the one job that moved its bytes in its time."""
     if name in sums["job"].to_list():

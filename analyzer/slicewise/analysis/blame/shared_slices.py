@@ -7,8 +7,6 @@ speed*: in slices without company it did so much a second. Where both are to be 
 reaches to both. docs/models.md has the formulas, and how far off they were.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,9 +15,8 @@ import numpy as np
 from slicewise.analysis.blame.on_storage import Floats, Mask, OnStorage, main_kind
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.capacity.by_kind import Capacities
+from slicewise.constants import FEWEST_SLICES, FILLED, WAITING_SHARE
 
-# A job with fewer slices in company says nothing of how the storage divides itself.
-FEWEST_SHARED = 4
 # Errors of the time alone, 95 %, to either side: of 157 recorded losses 95 % were within these. Metadata calls, whose
 # cost a call depends on what directories hold, are known worse.
 ERROR_OF_SHARE, ERROR_OF_SPEED = 0.18, 0.35
@@ -39,14 +36,11 @@ QUARTILE = 75
 WORTH_ASKING = 0.1
 FEWEST_PAIRS = 4
 MEET = -0.5
-MOSTLY_IN_CALLS = 0.9
 # Own speed counts from so many slices without company and such a part of the work on; and not where the job was so much
 # slower in them than beside others, for then it was not the storage that it waited for.
 FEWEST_OWN = 3
 LEAST_OF_WORK = 0.1
 SLOWER = 0.8
-# A slice with less of its time in calls is none that shows a speed.
-LEAST_OF_SLICE = 0.05
 
 OTHER: dict[Kind, Kind] = {"read": "write", "write": "read"}
 
@@ -78,7 +72,7 @@ def part_alone(own: OnStorage, known: Capacities, slice_seconds: float) -> Part 
     work = _Work(own, known, slice_seconds)
     if own.in_calls[own.is_at_work].sum() < MOSTLY_TOGETHER * own.in_calls.sum():
         return ONE_BY_ONE
-    if work.is_shared.sum() < FEWEST_SHARED:
+    if work.is_shared.sum() < FEWEST_SLICES:
         return FEW
     if work.is_in_few:
         return IN_FEW
@@ -184,7 +178,7 @@ class _Work:
 
     def _meet(self) -> bool:
         """Whether what others got in the other direction is what the job lacked, slice by slice."""
-        its = np.flatnonzero(self.is_shared & (self.own.in_calls >= MOSTLY_IN_CALLS * self.slice_seconds))
+        its = np.flatnonzero(self.is_shared & (self.own.in_calls >= FILLED * self.slice_seconds))
         pairs = len(its) // 2
         if pairs < FEWEST_PAIRS:
             return False
@@ -197,7 +191,7 @@ class _Work:
     def by_speed(self) -> float | None:
         """How long the work in company would have taken at the job's own speed without it; no longer than it took."""
         its = ~self.is_shared & self.own.is_at_work
-        is_own = its & (self.own.in_calls >= LEAST_OF_SLICE * self.slice_seconds)
+        is_own = its & (self.own.in_calls >= WAITING_SHARE * self.slice_seconds)
         work, shared = float(self._all[its].sum()), float(self._all[self.is_shared].sum())
         seconds = float(self.own.in_calls[its].sum())
         if is_own.sum() < FEWEST_OWN or work <= 0 or work < LEAST_OF_WORK * (work + shared):

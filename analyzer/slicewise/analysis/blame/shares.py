@@ -3,8 +3,6 @@
 Frames in, frames out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

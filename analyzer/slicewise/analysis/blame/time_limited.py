@@ -3,8 +3,6 @@
 Digests in, dataclass out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import fmean
 

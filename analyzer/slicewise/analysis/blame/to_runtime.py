@@ -1,22 +1,36 @@
 """From I/O time that processes lost to runtime that the job lost.
 
 Frames in, numbers out. Ranks wait for each other at the end of each phase, so the slowest one of a phase decides; of
-processes that do not, the slowest in sum; those that ran one after another count as one of these (strands.py).
+processes that do not, the slowest in sum; those that ran one after another count as one of these.
 """
 
-from __future__ import annotations
-
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from slicewise.analysis.blame.on_storage import OnStorage, on_storages
 from slicewise.analysis.blame.uncontended import alone_seconds
-from slicewise.analysis.calls import KINDS, SECONDS
+from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows, slice_rows
 from slicewise.analysis.job.period import runs_above
-from slicewise.constants import LEAST_OF_RATE
+from slicewise.constants import LEAST_OF_RATE, WAITING_SHARE
+from slicewise.digest.activity import members
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import are_ranks
+from slicewise.kept_once import kept_once
 
 Waits = Literal["ranks", "processes", "strands", "one process"]
+# A process that began so long before its predecessor's end began after it: clocks are read one after the other.
+CLOCKS_NS = 1_000_000
+LIFETIME = ("process", "start_ns", "end_ns")
+# Processes of a job that are looked at for who waits for whom; and slices in which both may be: where one begins, and
+# where it ends.
+FEW = 64
+BOTH_AT_ITS_ENDS = 2
 
 
 def phase_of_slices(slices: pl.DataFrame) -> pl.DataFrame:
@@ -105,3 +119,113 @@ def lost_parts(parts: np.ndarray, alone: np.ndarray, waits: Waits, uneven: float
     if uneven is None:
         return decisive(parts - alone, waits), decisive(alone, waits) / mean_alone if mean_alone > 0 else 1.0
     return decisive(parts, waits) - uneven * mean_alone, uneven
+
+
+@dataclass(frozen=True)
+class Strands:
+    """calls: of `timeline.call_rows` of a job, with the first process of its strand in place of each process. waits:
+    whose I/O decides how long the job's takes.
+    """
+
+    calls: pl.DataFrame
+    waits: Waits
+
+    @cached_property
+    def slices(self) -> pl.DataFrame:
+        """The job as a whole: `timeline.slice_rows`."""
+        return slice_rows(self.calls)
+
+    @cached_property
+    def phases(self) -> pl.DataFrame:
+        """`to_runtime.phase_of_slices`."""
+        return phase_of_slices(self.slices)
+
+    @cached_property
+    def by_itself(self) -> dict[int, OnStorage]:
+        """The job by storage, as if it had each to itself."""
+        return on_storages(self.slices)
+
+
+def job_strands(digest: Digest, grid_ns: int) -> Strands:
+    """What a job's strands did. Ranks wait for each other, and stay what they are."""
+    return _strands(digest, grid_ns, *map(id, digest.beside))
+
+
+# As a digest's frames, these stay as long as it does: a run alone is held against many others.
+@kept_once
+def _strands(digest: Digest, grid_ns: int, *_beside: int) -> Strands:
+    calls, who = call_rows(digest, grid_ns), members(digest)
+    if calls["process"].n_unique() < 2:
+        return Strands(calls, "one process")
+    if who.select(are_ranks()).item():
+        return Strands(calls, "ranks")
+    lifetimes = list(who.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
+    first = first_of_strand(lifetimes)
+    first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns)
+    return Strands(by_strand(calls, first), "strands" if first else "processes")
+
+
+def first_of_strand(lifetimes: Iterable[tuple[int, int, int]]) -> dict[int, int]:
+    """The first process of its strand, of each process that is not that itself. lifetimes: of one job, LIFETIME.
+
+    A process goes on where the one ended that ended last before it began. Those that ran side by side are in different
+    strands: there are as many of these as processes ran at one time at most.
+    """
+    found: dict[int, int] = {}
+    ended: list[tuple[int, int]] = []
+    for process, start_ns, end_ns in sorted(lifetimes, key=lambda one: (one[1], one[2], one[0])):
+        at = bisect_right(ended, start_ns + CLOCKS_NS, key=lambda one: one[0])
+        first = process
+        if at:
+            _, first = ended.pop(at - 1)
+            found[process] = first
+        insort(ended, (end_ns, first))
+    return found
+
+
+def _with_those_who_wait(
+    calls: pl.DataFrame, lifetimes: Sequence[tuple[int, int, int]], first: Mapping[int, int], grid_ns: int
+) -> dict[int, int]:
+    """More of `first_of_strand`: a process within whose life another one began and ended, and which made no calls while
+    that one did, waited for it. What both did is one strand; of several that it may have waited for, the busiest.
+
+    calls: by strand. Of more processes than FEW none is looked at: they are not a script's.
+    """
+    if len(lifetimes) > FEW:
+        return {}
+    took = calls.group_by("process", "slice").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+    took = took.filter(pl.col("seconds") >= WAITING_SHARE * grid_ns / 1e9)
+    slices = {int(process): set(its["slice"]) for (process,), its in took.group_by("process")}
+    seconds = {int(process): float(its["seconds"].sum()) for (process,), its in took.group_by("process")}
+    spans: dict[int, tuple[int, int]] = {}
+    for process, start_ns, end_ns in lifetimes:
+        strand = first.get(process, process)
+        low, high = spans.get(strand, (start_ns, end_ns))
+        spans[strand] = min(low, start_ns), max(high, end_ns)
+    found: dict[int, int] = {}
+    busiest = sorted(slices, key=lambda process: -seconds[process])
+    for parent in sorted(slices, key=lambda process: spans[process]):
+        for child in busiest:
+            if child == parent or child in found or parent in found:
+                continue
+            is_within = spans[parent][0] <= spans[child][0] and spans[child][1] <= spans[parent][1] + CLOCKS_NS
+            both = slices[parent] & slices[child]
+            if is_within and spans[parent] != spans[child] and len(both) <= BOTH_AT_ITS_ENDS:
+                found[child] = parent
+                break
+    return found | {process: found[strand] for process, strand in first.items() if strand in found}
+
+
+def by_strand(calls: pl.DataFrame, first: Mapping[int, int]) -> pl.DataFrame:
+    """Rows of calls with these processes' rows added to those of the first one of their strand."""
+    if not first:
+        return calls
+    counts = (*SECONDS.values(), *COUNTS)
+    places = [name for name in calls.columns if name not in counts]
+    return (
+        calls.with_columns(pl.col("process").replace(first))
+        .group_by(places, maintain_order=True)
+        .agg(pl.col(counts).sum())
+        .select(calls.columns)
+        .sort("storage", "slice", "process")
+    )

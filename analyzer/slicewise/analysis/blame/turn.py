@@ -3,14 +3,13 @@
 Digests and frames in, a `Blame` with its `turn` out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from slicewise.analysis.blame.result import Blame, HadTurn, Turn
+from slicewise.analysis.blame.sources import LEAST_LOSS
 from slicewise.analysis.calls import KINDS
 from slicewise.analysis.capacity.by_kind import Capacities, storage_seconds
 from slicewise.analysis.job.turns import turns
@@ -19,8 +18,6 @@ from slicewise.estimate import Estimate
 
 # To ask for a turn and to get it at once takes less than this fraction of the runtime: it is not told.
 LEAST_OF_RUNTIME = 0.002
-# A loss is told from this fraction of the I/O time on, and of the wait.
-LEAST_LOSS = 0.02
 # I/O below this fraction of the wait makes little difference, whatever it lost.
 LITTLE_IO = 0.1
 HOW = "the wait for its turn, counted while it waited"

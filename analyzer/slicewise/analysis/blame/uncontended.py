@@ -18,6 +18,7 @@ from slicewise.analysis.blame.result import Baseline, Source
 from slicewise.analysis.blame.shared_slices import part_alone, seconds_alone
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
+from slicewise.constants import EQUAL_VOLUMES, FEWEST_SLICES, FILLED
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
 from slicewise.statistics import (
@@ -34,7 +35,6 @@ from slicewise.statistics import (
 
 # What took less than this share of a job's I/O time need not be priced: it is taken to have cost what it did.
 TRIVIAL = 0.02
-FEWEST_QUIET = 4
 FEWEST_IN_A_SET = 3
 SURE_WITHIN = 0.025
 SURE_LINE = 0.04
@@ -50,7 +50,6 @@ MOST_SCATTER = 0.10
 TOGETHER = 5
 # Of a job's time in calls beside others: less in full slices is no sign that it fills the storage.
 MOSTLY_FULL = 2 / 3
-FILLS_STORAGE = 0.9
 # A job that cannot fill the storage alone lost less than the envelope says: simulated ones, which waited for answers or
 # had a pace of their own, no less than this part of it.
 LEAST_OF_ENVELOPE = 0.5
@@ -71,11 +70,8 @@ ERROR_OF_METADATA = 0.25
 MOST_UNEVEN = 1.25
 # Slices never say better than this what a run costs; and what they make of a whole run's sum is not worse than that,
 # however bursty they are.
-LEAST_ERROR = 0.005
+ERROR_OF_SLICES = 0.005
 MOST_ERROR_OF_A_RUN = 0.10
-
-# Amounts that differ by less than this are the same: logs, headers and what is read twice differ from run to run.
-SAME_AMOUNT = 0.05
 
 Place = tuple[int, Kind]
 
@@ -187,7 +183,7 @@ def _did_as_much(scene: Scene, run: StandaloneRows, places: Sequence[Place]) -> 
     for storage, kind in places:
         its = float(run.own[storage].amounts[kind].sum()) if storage in run.own else 0.0
         own = float(scene.own[storage].amounts[kind].sum())
-        if abs(its - own) > SAME_AMOUNT * max(its, own):
+        if abs(its - own) > EQUAL_VOLUMES * max(its, own):
             return False
     return True
 
@@ -238,7 +234,7 @@ def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: in
         if not middle or max(abs(price / middle - 1) for price in given) > AGREE_WITHIN:
             refused = "standalone runs of other sizes do not agree on what a byte costs"
             return Prices("other sizes", refused=refused, runs=names)
-        prices[place] = Price(middle, max(LEAST_ERROR, max(abs(price / middle - 1) for price in given)))
+        prices[place] = Price(middle, max(ERROR_OF_SLICES, max(abs(price / middle - 1) for price in given)))
     return Prices("other sizes", prices, "", "medium", float(np.mean([run.uneven for run in others])), names)
 
 
@@ -255,7 +251,7 @@ def from_quiet_slices(scene: Scene) -> Prices:
         quiet = _quiet(own, kind)
         if quiet is None:
             what = f"slices with {_calls(kind)} calls"
-            return Prices(source, refused=f"the job had fewer than {FEWEST_QUIET} {what} to itself")
+            return Prices(source, refused=f"the job had fewer than {FEWEST_SLICES} {what} to itself")
         price = _price_of(quiet, kind)
         if price is None or price.error > MOST_ERROR[source]:
             return Prices(source, refused=f"what the job's {_calls(kind)} calls cost in quiet slices varies too much")
@@ -268,11 +264,11 @@ def from_quiet_slices(scene: Scene) -> Prices:
         most_error, fewest = max(most_error, price.error), min(fewest, len(quiet))
         # Of processes that pause it is chance whose calls meet, for a whole run: slices of one run do not show it.
         in_calls = float(quiet.in_calls.mean())
-        pauses = pauses or in_calls < FILLS_STORAGE * scene.seconds
+        pauses = pauses or in_calls < FILLED * scene.seconds
         prices[storage, kind] = price
     if fewest == np.inf:
         return Prices(source, refused=NOBODY)
-    is_sure = most_error <= SURE_WITHIN and fewest >= 2 * FEWEST_QUIET and not pauses
+    is_sure = most_error <= SURE_WITHIN and fewest >= 2 * FEWEST_SLICES and not pauses
     return Prices(source, prices, "", "high" if is_sure else "medium")
 
 
@@ -295,7 +291,7 @@ def from_line(scene: Scene) -> Prices:
         line = speed_line(points, scene.seconds)
         if isinstance(line, str):
             return Prices(source, refused=line)
-        is_always_in_calls = float(points.seconds.mean()) >= FILLS_STORAGE * scene.seconds
+        is_always_in_calls = float(points.seconds.mean()) >= FILLED * scene.seconds
         if is_always_in_calls and line.speed > FASTER_THAN_ALL:
             return Prices(source, refused="a line through its slices makes it faster alone than the storage ever was")
         most_error = max(most_error, line.error)
@@ -428,12 +424,12 @@ def from_envelope(scene: Scene) -> Prices:
         if kind == "meta":
             return Prices(source, refused="how many metadata operations the storage can do is not known")
         seconds, is_shared = own.seconds[kind], own.inner & own.has_company
-        is_full = is_shared & (seconds >= FILLS_STORAGE * scene.seconds)
+        is_full = is_shared & (seconds >= FILLED * scene.seconds)
         is_mostly_full = seconds[is_full].sum() >= MOSTLY_FULL * seconds[is_shared].sum()
-        if is_full.sum() < FEWEST_QUIET or not is_mostly_full:
+        if is_full.sum() < FEWEST_SLICES or not is_mostly_full:
             return Prices(source, refused="the job does not fill the storage: its processes were not always in calls")
         full = own.of(is_full & (own.others_metadata <= TRIVIAL * scene.seconds))
-        if len(full) < FEWEST_QUIET:
+        if len(full) < FEWEST_SLICES:
             return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
         moved, other = full.together[kind], full.together["write" if kind == "read" else "read"]
         if other.sum() > TRIVIAL * (moved.sum() + other.sum()):
@@ -446,7 +442,7 @@ def from_envelope(scene: Scene) -> Prices:
         scatter = max(scatter, float(rates.std() / middle))
         if scatter > MOST_SCATTER:
             return Prices(source, refused="how much the storage served in all varies too much")
-        error = max(LEAST_ERROR, error_of_mean(float(rates.std(ddof=1)) / middle, len(rates)))
+        error = max(ERROR_OF_SLICES, error_of_mean(float(rates.std(ddof=1)) / middle, len(rates)))
         prices[storage, kind] = Price(1 / middle, error)
         is_filled = is_filled and _is_filled(full, kind, middle * scene.seconds)
     if not scatter:
@@ -485,7 +481,7 @@ def _evened(moved: np.ndarray) -> np.ndarray:
     """The mean of some slices in a row each, where there are enough: requests end in one slice or in the next, and the
     more so the larger they are.
     """
-    if len(moved) < TOGETHER * FEWEST_QUIET:
+    if len(moved) < TOGETHER * FEWEST_SLICES:
         return moved
     return np.array([part.mean() for part in np.array_split(moved, len(moved) // TOGETHER)])
 
@@ -494,7 +490,7 @@ def _is_filled(full: OnStorage, kind: Kind, middle: float) -> bool:
     """Whether the storage moves as much in the slices that are nearly all the job's: then the job fills it alone."""
     moved = full.together[kind]
     nearly_alone = moved[full.amounts[kind] >= (1 - LITTLE_COMPANY) * moved]
-    return len(nearly_alone) >= FEWEST_QUIET and float(nearly_alone.mean()) >= STILL_FILLED * middle
+    return len(nearly_alone) >= FEWEST_SLICES and float(nearly_alone.mean()) >= STILL_FILLED * middle
 
 
 def as_baseline(prices: Prices, scene: Scene) -> Baseline:
@@ -571,7 +567,7 @@ def _price_of(own: OnStorage, kind: Kind) -> Price | None:
     if not amounts.sum() or not seconds.sum():
         return None
     error = max(block_error(seconds, amounts), error_of_ratio(seconds, amounts))
-    error = max(LEAST_ERROR, error if np.isfinite(error) else MOST_ERROR_OF_A_RUN)
+    error = max(ERROR_OF_SLICES, error if np.isfinite(error) else MOST_ERROR_OF_A_RUN)
     idle = float(seconds[amounts == 0].sum() / seconds.sum())
     if kind in CALLS and _sizes_differ(own, kind):
         of_bytes, of_call = two_prices(amounts, calls, seconds)
@@ -579,7 +575,7 @@ def _price_of(own: OnStorage, kind: Kind) -> Price | None:
         if told > 0 and of_call > 0:
             scale = float(seconds.sum()) / told
             left = seconds - scale * (of_bytes * amounts + of_call * calls)
-            return Price(scale * of_bytes, max(LEAST_ERROR, error_of_rest(left, seconds)), scale * of_call, idle)
+            return Price(scale * of_bytes, max(ERROR_OF_SLICES, error_of_rest(left, seconds)), scale * of_call, idle)
     return Price(float(seconds.sum() / amounts.sum()), error, idle=idle)
 
 
@@ -587,7 +583,7 @@ def _sizes_differ(own: OnStorage, kind: Kind) -> bool:
     """Whether the mean size of a slice's calls varies, leaving the tenth of the slices at either end aside."""
     made = own.calls[kind] > 0
     sizes = own.amounts[kind][made] / own.calls[kind][made]
-    low, high = np.percentile(sizes, [10, 90]) if len(sizes) >= FEWEST_QUIET else (1.0, 1.0)
+    low, high = np.percentile(sizes, [10, 90]) if len(sizes) >= FEWEST_SLICES else (1.0, 1.0)
     return bool(high > LIKE_SIZES * low)
 
 
@@ -607,12 +603,12 @@ def _was_faster(own: OnStorage, kind: Kind, price: Price, slice_seconds: float) 
 
 def _quiet(own: OnStorage, kind: Kind) -> OnStorage | None:
     """The slices with such calls in which nobody else was there, nor in those next to them; None if they are few."""
-    if len(own) - own.has_company.sum() < FEWEST_QUIET:
+    if len(own) - own.has_company.sum() < FEWEST_SLICES:
         return None
     taken = own.slice[own.has_company]
     is_near = np.isin(own.slice, np.concatenate([taken - 1, taken, taken + 1]))
     is_quiet = own.inner & ~is_near & (own.seconds[kind] > 0)
-    return own.of(is_quiet) if is_quiet.sum() >= FEWEST_QUIET else None
+    return own.of(is_quiet) if is_quiet.sum() >= FEWEST_SLICES else None
 
 
 def _are_like_sizes(quiet: OnStorage, own: OnStorage, kind: Kind) -> bool:

@@ -3,8 +3,6 @@
 Digests' frames in, frames out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,7 +27,7 @@ JOURNAL_A_SYNC, BLOCK_A_CALL = 16 << 10, 4 << 10
 # Traffic that came and went takes nothing from jobs whose speed together stayed within MOST_CHANGE meanwhile. It was
 # there in slices in which it moved LEAST_CHANGE more, of what the jobs reach at most, than in the slice in the middle.
 # Of the jobs' speeds the fifths at both ends are left out.
-FEWEST_SLICES = 8
+FEWEST_TOGETHER = 8
 # A client's connection, as the collector names it, and the address of its server.
 NFS_CONNECTION = r"^(.*):\d+ to port 2049$"
 FEWEST_WITH_IT = 3
@@ -183,7 +181,7 @@ def apart(rest: pl.DataFrame, rows: pl.DataFrame, known: Mapping[int, Capacities
             .join(its.select("slice", *(pl.col(name).alias(f"{name}_rest") for name in BYTES)), on="slice", how="left")
             .fill_null(0)
         )
-        if len(together) < FEWEST_SLICES:
+        if len(together) < FEWEST_TOGETHER:
             continue
         jobs = together.select(pl.sum_horizontal(pl.col(AMOUNTS[kind]) / rate for kind, rate in most.items()))
         others = together.select(pl.sum_horizontal(f"{name}_rest" for name in BYTES) / max(most.values()) / seconds)

@@ -4,8 +4,6 @@ Frames in, estimates out. It stands beside the blame and is never added up: each
 all the others stayed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,13 +1,10 @@
 """All that a campaign shows of competition for a storage."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.campaign.figures import by_combination, figures
 from slicewise.analysis.campaign.throughput import alone_table, runs_of, together_table
 from slicewise.analysis.runs.campaign import ALONE, TOGETHER, Campaign, campaign
 from slicewise.analysis.runs.servers import Placement, by_server
@@ -16,7 +13,101 @@ from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.digest.digest import Digest
 from slicewise.kinds import CampaignDirection
-from slicewise.scalars import real, whole
+from slicewise.scalars import real, real_or_none, whole
+
+FIGURES_SCHEMA = pl.Schema(
+    {
+        "group": pl.String,
+        "jobs": pl.String,
+        "runs": pl.String,
+        "count": pl.Int64,
+        "run_count": pl.Int64,
+        "not_predicted": pl.Int64,
+        "mean": pl.Float64,
+        "largest": pl.Float64,
+        "bias": pl.Float64,
+        "within": pl.Float64,
+        "largest_outside": pl.Float64,
+        "warned": pl.Float64,
+        "warned_halfway": pl.Float64,
+        "warned_falsely": pl.Float64,
+    }
+)
+PAIRS, MORE = "pairs", "three jobs and more"
+ALL_JOBS, AT_STAKE = "all", "share at stake"
+ALL_RUNS, WITHOUT = "all", "without outliers"
+
+
+def figures(checked: pl.DataFrame) -> pl.DataFrame:
+    """`FIGURES_SCHEMA`: of pairs and of more jobs (`group`), of all and of those whose share is at stake (`jobs`), of
+    all runs and without those that stood out (`runs`).
+
+    count, run_count: jobs and runs that could be predicted. mean, largest: of |relative error|; bias: mean of the
+    relative error, below 0 where predictions are too fast; within: the part whose observed time lies in its interval,
+    null where there are no intervals; largest_outside: of |relative error| of the others; warned: the part of these
+    that the model says do not follow it, by the time that was observed; warned_halfway: the part of these whose run was
+    seen to be off when half of its bytes had been moved, and not yet all of the job's (`halfway`); warned_falsely: the
+    part of those within, likewise.
+    """
+    return figures_of(checked, {PAIRS: pl.len().over("run") == 2, MORE: pl.len().over("run") > 2})
+
+
+def figures_of(checked: pl.DataFrame, groups: dict[str, pl.Expr]) -> pl.DataFrame:
+    """`figures` of the rows in each of these groups."""
+    rows = []
+    for group, is_in in groups.items():
+        chosen = checked.filter(is_in)
+        for jobs, is_counted in ((ALL_JOBS, pl.lit(True)), (AT_STAKE, pl.col("is_at_stake").fill_null(False))):
+            for runs, is_kept in ((ALL_RUNS, pl.lit(True)), (WITHOUT, ~pl.col("is_outlier"))):
+                some = chosen.filter(is_counted & is_kept)
+                if len(some):
+                    rows.append({"group": group, "jobs": jobs, "runs": runs} | _figures_of(some))
+    return pl.DataFrame(rows, schema=FIGURES_SCHEMA)
+
+
+def by_combination(checked: pl.DataFrame) -> pl.DataFrame:
+    """A row a combination of jobs, of all runs: pair, weight, runs, outliers, mean, largest, bias, within;
+    largest_without: without those that stood out; at_stake_mean: of jobs whose share is at stake.
+    """
+    rows = []
+    for (pair,), runs in checked.group_by("pair", maintain_order=True):
+        of_all = _figures_of(runs)
+        at_stake = _figures_of(runs.filter(pl.col("is_at_stake").fill_null(False)))
+        kept = _figures_of(runs.filter(~pl.col("is_outlier")))
+        weights = sorted({str(kind) for kind in runs["weight"].drop_nulls()})
+        rows.append(
+            {"pair": str(pair), "weight": " / ".join(weights), "runs": runs["run"].n_unique()}
+            | {"outliers": runs.filter("is_outlier")["run"].n_unique(), "at_stake_mean": at_stake["mean"]}
+            | {"largest_without": kept["largest"]}
+            | {name: of_all[name] for name in ("mean", "largest", "bias", "within")}
+        )
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _in_time(checked: pl.DataFrame) -> float | None:
+    """The part of jobs of which it was said, before they had moved all of their bytes, that their run is off."""
+    known = checked.filter(pl.col("is_warned_halfway").is_not_null())
+    return real_or_none((known["is_warned_halfway"] & known["halfway_seconds"].is_not_null()).mean())
+
+
+def _figures_of(checked: pl.DataFrame) -> dict[str, object]:
+    known = checked.filter(pl.col("relative_error").is_not_null()).with_columns(
+        off=pl.col("relative_error").abs(), is_within=pl.col("observed").is_between("low", "high")
+    )
+    outside = known.filter(~pl.col("is_within"))
+    return {
+        "count": len(known),
+        "run_count": known["run"].n_unique(),
+        "not_predicted": len(checked) - len(known),
+        "mean": known["off"].mean(),
+        "largest": known["off"].max(),
+        "bias": known["relative_error"].mean(),
+        "within": known["is_within"].mean() if (known["high"] > known["low"]).any() else None,
+        "largest_outside": outside["off"].max(),
+        "warned": outside["misfit"].is_not_null().mean() if len(outside) else None,
+        "warned_halfway": _in_time(outside),
+        "warned_falsely": _in_time(known.filter("is_within")),
+    }
 
 
 @dataclass(frozen=True)
@@ -40,7 +131,7 @@ class Conditions:
 @dataclass(frozen=True)
 class CampaignResult:
     """runs, alone, together: see throughput.py. checked: every run of several jobs against a model that was fitted
-    without its combination of jobs (`fitted_model.CHECK_SCHEMA`); figures, combinations: see figures.py. model: fitted
+    without its combination of jobs (`fitted_model.CHECK_SCHEMA`); figures, combinations: see `figures`. model: fitted
     to all of them. is_by_server: checked and model are of each server by itself (`sharing.by_server`).
     """
 

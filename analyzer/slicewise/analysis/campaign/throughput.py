@@ -5,19 +5,15 @@ a column all_NAME is over all of them. RSD: relative standard deviation, that of
 one value.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.overlap.region import Region, regions
-from slicewise.analysis.overlap.uniformity import uniformity
-from slicewise.analysis.runs.campaign import ALONE, TOGETHER, Campaign
-from slicewise.analysis.runs.file_sharing import file_sharing
-from slicewise.analysis.runs.outliers import outliers
-from slicewise.analysis.runs.repeats import runs_that_stood_out
+from slicewise.analysis.overlap.region import Region, regions, uniformity
+from slicewise.analysis.runs.campaign import ALONE, TOGETHER, Campaign, runs_that_stood_out
+from slicewise.analysis.runs.on_storage import file_sharing
+from slicewise.analysis.runs.rates import outliers
 from slicewise.scalars import real
 
 # What files a job of one process shares does not matter.

@@ -3,8 +3,6 @@
 Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions are in docs/models.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

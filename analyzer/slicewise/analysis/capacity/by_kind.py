@@ -3,8 +3,6 @@
 Frames in, dataclasses and frames out; the definitions are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ Dataclasses in, dataclasses out. Formulas are in docs/models.md. The parts are w
 from each other, so that nothing is lost to rounding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple

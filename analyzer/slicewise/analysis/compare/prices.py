@@ -4,19 +4,14 @@ Frames in (`work.Work.rows`), dataclasses out. All costs are the job's: seconds 
 any of its processes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from slicewise.constants import LEAST_ERROR
 from slicewise.statistics import block_error, two_prices
-
-Numbers = npt.NDArray[np.float64]
 
 # Calls are of one size class where their sizes are within this factor, which is a power of two.
 CLASS_BITS = 2

@@ -3,16 +3,13 @@
 Digest in, dataclass out.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.blame.strands import CLOCKS_NS
-from slicewise.analysis.blame.to_runtime import Waits, in_calls, phase_of_slices
+from slicewise.analysis.blame.to_runtime import CLOCKS_NS, Waits, in_calls, phase_of_slices
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows, slice_rows
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.runs.matching import Job, run_of

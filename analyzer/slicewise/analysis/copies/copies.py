@@ -3,8 +3,6 @@
 Digests in, dataclasses out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,9 +11,8 @@ import polars as pl
 from slicewise.analysis.calls import KINDS
 from slicewise.analysis.capacity.by_kind import Capacities, shown_together
 from slicewise.analysis.capacity.capacity import Capacity, got_together
-from slicewise.analysis.copies.chain import MOST_OTHERS
 from slicewise.analysis.copies.demand import Demand, demand_of, where_most
-from slicewise.analysis.copies.losses import Losses, Weight, together
+from slicewise.analysis.copies.losses import MOST_OTHERS, Losses, Weight, together
 from slicewise.analysis.runs.campaign import campaign_there
 from slicewise.analysis.runs.matching import company, each_once
 from slicewise.analysis.runs.storage import Storage

@@ -3,8 +3,6 @@
 Digest in, dataclass out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Numbers in, numbers out. The expectation is the union of the runs' boxes, which 
 rectangle around all of them. A point is (bandwidth, metadata rate).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -4,8 +4,6 @@ against what the application read and wrote.
 Digest in, dataclasses out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

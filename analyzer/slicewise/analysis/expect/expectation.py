@@ -3,8 +3,6 @@
 Runs in, frozen dataclasses out. Bandwidth is in GiB/s and metadata rates are in kIOPS throughout, as IO500 has them.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

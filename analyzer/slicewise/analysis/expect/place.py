@@ -8,8 +8,6 @@ Digests in, frozen dataclasses out. A job's point, in the units of IO500:
   seeks; their time is not. The rate over the wall time stands beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

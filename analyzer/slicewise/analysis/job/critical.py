@@ -4,12 +4,10 @@ Digest in, frame out. A phase ends where ranks meet in a collective or barrier, 
 as far as slices show.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.job.mpi_waiting import COMMUNICATING, TOGETHER, ns_of
+from slicewise.analysis.job.holds import COMMUNICATING, TOGETHER, ns_of
 from slicewise.analysis.job.period import runs_above
 from slicewise.digest.digest import Digest
 from slicewise.kinds import KINDS

@@ -3,8 +3,6 @@
 Frames of the digest in, arrays out; nothing is drawn or printed here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

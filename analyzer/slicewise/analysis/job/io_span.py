@@ -4,8 +4,6 @@ Slices say when a job moved its first and last bytes only to a slice's length; t
 slices says it better.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

@@ -4,8 +4,6 @@ Digest's frames in, frames out. What a job moved is what all of its own processe
 processes that matter.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

@@ -3,8 +3,6 @@
 Arrays in, results out; no profile is read here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 

@@ -3,8 +3,6 @@
 Frames in, frames out; all of it from slices alone.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

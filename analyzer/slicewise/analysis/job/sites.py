@@ -3,8 +3,6 @@
 Frames in, frames out. One sample stands for as much I/O time as the profile says.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

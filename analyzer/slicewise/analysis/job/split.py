@@ -3,15 +3,20 @@
 Digest in, dataclass out. Times are a process's own clock in calls; what is in no call is computing, or idle.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl
 
 from slicewise.analysis.job.critical import critical_ranks
-from slicewise.analysis.job.holds import Hold, held_by_slice, holds_of
-from slicewise.analysis.job.mpi_waiting import COMMUNICATING, ns_of, of_worlds, waiting_by_slice
+from slicewise.analysis.job.holds import (
+    COMMUNICATING,
+    Hold,
+    held_by_slice,
+    holds_of,
+    ns_of,
+    of_worlds,
+    waiting_by_slice,
+)
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import with_world
 from slicewise.kinds import KINDS
@@ -60,7 +65,7 @@ def split(digest: Digest) -> Split | None:
     if "communication" in digest.not_kept:
         return None
     communication = digest.communication
-    who = _ranks(digest)  # also those that did no I/O
+    who = with_world(digest.processes.filter("is_of_job", pl.col("rank") >= 0))  # also those that did no I/O
     communication = communication.join(who.select("process"), on="process", how="semi")
     if communication.is_empty():
         return None
@@ -82,10 +87,6 @@ def split(digest: Digest) -> Split | None:
         worlds=who["world"].drop_nulls().n_unique(),
         unknown_world=who["world"].null_count(),
     )
-
-
-def _ranks(digest: Digest) -> pl.DataFrame:
-    return with_world(digest.processes.filter("is_of_job", pl.col("rank") >= 0))
 
 
 def _is_one_world(who: pl.DataFrame) -> bool:

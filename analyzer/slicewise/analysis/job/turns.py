@@ -3,8 +3,6 @@
 Digest in, dataclass out. The time that a process waits is in none of its calls.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

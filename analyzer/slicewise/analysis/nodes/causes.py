@@ -4,8 +4,6 @@ Digests' frames in, frames out. It ranks, and asserts nothing. Source: Yildiz et
 Root Causes of Cross-Application I/O Interference in HPC Storage Systems" (2016); the definitions are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

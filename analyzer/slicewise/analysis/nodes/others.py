@@ -4,8 +4,6 @@ Digest's frames in, frames out. These are the kernel's counts, of descriptors of
 sampled them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

@@ -3,8 +3,6 @@
 Digest's frames in, frames out. Nodes are counted as a whole: whatever else ran there is in these figures.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from slicewise.digest.digest import Digest

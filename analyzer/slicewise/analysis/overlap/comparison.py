@@ -3,8 +3,6 @@
 Runs in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -15,10 +13,15 @@ import polars as pl
 from slicewise.analysis.capacity.capacity import Capacity, Demand, of_these_jobs, own_slices_demand, own_slices_rates
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.turns import turns
-from slicewise.analysis.overlap.contention import Contention, SlicesBeside, contention
-from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
-from slicewise.analysis.overlap.region import Region, in_region, regions
-from slicewise.analysis.overlap.uniformity import Uniformity, uniformity
+from slicewise.analysis.overlap.direction import (
+    Contention,
+    DirectionOverlap,
+    JobInDirection,
+    Ratio,
+    SlicesBeside,
+    contention,
+)
+from slicewise.analysis.overlap.region import Region, Uniformity, in_region, regions, uniformity
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.matching import Run

@@ -4,8 +4,6 @@ say.
 Digests in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """When jobs were active together: the active overlapping region and its variants."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -101,3 +99,30 @@ def _region(kind: RegionKind, slices: np.ndarray, slice_ns: int) -> Region | Non
     if not len(slices):
         return None
     return Region(kind, MEANINGS[kind], int(slices[0]), int(slices[-1]) + 1, len(slices), len(slices) * slice_ns / 1e9)
+
+
+@dataclass(frozen=True)
+class Uniformity:
+    """Bytes per process: processes (count), mean (bytes), rsd (population standard deviation / mean, a fraction), jain
+    (1/n to 1).
+    """
+
+    processes: int
+    mean_bytes: float
+    rsd: float
+    jain: float
+
+
+def uniformity(process_bytes: Sequence[float] | np.ndarray) -> Uniformity | None:
+    """How alike the bytes of processes are, those that moved none included; None where nothing was moved at all.
+
+    rsd: Kuo et al., section 4.2. jain: (sum x)^2 / (n sum x^2), which is 1 / (1 + rsd^2) (Jain, Chiu and Hawe, DEC-
+    TR-301, 1984).
+    """
+    moved = np.asarray(process_bytes, dtype=np.float64)
+    mean = float(moved.mean()) if len(moved) else 0.0
+    if mean <= 0:
+        return None
+    return Uniformity(
+        len(moved), mean, float(moved.std()) / mean, float(moved.sum() ** 2 / (len(moved) * (moved**2).sum()))
+    )

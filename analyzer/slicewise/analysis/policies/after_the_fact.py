@@ -3,8 +3,6 @@
 Digests in, dataclasses out. The simulation is checked first: as the jobs ran, against when each phase really ended.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -204,11 +202,7 @@ def _fitted_weight(digests: Sequence[Digest], storage: int, direction: Direction
 
 
 def _profiled(
-    runs: Sequence[Run],
-    standalone: dict[str, list[Run]],
-    storage: int,
-    direction: Direction,
-    weighting: Weighting,
+    runs: Sequence[Run], standalone: dict[str, list[Run]], storage: int, direction: Direction, weighting: Weighting
 ) -> list[ProfiledJob]:
     origin = min(run.job.start_ns for run in runs)
     grid_ns = common_slice_ns([run.digest for run in runs])

@@ -3,8 +3,6 @@
 Lines of a decision log and digests in, dataclasses out. The log's format is in docs/coordination.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence

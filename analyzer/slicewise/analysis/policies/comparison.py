@@ -3,8 +3,6 @@
 Plain numbers in, dataclasses and frames out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

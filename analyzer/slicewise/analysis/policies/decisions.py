@@ -4,8 +4,6 @@ Plain functions without state. The coordinator (`slicewise-collect coordinate`) 
 `slicewise turns replay` compares the two. The rules, their ties and their source are in docs/coordination.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -45,11 +43,7 @@ class Present:
 
 
 def decide(
-    policy: Policy | Rule,
-    jobs: Sequence[Present],
-    now: float,
-    metric: Metric = "cpu_seconds",
-    delay: float = 0.0,
+    policy: Policy | Rule, jobs: Sequence[Present], now: float, metric: Metric = "cpu_seconds", delay: float = 0.0
 ) -> set[int]:
     """The sequence numbers of the jobs that may go, by a policy.
 

@@ -3,8 +3,6 @@
 Lines of text in, dataclasses out. The log's format is in docs/coordination.md.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ Plain numbers in, dataclasses out: any unit of volume, as long as capacity and c
 is `decisions.decide`'s; the rates of those who go are the sharing model's (`sharing/proportional.py`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -124,11 +122,7 @@ def machine_cost(metric: Metric, jobs: Sequence[Outcome]) -> float:
 
 
 def simulate(
-    capacity: Capacity,
-    jobs: Sequence[PolicyJob],
-    policy: Policy,
-    metric: Metric = "cpu_seconds",
-    delay: float = 0.0,
+    capacity: Capacity, jobs: Sequence[PolicyJob], policy: Policy, metric: Metric = "cpu_seconds", delay: float = 0.0
 ) -> Simulated:
     """Run the jobs under a policy. metric: what `dynamic` goes by. delay: s that a job waits under `delay`.
 

@@ -6,8 +6,6 @@ to all jobs of it that still run. `sharing.halfway` is the same for the model of
 that waits in calls while the storage stands still, once it has lost more than its interval allows.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.calls import AMOUNTS
-from slicewise.analysis.capacity.by_kind import is_always_in_calls
+from slicewise.analysis.capacity.by_kind import fullness, is_always_in_calls
+from slicewise.analysis.predict.fitted import MOVES, SeenRun
 from slicewise.analysis.predict.laws import Law
 from slicewise.analysis.predict.predict import (
     Plan,
@@ -25,18 +24,74 @@ from slicewise.analysis.predict.predict import (
     line,
     together,
     told_by_others,
+    weight_of,
 )
-from slicewise.analysis.predict.seen import MOVES, SeenRun
 from slicewise.analysis.predict.side_by_side import Segment
 from slicewise.analysis.runs.alone import AloneRun
+from slicewise.analysis.sharing.fitted_model import misfit_of
+from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.halfway import NOTHING, Halfway, Progress, look
 from slicewise.constants import NO_SECONDS
 from slicewise.estimate import Estimate
+from slicewise.scalars import real
 
 # The parts of all bytes after which a run is looked at.
 LOOKS = (0.5, 0.8)
 # A storage that gives less than this part of what it serves, while a job's processes all wait, stands still.
 STANDS_STILL = 0.3
+
+
+def misfits_of(run: SeenRun, served: Served, law: Law, told: Sequence[Estimate]) -> list[Misfit]:
+    """The jobs of a run whose time lies outside of what was told. Shares are those of slices in which the processes of
+    all jobs were in calls: elsewhere bytes say what a job wanted, and not what it got.
+    """
+    names = [job.job for job in run.jobs]
+    weights = [weight_of(job.alone, law) for job in run.jobs]
+    slices = pl.concat([_in_calls(job.seen, job.job) for job in run.jobs])
+    together_there = slices.filter(pl.len().over("slice") == len(names))
+    plans = [(job.alone, job.start, line(job.alone, served, law)) for job in run.jobs]
+    # With an interval of the same width, as a part of the time.
+    width = [(time.low / time.value, time.high / time.value) for time in told]
+
+    def solve(own: Sequence[float]) -> list[Estimate]:
+        times = together(plans, served, law, own)
+        return [Estimate(time, low * time, high * time, "") for time, (low, high) in zip(times, width, strict=True)]
+
+    return misfits(
+        names,
+        told,
+        [job.seconds for job in run.jobs],
+        weights,
+        shares_shown(together_there, names),
+        solve,
+        _gave(run, together_there, served, law),
+    )
+
+
+def misfits_seen(found: Predicted) -> list[Misfit]:
+    """The jobs in company that did not take as long as the law says that explains the other runs, the worst last."""
+    if found.fitted is not None:
+        rows = (row for run in found.fitted.rows for row in run if row["misfit"] is not None)
+        return sorted(map(misfit_of, rows), key=lambda one: abs(one.predicted.value / one.observed - 1))
+    off = [one for run, laws, told in told_by_others(found) for one in misfits_of(run, found.serves, laws.chosen, told)]
+    return sorted(off, key=lambda one: abs(one.predicted.value / one.observed - 1))
+
+
+def _in_calls(seen: AloneRun, job: str) -> pl.DataFrame:
+    """The slices in which all of its processes were in calls: bytes, and those of each kind."""
+    moved = [AMOUNTS[kind] for kind in MOVES]
+    busy = is_always_in_calls(MOVES, seen.digest.slice_ns / 1e9, seen.processes)
+    return seen.rows.filter(busy).select("slice", *moved, job=pl.lit(job), bytes=pl.sum_horizontal(moved))
+
+
+def _gave(run: SeenRun, slices: pl.DataFrame, served: Served, law: Law) -> float | None:
+    """What the storage gave all jobs in these slices over what it serves; None where that is not known."""
+    if slices.is_empty() or law.rules.crowding or law.is_by_requests:
+        return None
+    seconds = run.jobs[0].seen.digest.slice_ns / 1e9 * slices["slice"].n_unique()
+    rates = [(AMOUNTS[kind], rate) for kind, rate in served.amounts.items() if kind in MOVES]
+    use = [real(slices[amount].sum()) / rate / seconds for amount, rate in rates]
+    return float(fullness(use, law.rules.exponent))
 
 
 def halfway(run: SeenRun, served: Served, law: Law, told: Sequence[Estimate], part: float = LOOKS[0]) -> Halfway:

@@ -1,7 +1,5 @@
 """What jobs' shares of a storage may go by, and which of these laws explains what was seen."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

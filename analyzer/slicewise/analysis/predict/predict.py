@@ -3,8 +3,6 @@
 Digests in, dataclasses out. What happens side by side is `side_by_side`'s; docs/models.md has the definitions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +12,7 @@ import polars as pl
 
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import serves
-from slicewise.analysis.predict.fitted import Fitted, fitted_to, is_better
+from slicewise.analysis.predict.fitted import MOVES, Fitted, SeenRun, fitted_to, is_better, seen_runs
 from slicewise.analysis.predict.laws import (
     BY_REQUESTS,
     FEWEST_SEEN,
@@ -26,7 +24,6 @@ from slicewise.analysis.predict.laws import (
     further_laws,
     laws_of,
 )
-from slicewise.analysis.predict.seen import MOVES, SeenRun, seen_runs
 from slicewise.analysis.predict.side_by_side import NONE, Amounts, Member, Segment, ends, joined
 from slicewise.analysis.runs.alone import AloneRun, run_there
 from slicewise.analysis.runs.matching import each_once

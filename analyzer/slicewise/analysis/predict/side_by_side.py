@@ -4,8 +4,6 @@ Plain numbers in and out; docs/models.md derives the formulas. A job's timeline 
 job gets on with its timeline at some speed, 1 being that of the run alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Digests in, frames out. The frames are what the models of sharing are fitted to; they can as well be made by hand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +14,7 @@ import polars as pl
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.matching import Run, each_once, run_of
 from slicewise.analysis.runs.on_storage import OnStorage, on_storage
-from slicewise.analysis.runs.rates import Rates, rates_of
+from slicewise.analysis.runs.rates import Rates, outliers, rates_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.activity import (
     DIRECTIONS,
@@ -377,3 +375,20 @@ def _shared_in_full(
         .select(pl.col(name).cast(dtype) for name, dtype in SLICES_SCHEMA.items())
         .sort("run", "slice", "job")
     )
+
+
+def runs_that_stood_out(jobs: pl.DataFrame) -> set[str]:
+    """The runs that stood out among repeats: jobs of the same sizes, about the same starts (1 s) and volumes (10 %).
+
+    jobs: `campaign.JOBS_SCHEMA`; runs of one job are not looked at.
+    """
+    alike = pl.concat_str(pl.col("start").round(), pl.col("bytes").log().round(1), separator=" ")
+    repeats = (
+        jobs.filter(TOGETHER)
+        .sort("run", *SIZE, "job")
+        .with_columns(place=pl.int_range(pl.len()).over("run"), setting=alike.str.join("/").over("run"))
+    )
+    found = set()
+    for _, runs in repeats.group_by("pair", "setting", "place"):
+        found |= set(runs.filter(pl.Series(outliers(runs["seconds"].to_list()), dtype=pl.Boolean))["run"])
+    return found

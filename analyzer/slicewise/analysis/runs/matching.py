@@ -3,8 +3,6 @@
 Digests in, dataclasses out. What cannot be compared is refused here, in one line each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -2,8 +2,6 @@
 standalone runs all begin here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl
@@ -11,9 +9,13 @@ import polars as pl
 from slicewise.analysis.job.io_span import IoSpan, io_span
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.rates import StandaloneRun, rate_alone
-from slicewise.digest.activity import DIRECTIONS, Direction, activity
+from slicewise.digest.activity import DIRECTIONS, Direction, activity, members
+from slicewise.digest.digest import Digest
 from slicewise.digest.processes import LEAST_SHARE_OF_JOB, known_nodes
 from slicewise.estimate import Estimate
+
+# Of bytes in files that several processes use: more is sharing.
+SHARED = 0.5
 
 
 @dataclass(frozen=True)
@@ -83,3 +85,15 @@ def _while_alive(moved: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) ->
     is_alive = (pl.col("slice") * slice_ns < pl.col("ended_ns")).fill_null(True)
     lived = moved.join(ended, on="process", how="left", maintain_order="left").filter(is_alive).drop("ended_ns")
     return lived if len(lived) else moved
+
+
+def file_sharing(digest: Digest, direction: Direction, point: str) -> str:
+    """Whether most bytes below the mount point are in files that several processes moved bytes of."""
+    files = digest.files.join(members(digest), on="process", how="semi").filter(
+        pl.col(f"{direction}_bytes") > 0, pl.col("path").str.starts_with(point)
+    )
+    by_path = files.group_by("path").agg(
+        processes=pl.col("process").n_unique(), bytes=pl.col(f"{direction}_bytes").sum()
+    )
+    shared = by_path.filter(pl.col("processes") > 1)["bytes"].sum()
+    return "shared file" if shared > SHARED * float(by_path["bytes"].sum()) else "file per process"

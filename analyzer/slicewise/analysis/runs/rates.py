@@ -1,7 +1,5 @@
 """Rates with their intervals: of slices, of a run alone, of repeats."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -11,13 +9,15 @@ import numpy.typing as npt
 import polars as pl
 
 from slicewise.analysis.job.io_span import IoSpan
-from slicewise.analysis.runs.outliers import outliers
-from slicewise.constants import EQUAL_VOLUMES, FEWEST_FOR_A_MEAN
+from slicewise.constants import EQUAL_VOLUMES, FEWEST_FOR_A_MEAN, FEWEST_REPEATS
 from slicewise.digest.full import full_slices
 from slicewise.estimate import Estimate
 from slicewise.statistics import mean_of_runs, mean_of_slices
 
 Rates = npt.NDArray[np.float64]
+MOST_DEVIATIONS = 1.5
+# A spread below this fraction of the mean is the same figure: dropping one of such repeats would only be arithmetic.
+NO_SPREAD = 0.01
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def rate_alone(activity: pl.DataFrame, span: IoSpan, slice_ns: int) -> Estimate:
 
 
 def mean_of_repeats(rates: Sequence[Estimate]) -> tuple[Estimate, list[bool]]:
-    """The rate of repeats of one run, and which of them stood out and are left out (outliers.py).
+    """The rate of repeats of one run, and which of them stood out and are left out (`outliers`).
 
     Its interval is that of their mean, and no narrower than theirs are on average.
     """
@@ -103,3 +103,16 @@ def as_one_run(runs: Sequence[StandaloneRun]) -> StandaloneRun | None:
 def is_like(volume: int, other: int) -> bool:
     """Whether two runs moved the same volume."""
     return abs(volume - other) <= EQUAL_VOLUMES * max(volume, other)
+
+
+def outliers(values: Sequence[float]) -> list[bool]:
+    """Which values lie more than 1.5 standard deviations (of the population) off their mean; looked at once (Kuo et
+    al., section 2.4). Values within 1 % of each other have none.
+    """
+    found = np.asarray(values, dtype=np.float64)
+    if len(found) < FEWEST_REPEATS:
+        return [False] * len(found)
+    deviation = float(found.std())
+    if deviation <= NO_SPREAD * abs(float(found.mean())):
+        return [False] * len(found)
+    return [bool(is_far) for is_far in np.abs(found - found.mean()) > MOST_DEVIATIONS * deviation]

@@ -4,8 +4,6 @@ A file lies on one server whole, as on GlusterFS without stripes, or on Lustre w
 which: the placement comes from whoever knows it (`getfattr -n trusted.glusterfs.pathinfo`, `lfs getstripe`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

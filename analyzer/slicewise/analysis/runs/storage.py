@@ -3,8 +3,6 @@
 Digests' frames in, dataclasses out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -3,15 +3,12 @@
 Frames in (`runs.servers.Parts`), frames out. docs/models.md says what it takes for granted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.runs.campaign import TOGETHER
-from slicewise.analysis.runs.repeats import runs_that_stood_out
+from slicewise.analysis.runs.campaign import TOGETHER, runs_that_stood_out
 from slicewise.analysis.runs.servers import Parts
 from slicewise.analysis.sharing.fitted_model import CHECK_SCHEMA, check, fit_model, predict
 from slicewise.analysis.sharing.model import FittedModel, ModelledRuntime, model_job

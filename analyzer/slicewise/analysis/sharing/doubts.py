@@ -1,7 +1,5 @@
 """Why a prediction of runs that nobody has seen may be off by more than its interval says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slicewise.analysis.sharing.fitted_model import predict

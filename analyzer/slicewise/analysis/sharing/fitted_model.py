@@ -4,8 +4,6 @@ Frames in (`campaign.JOBS_SCHEMA`, `campaign.SLICES_SCHEMA`), dataclasses and fr
 sources are in docs/models.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +14,8 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.capacity.by_clients import combined_rates, fit_capacity
-from slicewise.analysis.runs.campaign import ALONE, SIZE, SLICES_SCHEMA, TOGETHER, rates_of_runs
+from slicewise.analysis.runs.campaign import ALONE, SIZE, SLICES_SCHEMA, TOGETHER, rates_of_runs, runs_that_stood_out
 from slicewise.analysis.runs.rates import mean_of_repeats
-from slicewise.analysis.runs.repeats import runs_that_stood_out
-from slicewise.analysis.sharing.disturbed import disturbed_runs
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.halfway import Halfway, halfway
 from slicewise.analysis.sharing.model import (
@@ -38,7 +34,7 @@ from slicewise.analysis.sharing.model import (
 )
 from slicewise.analysis.sharing.scatter import with_scatter
 from slicewise.analysis.sharing.weights import Weighting, contended, fit_weight
-from slicewise.constants import FILLED, NEGLIGIBLE_ERROR
+from slicewise.constants import CONSTANT, EQUAL_VOLUMES, FEWEST_REPEATS, FILLED, NEGLIGIBLE_ERROR
 from slicewise.estimate import Estimate
 from slicewise.scalars import real, whole
 from slicewise.text import words
@@ -66,6 +62,10 @@ CHECK_SCHEMA = pl.Schema(
         "capacity_ratio": pl.Float64,
     }
 )
+# Modified z-scores from here on are outliers (Iglewicz and Hoaglin, 1993); 0.6745 standard deviations are the median
+# absolute deviation of normal figures.
+MODIFIED_Z = 3.5
+MAD_OF_NORMAL = 0.6745
 
 
 def fit_model(jobs: pl.DataFrame, slices: pl.DataFrame, provenance: Mapping[str, Any] | None = None) -> FittedModel:
@@ -331,10 +331,7 @@ def _halfway(
 
 
 def cross_check(
-    jobs: pl.DataFrame,
-    slices: pl.DataFrame,
-    weighting: Weighting | None = None,
-    progress: pl.DataFrame | None = None,
+    jobs: pl.DataFrame, slices: pl.DataFrame, weighting: Weighting | None = None, progress: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """`check` of every combination of jobs by a model that was fitted, weight and all, without its runs."""
     pairs = jobs.filter(TOGETHER)["pair"].unique(maintain_order=True)
@@ -381,3 +378,28 @@ def _standalone_error(
         .agg(error=(pl.col("served").sum() / pl.col("bytes").sum()).log() ** 2)
     )
     return math.sqrt(real(by_run.group_by("pair").agg(pl.col("error").mean())["error"].mean()))
+
+
+def disturbed_runs(jobs: pl.DataFrame, slices: pl.DataFrame) -> list[str]:
+    """The runs (`campaign.JOBS_SCHEMA`, `campaign.SLICES_SCHEMA`), sorted. The rate of a run is the mean over its
+    slices of what all of its jobs moved. It is disturbed where that is below the median of its repeats by a modified
+    z-score of `MODIFIED_Z` and by more than a capacity varies that is called constant. Repeats have the same jobs and
+    bytes.
+    """
+    work = jobs.group_by("run").agg(alike=(pl.col("bytes").sum().log() / EQUAL_VOLUMES).round())
+    repeats = ("pair", "alike")
+    rates = (
+        slices.group_by("pair", "run", "slice")
+        .agg(rate=pl.col("bytes").sum() / pl.col("seconds").first())
+        .group_by("pair", "run")
+        .agg(pl.col("rate").mean())
+        .join(work, on="run")
+        .with_columns(short=pl.col("rate").median().over(repeats) - pl.col("rate"))
+        .with_columns(deviation=pl.col("short").abs().median().over(repeats))
+    )
+    odd = rates.filter(
+        pl.len().over(repeats) >= FEWEST_REPEATS,
+        pl.col("short") > CONSTANT * (pl.col("rate") + pl.col("short")),
+        pl.col("short") * MAD_OF_NORMAL > MODIFIED_Z * pl.col("deviation"),
+    )
+    return sorted(odd["run"])

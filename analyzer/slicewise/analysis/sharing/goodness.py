@@ -5,8 +5,6 @@ model either gives the runtime that was observed (the run follows a law of shari
 (it follows none: time was lost outside of such slices, or the storage gave another rate).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal

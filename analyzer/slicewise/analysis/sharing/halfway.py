@@ -6,8 +6,6 @@ predicted for it, the first half went otherwise: somebody else was at the storag
 shares. No limit is chosen for this: the predicted interval is the limit. And no end is looked at that comes later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 

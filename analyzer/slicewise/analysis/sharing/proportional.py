@@ -5,8 +5,6 @@ Pure arithmetic on plain numbers: any unit of volume, as long as capacity and ca
 assumptions are in docs/models.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

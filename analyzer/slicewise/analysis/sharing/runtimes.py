@@ -1,7 +1,5 @@
 """Runtimes that the models of sharing predict, and standalone runtimes estimated back, beside what was observed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -185,11 +183,7 @@ def _pair_times(alone: Sequence[Estimate], weights: Sequence[float], how: str) -
 
 
 def times_with(
-    jobs: Sequence[ObservedJob],
-    capacity: Capacity | None,
-    weights: Sequence[float],
-    slice_seconds: float,
-    how: str,
+    jobs: Sequence[ObservedJob], capacity: Capacity | None, weights: Sequence[float], slice_seconds: float, how: str
 ) -> list[Estimate]:
     """The jobs' I/O time spans beside each other with shares by `weights`, as `predict` finds them.
 

@@ -5,8 +5,6 @@ Frames in (`campaign.JOBS_SCHEMA`, `campaign.SLICES_SCHEMA`), a model with both 
 docs/models.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,8 +16,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.capacity.by_clients import curve_of, rows_of, saturating
-from slicewise.analysis.runs.campaign import TOGETHER
-from slicewise.analysis.runs.repeats import runs_that_stood_out
+from slicewise.analysis.runs.campaign import TOGETHER, runs_that_stood_out
 from slicewise.analysis.sharing.model import EndWait, FittedModel, Scatter, model_job, solve, weights_of
 from slicewise.analysis.sharing.weights import Weighting, betas_without, fit_beta
 from slicewise.scalars import real

@@ -3,8 +3,6 @@
 Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions and their sources are in docs/models.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -173,7 +171,9 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     if slices.is_empty():
         return WeightFit(None, [], [], [], None, *counts, "no slice shows jobs that compete for the storage")
     known = held_out_errors(slices)
-    overall = {kind: _overall(table) for kind, table in known.items()}
+    overall = {
+        kind: real(table.group_by("pair").agg(pl.col("error").mean())["error"].mean()) for kind, table in known.items()
+    }
     best = min(known, key=lambda kind: (overall[kind], WEIGHT_KINDS.index(kind)))
     scores = {kind: float(np.sqrt(error)) for kind, error in overall.items()}
     enough = max(ABOUT_AS_GOOD * scores[best], scores[best] + NEGLIGIBLE_ERROR)
@@ -243,11 +243,6 @@ def _moments(slices: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.when(pl.col("xx") > 1e-12).then(pl.col("xx", "xy")).otherwise(0.0))
         .sort("run", "slice")
     )
-
-
-def _overall(errors: pl.DataFrame) -> float:
-    """The mean over pairs of the mean over their runs."""
-    return real(errors.group_by("pair").agg(pl.col("error").mean())["error"].mean())
 
 
 def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:

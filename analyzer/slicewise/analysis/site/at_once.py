@@ -4,8 +4,6 @@ A catalog in. Whom blame tells nothing of is counted out first. What it tells of
 the catalog's files tell for that job alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, cast
@@ -80,12 +78,7 @@ class AroundMany(Around, Rows):
     """
 
     def __init__(
-        self,
-        catalog: Catalog,
-        batches: Sequence[Batch],
-        begin_ns: int,
-        until_ns: int,
-        runs: pl.DataFrame | None = None,
+        self, catalog: Catalog, batches: Sequence[Batch], begin_ns: int, until_ns: int, runs: pl.DataFrame | None = None
     ) -> None:
         """begin_ns, until_ns: all jobs that will be asked about ran between these. runs: of `runs_alone` of all of
         these, which had company; None: the catalog is asked for each.

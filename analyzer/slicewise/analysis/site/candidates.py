@@ -5,8 +5,6 @@ Most jobs of a day have no standalone run, and too few slices by themselves for 
 sources of each takes most of the time that blame of a day takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -17,11 +15,8 @@ import polars as pl
 
 from slicewise.alike import begins_of_alike
 from slicewise.analysis.blame.on_storage import Floats, Mask
-from slicewise.analysis.blame.shared_slices import FEWEST_SHARED
 from slicewise.analysis.blame.uncontended import (
     FEWEST_IN_A_SET,
-    FEWEST_QUIET,
-    FILLS_STORAGE,
     LEAST_RATIO_OF_RATES,
     MOSTLY_FULL,
     NEAR_REST,
@@ -29,7 +24,7 @@ from slicewise.analysis.blame.uncontended import (
 )
 from slicewise.analysis.calls import KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities, in_calls, storage_seconds
-from slicewise.constants import FILLED
+from slicewise.constants import FEWEST_SLICES, FILLED
 
 Integers = npt.NDArray[np.int64]
 # Sums this near to a bound may be on its other side if they are added up in another order: then blame decides.
@@ -128,7 +123,7 @@ class _Everyone:
         is_shared = self.is_inner & self.has_company
         waited = np.asarray(sum(self.in_calls.values()))
         of_shared = self.each(np.add, np.where(self.has_company, waited, 0.0))
-        seldom_shared = self.number(self.has_company & (waited > 0)) < FEWEST_SHARED
+        seldom_shared = self.number(self.has_company & (waited > 0)) < FEWEST_SLICES
         seldom_shared &= of_shared >= TRIVIAL * of_job * (1 + ROUNDED)
         refused = [np.zeros(self.jobs, bool) for _ in range(4)]
         has_prices, is_unsure = (np.zeros(self.jobs, bool) for _ in range(2))
@@ -137,11 +132,11 @@ class _Everyone:
             its = is_beside & (took[kind] > 0) & (took[kind] >= least)
             has_prices |= self.any_of_job(its)
             is_unsure |= self.any_of_job(np.abs(took[kind] - least) <= ROUNDED * least)
-            refused[0] |= self.any_of_job(its & (self.number(is_quiet & (seconds > 0)) < FEWEST_QUIET))
+            refused[0] |= self.any_of_job(its & (self.number(is_quiet & (seconds > 0)) < FEWEST_SLICES))
             refused[1] |= self.any_of_job(its & no_line)
-            is_full = is_shared & (seconds >= FILLS_STORAGE * self._seconds * self.processes)
+            is_full = is_shared & (seconds >= FILLED * self._seconds * self.processes)
             full, shared = (self.each(np.add, np.where(some, seconds, 0.0)) for some in (is_full, is_shared))
-            seldom_full = (self.number(is_full) < FEWEST_QUIET) | (full < MOSTLY_FULL * shared * (1 - ROUNDED))
+            seldom_full = (self.number(is_full) < FEWEST_SLICES) | (full < MOSTLY_FULL * shared * (1 - ROUNDED))
             refused[2] |= self.any_of_job(its & (seldom_full | (kind == "meta")))
             refused[3] |= self.any_of_job(its & seldom_shared)
         return np.asarray((has_prices & ~np.logical_and.reduce(refused)) | is_unsure)

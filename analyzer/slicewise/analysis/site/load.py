@@ -3,8 +3,6 @@
 A catalog in, frames out. What a job did in a slice counts at the time at which the slice began.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,7 +21,6 @@ SHORTEST_PIECE_NS = 1_000_000_000
 FEWEST_META_OPS = 100
 # Below this a program's time in I/O is no matter for anybody.
 LEAST_SECONDS = 1.0
-WAYS = ("read", "write", "meta", "sync")
 OTHERS = "all others"
 
 

@@ -3,8 +3,6 @@
 A catalog in, frames out. Jobs were together on a storage where both made calls on it at one time, to a slice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,17 +11,55 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.analysis.site.spans import Span, spans_of
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, nobody
 from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import Batch, Catalog
+from slicewise.catalog.store import NS_A_DAY, Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
+from slicewise.contract import seconds_allowed
 
+# A job's first slice began before it, and on a grid of longer slices it begins earlier still.
+MARGIN_NS = 2 * int(seconds_allowed("SLICEWISE_SLICE")[1] * 1e9)
 Integers = npt.NDArray[np.int64]
 # So many meetings (two jobs, a storage and a slice) are counted at most: it bounds time and memory. A synthetic day of
 # 30,000 jobs has 7.6 million.
 MOST_MEETINGS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of some time, at most a day: slices that begin in [begin_ns, until_ns) of those that touch [start_ns,
+    end_ns). batches: where such can be.
+    """
+
+    batches: Sequence[Batch]
+    begin_ns: int
+    until_ns: int
+    start_ns: int
+    end_ns: int
+
+    def rows(self, catalog: Path, begin: pl.Expr) -> pl.LazyFrame:
+        """The rows of `job_slices` that are in it. begin: when a row is said to begin."""
+        touched = (pl.col("begin_ns") < self.end_ns, pl.col("end_ns") > self.start_ns)
+        rows = Catalog(catalog).scan("job_slices", self.batches)
+        return rows.filter(*touched, begin >= self.begin_ns, begin < self.until_ns)
+
+
+def spans_of(batches: Sequence[Batch], start_ns: int, end_ns: int) -> list[Span]:
+    """The time between two instants, as far as batches have jobs then, day by day."""
+    if not batches:
+        return []
+    first = (max(start_ns, min(batch.start_ns for batch in batches)) - MARGIN_NS) // NS_A_DAY
+    last = (min(end_ns, max(batch.end_ns for batch in batches)) + MARGIN_NS) // NS_A_DAY
+    spans = []
+    for day in range(first, last + 1):
+        begin_ns, until_ns = day * NS_A_DAY, (day + 1) * NS_A_DAY
+        near = [
+            batch for batch in batches if batch.start_ns - MARGIN_NS < until_ns and batch.end_ns + MARGIN_NS >= begin_ns
+        ]
+        if near:
+            spans.append(Span(near, begin_ns, until_ns, start_ns, end_ns))
+    return spans
 
 
 @dataclass(frozen=True)
@@ -36,12 +72,7 @@ class Pairs:
 
 
 def known_pairs(
-    catalog: Catalog,
-    batches: Sequence[Batch],
-    start_ns: int,
-    end_ns: int,
-    most: int,
-    workers: Workers | None = None,
+    catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int, most: int, workers: Workers | None = None
 ) -> Pairs:
     """`pairs`, looked for once while these batches stay as they are."""
 

@@ -3,8 +3,6 @@
 A catalog in, a frame out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

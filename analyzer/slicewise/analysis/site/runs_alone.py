@@ -4,8 +4,6 @@ each.
 A catalog in, a frame out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

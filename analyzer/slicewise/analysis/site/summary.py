@@ -1,7 +1,5 @@
 """All that a page says of some time of a site. A catalog in, the page's frames out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

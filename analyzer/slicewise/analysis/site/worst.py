@@ -5,8 +5,6 @@ company and yet nothing to tell by, and are not asked (candidates.py). A job los
 its storages while it was in calls there. So where the caller asks few, those come first that can have lost most.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +21,8 @@ from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.site.at_once import RECORDS_AT_ONCE, AroundMany, around_jobs
 from slicewise.analysis.site.jobs import with_key_text
+from slicewise.analysis.site.overlaps import MARGIN_NS
 from slicewise.analysis.site.runs_alone import runs_alone
-from slicewise.analysis.site.spans import MARGIN_NS
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptJob, key_text
@@ -255,11 +253,6 @@ def _answer_of(row: Mapping[str, Any]) -> _Answer:
     return _Answer(row[KEY], list(zip(row["others"], row["seconds"], strict=True)), row["confidence"], beside)
 
 
-def _sorted(rows: pl.DataFrame) -> pl.DataFrame:
-    """Who cost others most first."""
-    return _by_cost(rows, KEY)
-
-
 def _by_cost(rows: pl.DataFrame, then: str) -> pl.DataFrame:
     """In order of what they cost others, of what they lost, and of a column. What is unknown counts as none."""
     caused, lost = (pl.col(name).fill_null(0.0) for name in ("caused_seconds", "lost_seconds"))
@@ -288,7 +281,7 @@ def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
         total = sum(seconds for seconds, _ in cost)
         confidence = sure if (lost or 0.0) >= total else _of_most(cost)
         rows.append((key_text(key), *who, lost, total if cost else None, confidence))
-    return _sorted(pl.DataFrame(rows, schema=ROWS, orient="row"))
+    return _by_cost(pl.DataFrame(rows, schema=ROWS, orient="row"), KEY)
 
 
 def _beside_all(asked: Sequence[_Answer]) -> dict[Group, Mapping[object, float]]:

@@ -4,8 +4,6 @@ Both are judged by cross-validation whose folds hold whole configurations, so th
 predicted was learnt from. The mean of all other runs stands beside them: a model that is no better knows nothing.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

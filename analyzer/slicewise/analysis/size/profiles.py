@@ -1,14 +1,12 @@
 """Profiles as measurements of transfer sizes: a point a job, file system and direction, alone and beside other jobs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.runs.file_sharing import file_sharing
+from slicewise.analysis.runs.on_storage import file_sharing
 from slicewise.analysis.size.points import POINTS, Curve
 from slicewise.constants import FEWEST_FOR_A_MEAN, LITTLE_BYTES
 from slicewise.digest.activity import Direction, members
@@ -66,16 +64,12 @@ def accesses_of(digest: Digest, others: Sequence[Digest]) -> list[Accesses]:
     found = []
     for row in digest.accesses.iter_rows(named=True):
         direction: Direction = "read" if row["direction"] == "read" else "write"
-        if row["bytes"] < max(LITTLE_BYTES, TRIVIAL * _all_bytes(digest)):
+        if row["bytes"] < max(LITTLE_BYTES, TRIVIAL * whole(digest.accesses["bytes"].sum())):
             continue
         slices = own_slices(digest, row["storage"], direction, others)
         if not slices.is_empty() and slices["seconds"].sum() > 0:
             found.append(_accesses(digest, row, direction, slices))
     return sorted(found, key=lambda each: -each.seconds)
-
-
-def _all_bytes(digest: Digest) -> int:
-    return whole(digest.accesses["bytes"].sum())
 
 
 def own_slices(digest: Digest, storage: int, direction: Direction, others: Sequence[Digest] = ()) -> pl.DataFrame:

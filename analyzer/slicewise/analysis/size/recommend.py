@@ -1,7 +1,5 @@
 """Which transfer size to take: for throughput, for latency, or within a bound on either, and how sure that is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

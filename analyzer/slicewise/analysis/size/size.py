@@ -1,15 +1,12 @@
 """Bandwidth and latency by transfer size, from whatever was measured, with the size to take on every curve."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from slicewise.analysis.size.company import CompanyEffect, company_effects
-from slicewise.analysis.size.points import SizeCurve, curves
+from slicewise.analysis.size.points import CompanyEffect, SizeCurve, company_effects, curves
 from slicewise.analysis.size.predict import Predictions, predictions
 from slicewise.analysis.size.recommend import Advice, Bounds, advise
 

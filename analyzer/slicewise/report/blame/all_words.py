@@ -1,11 +1,10 @@
 """Who lost how much to whom, of all jobs in a directory: a row a job, and a matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slicewise.analysis.blame.result import Blame, Neighbour
+from slicewise.report import columns
 from slicewise.report.blame.blame_words import blamed, estimate, name_of
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
@@ -45,27 +44,22 @@ def sentence(ordered: Sequence[tuple[str, Blame]], alone: int) -> str:
 
 def losses_table(ordered: Sequence[tuple[str, Blame]]) -> Table:
     """A row a job: how long it took, what it lost, to whom, and how sure that is."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            Column("program", is_figure=False, spare=2),
-            Column("took", "s"),
-            Column("lost", "s"),
-            Column("to", is_figure=False),
-            Column("confidence", is_figure=False),
-        ]
+
+    def lost(blame: Blame) -> Cell:
+        return Cell(estimate(blame.lost), blame.lost.value) if blame.lost and blame.is_claimed else NOTHING
+
+    def whom(blame: Blame) -> str:
+        return words.listing(f"{name_of(one)} ({words.duration(one.lost.value)})" for one in blamed(blame)) or "-"
+
+    return columns.table(
+        ordered,
+        columns.text("job", lambda row: row[0]),
+        columns.text("program", lambda row: row[1].job.program, spare=2),
+        columns.duration("took", lambda row: row[1].runtime_seconds),
+        columns.figure("lost", lambda row: lost(row[1]), "s"),
+        columns.text("to", lambda row: whom(row[1])),
+        columns.text("confidence", lambda row: row[1].confidence),
     )
-    for name, blame in ordered:
-        lost = Cell(estimate(blame.lost), blame.lost.value) if blame.lost and blame.is_claimed else NOTHING
-        table.add(
-            name,
-            blame.job.program,
-            Cell(words.duration(blame.runtime_seconds), blame.runtime_seconds),
-            lost,
-            words.listing(f"{name_of(one)} ({words.duration(one.lost.value)})" for one in blamed(blame)) or "-",
-            blame.confidence,
-        )
-    return table
 
 
 def matrix(ordered: Sequence[tuple[str, Blame]]) -> Table | None:
@@ -78,13 +72,13 @@ def matrix(ordered: Sequence[tuple[str, Blame]]) -> Table | None:
             costs[name_of(one)] = costs.get(name_of(one), 0.0) + one.lost.value
     if not 0 < len(costs) <= MOST_COLUMNS:
         return None
-    columns = sorted(costs, key=lambda name: (-costs[name], name))
-    table = Table([Column("lost to", is_figure=False), *(Column(name, "s") for name in columns)])
+    losers = sorted(costs, key=lambda name: (-costs[name], name))
+    table = Table([Column("lost to", is_figure=False), *(Column(name, "s") for name in losers)])
     for name, blame in ordered:
         own = {name_of(one): one.lost.value for one in _costly(blame)}
         if own:
-            table.add(name, *(Cell(words.number(own[each]), own[each]) if each in own else NOTHING for each in columns))
-    table.add("all", *(Cell(words.number(costs[each]), costs[each]) for each in columns))
+            table.add(name, *(Cell(words.number(own[each]), own[each]) if each in own else NOTHING for each in losers))
+    table.add("all", *(Cell(words.number(costs[each]), costs[each]) for each in losers))
     return table
 
 

@@ -1,7 +1,5 @@
 """A blame without others' names: their programs, users, nodes and paths hidden, their numbers kept."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Iterable, Sequence

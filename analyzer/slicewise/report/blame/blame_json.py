@@ -1,7 +1,5 @@
 """A blame as JSON, with the keys that docs/commands.md documents: times in seconds, amounts in bytes and calls."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

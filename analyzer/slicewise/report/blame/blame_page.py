@@ -1,20 +1,22 @@
 """The page of a blame: the verdict, the runtime as one bar, and over the clock what the job and its neighbours did."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
+from slicewise.analysis.blame.case import Case
 from slicewise.analysis.blame.result import Blame, Neighbour
+from slicewise.analysis.coverage import coverage
 from slicewise.charts import blame as charts
 from slicewise.charts import style
 from slicewise.charts.blame import LoadShare, Part
 from slicewise.digest.digest import Digest
 from slicewise.kinds import Confidence
+from slicewise.report.blame.anonymous import anonymous
 from slicewise.report.blame.blame_tables import (
     WAITING,
     neighbour_colours,
@@ -35,6 +37,7 @@ from slicewise.report.blame.blame_words import (
 )
 from slicewise.report.blame.explained import explanation
 from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_sections
+from slicewise.report.coverage.unseen import unseen_lines, with_marks
 from slicewise.report.over_time import TimeAxis
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.scalars import whole
@@ -52,10 +55,7 @@ DRAG = "Drag in a chart below to choose a time: the figures above, this bar and 
 
 
 def blame_page(
-    blame: Blame,
-    unseen: Sequence[str],
-    paths: Mapping[str, Path] = MappingProxyType({}),
-    own: Digest | None = None,
+    blame: Blame, unseen: Sequence[str], paths: Mapping[str, Path] = MappingProxyType({}), own: Digest | None = None
 ) -> Page:
     """The page. unseen: lines on what the job's profile could not see or has lost. own: the job's digest, so that its
     ranks' figures can be told of a chosen time.
@@ -67,7 +67,7 @@ def blame_page(
         title=f"Who slowed down {blame.job.job}",
         kicker=f"Slicewise blame of {blame.job.job}, {blame.job.program}, {words.date_and_zone(blame.job.start_ns)}",
         sentences=opening(blame),
-        verdict=" ".join(_basis(blame)),
+        verdict=" ".join([line for line in (baseline_line(blame), *further_lines(blame, says_next=False)) if line]),
         facts=_facts(blame),
         sections=[
             _bar_section(blame),
@@ -81,10 +81,6 @@ def blame_page(
         axis=TimeAxis(told, blame.slice_ns) if slices else None,
         selection=_selection(blame, slices) if slices and blame.lost else None,
     )
-
-
-def _basis(blame: Blame) -> list[str]:
-    return [line for line in (baseline_line(blame), *further_lines(blame, says_next=False)) if line]
 
 
 def _steps(blame: Blame, paths: Mapping[str, Path]) -> list[Step]:
@@ -342,3 +338,12 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
 def _by_slice(rows: pl.DataFrame, slices: range) -> list[float]:
     values = dict(rows.group_by("slice").agg(pl.col("value").sum()).iter_rows())
     return [round(values.get(number, 0.0), DIGITS) for number in slices]
+
+
+def blame_report(case: Case, is_anonymous: bool) -> tuple[Blame, Page]:
+    """is_anonymous: without the neighbours' names; a case that hides names has none whatever is asked."""
+    result, paths = case.result(), {one.job: one.path for one in (case.job, *case.neighbours)}
+    if is_anonymous or case.hides_names:
+        result, paths = anonymous(result, case.job, case.others(), case.unread), {}
+    page = blame_page(result, unseen_lines([case.job]), paths, case.job)
+    return result, replace(page, sections=with_marks(page.sections, {case.job.job: coverage(case.job)}))

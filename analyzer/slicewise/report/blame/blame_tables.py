@@ -1,7 +1,5 @@
 """The tables of a blame: neighbours and sources of the time alone, the same for the terminal and for the page."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from slicewise.analysis.blame.result import LOSING_KINDS, Blame, Neighbour

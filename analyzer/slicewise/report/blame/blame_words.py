@@ -1,7 +1,5 @@
 """Who slowed a job down, by how much, and how sure that is, in sentences that need no docs. Plain text, no markup."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import polars as pl

@@ -1,12 +1,11 @@
 """A job that servers alone know, in words, as a table and as JSON."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from typing import Any
 
 from slicewise.analysis.blame.counted import CountedJob
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report import columns
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 MOST_TARGETS = 4
@@ -67,26 +66,19 @@ def anonymous(found: CountedJob) -> CountedJob:
 
 def table(found: CountedJob) -> Table:
     """The neighbours, most first."""
-    made = Table(
-        [
-            Column("neighbour", is_figure=False),
-            Column("seconds lost", "s"),
-            Column("when", is_figure=False),
-            Column("it moved", "bytes"),
-            Column("requests"),
-            Column("on the same targets", is_figure=False, spare=1),
-        ]
+    return columns.table(
+        found.neighbours[:MOST_ROWS],
+        columns.text("neighbour", lambda one: who(one.job, one.is_client)),
+        columns.figure(
+            "seconds lost",
+            lambda one: Cell(words.number(one.lost_seconds) if one.lost_seconds is not None else "-", one.lost_seconds),
+            "s",
+        ),
+        columns.text("when", lambda one: words.span(one.begin_ns, one.end_ns)),
+        columns.size("it moved", lambda one: one.read_bytes + one.write_bytes),
+        columns.figure("requests", lambda one: Cell(f"{one.meta_ops:,}" if one.meta_ops else "", one.meta_ops)),
+        columns.text("on the same targets", lambda one: words.some(one.targets, MOST_TARGETS), spare=1),
     )
-    for one in found.neighbours[:MOST_ROWS]:
-        made.add(
-            who(one.job, one.is_client),
-            Cell(words.number(one.lost_seconds) if one.lost_seconds is not None else "-", one.lost_seconds),
-            words.span(one.begin_ns, one.end_ns),
-            Cell(words.size(one.read_bytes + one.write_bytes), one.read_bytes + one.write_bytes),
-            Cell(f"{one.meta_ops:,}" if one.meta_ops else "", one.meta_ops),
-            words.some(one.targets, MOST_TARGETS),
-        )
-    return made
 
 
 def record(found: CountedJob) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """How each number of a blame came about, in sentences: what `slicewise blame --explain` and the page's end say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside

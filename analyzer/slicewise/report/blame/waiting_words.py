@@ -1,7 +1,5 @@
 """What I/O cost a job whose ranks wait for each other in MPI: sentences, and a section of the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

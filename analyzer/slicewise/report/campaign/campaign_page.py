@@ -1,16 +1,14 @@
 """The page of a campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl
 
 from slicewise.analysis.campaign.result import CampaignResult
+from slicewise.charts import campaign
 from slicewise.charts import campaign as charts
-from slicewise.charts import model_checks
 from slicewise.report.campaign import campaign_words
-from slicewise.report.campaign.campaign_tables import tables
+from slicewise.report.campaign.campaign_words import tables
 from slicewise.report.model.model_page import MEANS
 from slicewise.report.model.model_tables import capacity_lines, check_table
 from slicewise.report.page import Fact, Page, Section, Step
@@ -128,12 +126,12 @@ def _moved(result: CampaignResult, job: str, run: pl.DataFrame) -> list[float]:
 def _predicted(result: CampaignResult, shown: dict[str, Table]) -> list[Section]:
     if "predictions" not in shown:
         return []
-    means = MEANS if model_checks.shows_means(result.checked) else ""
+    means = MEANS if campaign.shows_means(result.checked) else ""
     return [
         Section(
             "Predicted and observed",
             text=[f"Bars are what was observed, diamonds what was predicted, with intervals{means}."],
-            chart=model_checks.predicted_and_observed(result.checked),
+            chart=campaign.predicted_and_observed(result.checked),
             tables=_some(shown, "predictions", "combinations"),
             note=AT_STAKE,
         ),

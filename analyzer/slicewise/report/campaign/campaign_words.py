@@ -1,18 +1,23 @@
 """What a campaign shows, in sentences. Plain text, no markup."""
 
-from __future__ import annotations
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.campaign.figures import ALL_RUNS, AT_STAKE
-from slicewise.analysis.campaign.result import CampaignResult
+from slicewise.analysis.campaign.result import ALL_RUNS, AT_STAKE, CampaignResult, Conditions
+from slicewise.analysis.sharing.model import model_record
 from slicewise.constants import TOO_FAR_OFF
-from slicewise.report.model.model_tables import HELD_OUT, check_words
-from slicewise.report.model.weight_words import answer
+from slicewise.report import columns
+from slicewise.report.columns import Made
+from slicewise.report.model.model_tables import HELD_OUT, answer, check_words
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 # Of a job's time: rates in a shorter overlap are no ground for a headline.
 LEAST_OVERLAP = 0.2
+Row = Mapping[str, Any]
 
 
 def opening(result: CampaignResult) -> list[str]:
@@ -78,3 +83,225 @@ def _uneven(together: pl.DataFrame) -> str:
         f"The most uneven pair is {row['pair']}: while all processes were at work, bandwidths were 1 to "
         f"{row['overlap_ratio']:.2f}; over the whole runs 1 to {row['overall_ratio']:.2f}."
     )
+
+
+def campaign_record(result: CampaignResult, page: Path | None) -> dict[str, Any]:
+    """What `slicewise study campaign --json` prints."""
+    return {
+        "direction": result.data.direction,
+        "storage": result.data.storage,
+        "conditions": result.conditions,
+        "alone": result.alone.to_dicts(),
+        "together": result.together.to_dicts(),
+        "runs": result.runs.to_dicts(),
+        "model": {key: value for key, value in model_record(result.model).items() if key != "provenance"},
+        "figures": result.figures.to_dicts(),
+        "combinations": result.combinations.to_dicts(),
+        "checked": result.checked.to_dicts(),
+        "page": page,
+    }
+
+
+def conditions_table(found: Conditions) -> Table:
+    """On what ground the figures stand."""
+    rows = (
+        ("runs of one job, of several", f"{found.runs_alone:,}, {found.runs_together:,}"),
+        ("jobs at a time", f"up to {found.most_jobs:,}"),
+        ("slices", f"{found.slice_seconds:g} s"),
+        ("processes, nodes of a job", f"{_from_to(*found.processes)}, {_from_to(*found.nodes)}"),
+        ("a job moves", _said(words.size(found.bytes[0]), words.size(found.bytes[1]))),
+        ("bytes a call", _said(words.size(found.call_bytes[0]), words.size(found.call_bytes[1]))),
+        ("I/O span of a job alone", _seconds(found.seconds_alone)),
+        ("I/O span of a job beside others", _seconds(found.seconds_together)),
+        ("files", words.listing(found.files)),
+        ("runs that stood out among repeats", words.listing(found.dropped) if found.dropped else "none"),
+    )
+    return columns.table(
+        rows,
+        columns.text("condition", lambda row: row[0]),
+        columns.text("in these runs", lambda row: row[1]),
+        title="Conditions",
+    )
+
+
+def alone_table(alone: pl.DataFrame) -> Table:
+    """Tables 1 and 2 of Kuo et al."""
+    return columns.table(
+        alone.iter_rows(named=True),
+        _text("files", "files"),
+        _text("program", "program"),
+        _text("processes alone", "pair"),
+        _count("runs", "runs"),
+        _count("left out", "dropped"),
+        _rate("throughput", "overall"),
+        _percent("RSD over runs", "run_rsd"),
+        _percent("RSD over processes", "process_rsd"),
+        _two_digits("I/O span", "seconds", "s"),
+        title="Throughput of jobs alone (Kuo et al., tables 1 and 2)",
+    )
+
+
+def together_table(together: pl.DataFrame) -> Table:
+    """Table 3 of Kuo et al."""
+    return columns.table(
+        _told_apart(together).iter_rows(named=True),
+        *OF_COMBINATION,
+        _count("processes", "processes"),
+        _count("runs", "runs"),
+        _count("left out", "dropped"),
+        _rate("overall", "overall"),
+        _two_digits("ratio", "overall_ratio"),
+        _rate("in the overlap", "overlap"),
+        _two_digits("ratio there", "overlap_ratio"),
+        _percent("RSD over runs", "run_rsd"),
+        _percent("over its processes", "process_rsd"),
+        _percent("over all processes", "run_process_rsd"),
+        title="Throughput of jobs together (Kuo et al., table 3)",
+    )
+
+
+def _told_apart(together: pl.DataFrame) -> pl.DataFrame:
+    """With whether `programs` or the `setting` tell a combination from others of the same sizes."""
+    return together.with_columns(
+        by_programs=pl.col("programs").n_unique().over("files", "pair") > 1,
+        by_setting=pl.col("setting").n_unique().over("files", "pair", "programs") > 1,
+    )
+
+
+def slowdown_table(together: pl.DataFrame) -> Table:
+    """How long the I/O of each job took, and what its bytes take alone."""
+    return columns.table(
+        _told_apart(together).iter_rows(named=True),
+        *OF_COMBINATION,
+        _count("processes", "processes"),
+        _two_digits("alone", "alone_seconds", "s"),
+        _two_digits("together", "seconds", "s"),
+        _two_digits("times as long", "slowdown"),
+        title="I/O span of jobs together",
+    )
+
+
+def figures_table(figures: pl.DataFrame) -> Table:
+    """How far off predicted runtimes are: all runs and without outliers, all jobs and those whose share is at stake."""
+    return columns.table(
+        figures.iter_rows(named=True),
+        _text("runtimes held out", "group"),
+        _text("jobs", "jobs"),
+        _text("runs", "runs"),
+        _count("runtimes", "count"),
+        columns.figure("not predicted", _not_predicted),
+        _percent("mean |RE|", "mean"),
+        _percent("largest |RE|", "largest"),
+        _signed("bias", "bias"),
+        _percent("within the interval", "within"),
+        _percent("largest outside", "largest_outside"),
+        _percent("of these told afterwards", "warned"),
+        _percent("told halfway", "warned_halfway"),
+        _percent("told halfway, but within", "warned_falsely"),
+        title="Predicted runtimes (Kuo et al., figures 6 and 7)",
+    )
+
+
+def _not_predicted(row: Row) -> Cell:
+    return Cell(f"{row['not_predicted']:,}" if row["not_predicted"] else "", row["not_predicted"])
+
+
+def combinations_table(combinations: pl.DataFrame) -> Table:
+    """How far off the runtimes of each combination of jobs are, by a fit without it."""
+    return columns.table(
+        combinations.iter_rows(named=True),
+        _text("runtimes held out", "pair"),
+        columns.text("shares by", lambda row: row["weight"] or "cannot tell"),
+        _count("runs", "runs"),
+        _count("stood out", "outliers"),
+        _percent("mean |RE|", "mean"),
+        _percent("share at stake", "at_stake_mean"),
+        _percent("largest |RE|", "largest"),
+        _percent("without outliers", "largest_without"),
+        _signed("bias", "bias"),
+        _percent("within the interval", "within"),
+        title="The same by combination, all runs",
+    )
+
+
+def tables(result: CampaignResult) -> dict[str, Table]:
+    """All tables by the names that their files of CSV have, without columns in which no row says anything."""
+    found = {
+        "conditions": conditions_table(result.conditions),
+        "alone": alone_table(result.alone),
+        "together": together_table(result.together),
+        "slowdown": slowdown_table(result.together),
+    }
+    if result.checked["relative_error"].is_not_null().any():
+        found["predictions"] = figures_table(result.figures)
+        found["combinations"] = combinations_table(result.combinations)
+    return {name: table.without_empty_columns() for name, table in found.items() if table.rows}
+
+
+def _from_to(low: int, high: int) -> str:
+    return _said(f"{low:,}", f"{high:,}")
+
+
+def _said(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
+
+
+def _seconds(found: tuple[float, float] | None) -> str:
+    return "no such run" if found is None else _said(words.duration(found[0]), words.duration(found[1]))
+
+
+def _text(heading: str, name: str) -> Made[Row]:
+    return columns.text(heading, lambda row: row[name])
+
+
+def _count(heading: str, name: str) -> Made[Row]:
+    return columns.count(heading, lambda row: row[name])
+
+
+def _where_known(heading: str, name: str, unit: str, scale: float, form: str) -> Made[Row]:
+    """A figure by its scale in a form; nothing where it is not known."""
+
+    def cell(row: Row) -> Cell:
+        value = row[name]
+        return Cell("") if value is None else Cell(form.format(value * scale), value * scale)
+
+    return columns.figure(heading, cell, unit)
+
+
+def _rate(heading: str, name: str) -> Made[Row]:
+    return _where_known(heading, name, "MiB/s", 1 / words.MIB, "{:.1f} MiB/s")
+
+
+def _two_digits(heading: str, name: str, unit: str = "") -> Made[Row]:
+    return _where_known(heading, name, unit, 1, f"{{:.2f}} {unit}".rstrip())
+
+
+def _percent(heading: str, name: str) -> Made[Row]:
+    return _where_known(heading, name, "%", 100, "{:.1f} %")
+
+
+def _signed(heading: str, name: str) -> Made[Row]:
+    """A relative error; never "-0.0 %"."""
+
+    def cell(row: Row) -> Cell:
+        value = row[name]
+        return Cell("") if value is None else Cell(f"{round(100 * value, 1) + 0.0:+.1f} %", 100 * value)
+
+    return columns.figure(heading, cell, "%")
+
+
+def _if_setting_tells(heading: str, name: str, unit: str, cell: Callable[[float], Cell]) -> Made[Row]:
+    def of(row: Row) -> Cell | str:
+        return cell(row[name]) if row["by_setting"] and row[name] is not None else ""
+
+    return columns.figure(heading, of, unit)
+
+
+# What tells a combination of jobs from others; empty where all combinations differ by their sizes.
+OF_COMBINATION: tuple[Made[Row], ...] = (
+    _text("files", "files"),
+    _text("processes together", "pair"),
+    columns.text("programs", lambda row: row["programs"] if row["by_programs"] else ""),
+    _if_setting_tells("begins", "start", "s", lambda start: Cell(f"{start:.2f} s", start)),
+    _if_setting_tells("moves", "bytes", "bytes", lambda moved: Cell(words.size(moved), moved)),
+)

@@ -1,7 +1,5 @@
 """The page of compared runs: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -10,7 +8,7 @@ import polars as pl
 
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import Difference
-from slicewise.charts import differences
+from slicewise.charts import runtimes
 from slicewise.charts.figure import Figure
 from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_tables import parts_table, runs_table, signed, work_table
@@ -25,7 +23,7 @@ def compare_page(
     names = [run.job.job for run in comparison.runs]
     is_pair = len(names) == 2
     sentences = compare_words.opening(comparison)
-    longer = _longer(comparison.told)
+    longer = (comparison.told.of if comparison.told.longer_seconds >= 0 else comparison.told.against).job.job
     return Page(
         title=f"{words.listing(names)} compared",
         kicker=f"Slicewise compare of {words.listing(names)}, {words.date_and_zone(comparison.runs[0].job.start_ns)}",
@@ -55,16 +53,11 @@ def compare_page(
     )
 
 
-def _longer(told: Difference) -> str:
-    """The run that took longer."""
-    return (told.of if told.longer_seconds >= 0 else told.against).job.job
-
-
 def _facts(comparison: Comparison) -> list[Fact]:
     told = comparison.told
     facts = [Fact(f"runtime of {run.job.job}", words.seconds(run.runtime_ns / 1e9)) for run in (told.against, told.of)]
     facts += [
-        Fact(differences.PARTS[part][0], signed(value, told.longer_seconds), differences.PARTS[part][1])
+        Fact(runtimes.PARTS[part][0], signed(value, told.longer_seconds), runtimes.PARTS[part][1])
         for part, value in _known(told)
     ]
     return [*facts, Fact("confidence", told.confidence)]
@@ -73,12 +66,12 @@ def _facts(comparison: Comparison) -> list[Fact]:
 def _pair_chart(comparison: Comparison) -> Figure:
     told = comparison.told
     first, last = ((run.job.job, run.runtime_ns / 1e9) for run in (told.against, told.of))
-    return differences.steps(first, last, _known(told))
+    return runtimes.steps(first, last, _known(told))
 
 
 def _runs_chart(comparison: Comparison) -> Figure:
     rows = [(told.of.job.job, part, value) for told in comparison.differences for part, value in _known(told)]
-    return differences.by_run(pl.DataFrame(rows, schema=["run", "part", "seconds"], orient="row"))
+    return runtimes.by_run(pl.DataFrame(rows, schema=["run", "part", "seconds"], orient="row"))
 
 
 def _known(told: Difference) -> list[tuple[str, float]]:

@@ -1,10 +1,9 @@
 """The tables of compared runs, the same for the terminal and for the page."""
 
-from __future__ import annotations
-
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import PARTS, WORTH_A_WORD, Difference
 from slicewise.estimate import Estimate
+from slicewise.report import columns
 from slicewise.report.compare.compare_words import PART_NAMES
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
@@ -97,34 +96,19 @@ def runs_table(comparison: Comparison) -> Table:
 
 def work_table(comparison: Comparison) -> Table:
     """What each run did: a row a run."""
-    table = Table(
-        [
-            Column("run", is_figure=False),
-            Column("program", is_figure=False),
-            Column("processes"),
-            Column("nodes"),
-            Column("in I/O calls", "s"),
-            Column("written", "bytes"),
-            Column("write calls"),
-            Column("read", "bytes"),
-            Column("read calls"),
-            Column("metadata calls"),
-        ]
+    return columns.table(
+        comparison.runs,
+        columns.text("run", lambda run: run.job.job),
+        columns.text("program", lambda run: run.job.program),
+        columns.count("processes", lambda run: run.processes),
+        columns.count("nodes", lambda run: run.job.nodes),
+        columns.seconds("in I/O calls", lambda run: run.io_ns / 1e9),
+        columns.size("written", lambda run: run.total("write", "bytes")),
+        columns.count("write calls", lambda run: run.total("write", "calls")),
+        columns.size("read", lambda run: run.total("read", "bytes")),
+        columns.count("read calls", lambda run: run.total("read", "calls")),
+        columns.count("metadata calls", lambda run: run.total("meta", "calls")),
     )
-    for run in comparison.runs:
-        io_seconds = run.io_ns / 1e9
-        cells: list[Cell | str] = [
-            run.job.job,
-            run.job.program,
-            _count(run.processes),
-            _count(run.job.nodes),
-            Cell(words.seconds(io_seconds), io_seconds),
-        ]
-        for kind in ("write", "read"):
-            moved = run.total(kind, "bytes")
-            cells += [Cell(words.size(moved), moved), _count(run.total(kind, "calls"))]
-        table.add(*cells, _count(run.total("meta", "calls")))
-    return table
 
 
 def signed(seconds: float, longer: float) -> str:
@@ -155,7 +139,3 @@ def _time(told: Difference, seconds: float) -> Cell:
     if abs(seconds) < NEXT_TO_NOTHING * told.longer_seconds:
         return Cell("0 s", 0.0)
     return Cell(f"{words.number(seconds)} s", seconds)
-
-
-def _count(value: int) -> Cell:
-    return Cell(f"{value:,}", value)

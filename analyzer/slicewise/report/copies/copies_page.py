@@ -1,15 +1,13 @@
 """The page of copies of a job: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl
 
 from slicewise.analysis.copies.copies import Copies
-from slicewise.charts import copies as charts
-from slicewise.report.copies import copies_words, limits
-from slicewise.report.copies.copies_tables import copies_table
+from slicewise.charts import runtimes as charts
+from slicewise.report.copies import copies_words
+from slicewise.report.copies.copies_words import copies_table
 from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.text import words
 
@@ -44,8 +42,8 @@ def copies_page(found: Copies, unseen: Sequence[str]) -> Page:
             *(
                 Section(heading=heading, code=lines)
                 for heading, lines in (
-                    ("As a Slurm licence", limits.licence(found)),
-                    ("As a rule of Lustre's token bucket filter", limits.token_bucket_rule(found)),
+                    ("As a Slurm licence", copies_words.licence(found)),
+                    ("As a rule of Lustre's token bucket filter", copies_words.token_bucket_rule(found)),
                 )
                 if lines
             ),

@@ -1,14 +1,28 @@
 """How many copies of a job may run side by side, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
+import math
+import re
+from pathlib import Path
+from typing import Any
 
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Row
+from slicewise.analysis.copies.demand import Demand
+from slicewise.estimate import Estimate
+from slicewise.report import columns
+from slicewise.report.tables import Table
 from slicewise.text import words
 
 # Exponents of a capacity region below which kinds of call take turns, and from which on they hardly meet.
 TAKE_TURNS, APART = 1.25, 8.0
 MOST_ELSEWHERE = 0.2
+# What a Lustre client sends in one request, if it has as much: osc.*.max_pages_per_rpc is 1024 pages of 4 KiB.
+RPC_BYTES = 4 << 20
+MOST_LETTERS = 40
+# The names of Lustre's rules are as short as those of the kernel's processes, of which job ids are made.
+MOST_LETTERS_OF_RULE = MOST_LETTERS_OF_PROCESS = 15
+# A longer table shows its last rows.
+MOST_ROWS = 12
 
 
 def opening(found: Copies) -> list[str]:
@@ -138,3 +152,142 @@ def notes(found: Copies) -> list[str]:
             "the other jobs run again and again."
         )
     return said
+
+
+def licence(found: Copies) -> list[str]:
+    """Lines for slurm.conf and for sbatch; nothing where not one copy may run."""
+    if not found.most:
+        return []
+    place = found.storage.point.rstrip("/").rpartition("/")[2] or "root"
+    name = _name(f"{found.demand.job.program}_{place}", MOST_LETTERS)
+    return [
+        "# slurm.conf, added to its line of licences if it has one; then: scontrol reconfigure",
+        f"Licenses={name}:{found.most}",
+        "# each job of this kind",
+        f"sbatch -L {name}:1 ...",
+    ]
+
+
+def rate_per_copy(found: Copies) -> float | None:
+    """bytes/s that each copy gets while all that may run are in I/O; None where not one may."""
+    row = found.row(found.most)
+    return row.rate if row else None
+
+
+def requests_per_second(found: Copies) -> int | None:
+    """The same in full requests of Lustre, one at least."""
+    rate = rate_per_copy(found)
+    return None if rate is None else max(1, math.floor(rate / RPC_BYTES))
+
+
+def token_bucket_rule(found: Copies) -> list[str]:
+    """Lines for each object server of a Lustre file system; nothing where not one copy may run.
+
+    TBF counts requests of a class (here: of a job id) a second, on each server, and for each of its CPU partitions.
+    Jobs that share a job id share its rate, so ids of a program and a user (procname_uid) would not do.
+    """
+    requests, rate = requests_per_second(found), rate_per_copy(found)
+    if requests is None or rate is None:
+        return []
+    name = _name(found.demand.job.program, MOST_LETTERS_OF_RULE)
+    return [
+        "# A proposal that was not tried on this Lustre.",
+        f"# {words.rate(rate)} for each job: {words.count(requests, 'request')} a second, if each moves "
+        f"{words.size(RPC_BYTES)} (osc.*.max_pages_per_rpc=1024). A job with smaller requests gets less.",
+        "# Divide the rate by the number of object servers that a job's files lie on, and by their CPU partitions.",
+        "# On clients (Lustre 2.12 or later), so that each job has an id that begins with its program's name:",
+        "lctl set_param jobid_var=SLURM_JOB_ID jobid_name=%e.%j",
+        f'# On object servers; to end it: nrs_tbf_rule="stop {name}"',
+        'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
+        f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start {name} jobid={{{_pattern(found)}}} rate={requests}"',
+    ]
+
+
+def _pattern(found: Copies) -> str:
+    """The program as the kernel names its processes, without what a rule's text may not hold."""
+    return re.sub(r"[^\w.+-]", "*", found.demand.job.program[:MOST_LETTERS_OF_PROCESS], flags=re.ASCII) + ".*"
+
+
+def _name(text: str, most_letters: int) -> str:
+    """A name of letters, digits and underscores."""
+    return re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_")[:most_letters].rstrip("_") or "job"
+
+
+def copies_table(found: Copies, most_rows: int | None = None) -> Table:
+    """A row a number of copies, up to what is allowed and a bit beyond."""
+    rows = found.rows[-most_rows:] if most_rows else found.rows
+    return columns.table(
+        rows,
+        columns.count("copies", lambda row: row.copies),
+        columns.percent("each loses", lambda row: row.loss.value),
+        columns.text("interval", lambda row: words.interval_of_percents(row.loss), "%"),
+        columns.percent("in step", lambda row: row.in_step),
+        columns.rate("each gets", lambda row: row.rate),
+        columns.text("", lambda row: "the most" if row.copies == found.most else ""),
+    )
+
+
+def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:
+    """What `slicewise predict --copies --json` prints."""
+    rate = rate_per_copy(found)
+    return {
+        **_demand(found.demand),
+        "beside": [_demand(other) for other in found.others],
+        "storage": found.storage,
+        "capacity": {
+            **_rate(found.capacity.rate),
+            "source": found.capacity.source,
+            "is_floor": found.capacity.is_floor,
+            "runs": list(found.capacity.runs),
+            "region": None if found.capacity.region is None else _region(found.capacity.region),
+        },
+        "most_loss": found.most_loss,
+        "copies": found.most,
+        "copies_low": found.fewest_sure,
+        "copies_high": found.most_possible if found.is_bounded and not found.capacity.is_floor else None,
+        "confidence": found.confidence,
+        "rows": [
+            {"copies": row.copies, "loss": row.loss, "in_step_loss": row.in_step, "mib_s": row.rate / words.MIB}
+            for row in found.rows
+        ],
+        "slurm": licence(found),
+        "lustre": token_bucket_rule(found),
+        "lustre_requests_per_second": requests_per_second(found),
+        "copy_mib_s": None if rate is None else rate / words.MIB,
+        "notes": notes(found),
+        "page": str(page) if page else None,
+    }
+
+
+def _demand(demand: Demand) -> dict[str, Any]:
+    return {
+        "job": demand.job.job,
+        "program": demand.job.program,
+        "processes": demand.job.processes,
+        "nodes": demand.job.nodes,
+        "runtime_seconds": demand.runtime_seconds,
+        "io_seconds": demand.io_seconds,
+        "io_share": demand.duty,
+        "bytes": demand.volume,
+        "demand": _rate(demand.rate),
+    }
+
+
+def _region(region: Capacities) -> dict[str, Any]:
+    return {
+        "read_mib_s": region.most["read"] / words.MIB,
+        "write_mib_s": region.most["write"] / words.MIB,
+        "metadata_calls_s": region.most.get("meta"),
+        "exponent": region.exponent,
+        "slices": region.mixed,
+        "never_full_of": sorted(region.unfilled),
+    }
+
+
+def _rate(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "mib_s": estimate.value / words.MIB,
+        "low_mib_s": estimate.low / words.MIB,
+        "high_mib_s": estimate.high / words.MIB,
+        "how": estimate.how,
+    }

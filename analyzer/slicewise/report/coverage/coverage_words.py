@@ -3,8 +3,6 @@
 Pure functions that give plain text. A likely cause is always called a guess.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

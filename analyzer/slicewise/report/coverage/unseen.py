@@ -1,19 +1,22 @@
 """What profiles could not see or have lost: the same lines, and the same table of processes, on every page."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 
 from slicewise.analysis.coverage import Coverage, coverage
+from slicewise.analysis.sampled import Sampled
 from slicewise.contract import advice
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
+from slicewise.report import columns
+from slicewise.report.columns import Made
 from slicewise.report.coverage import coverage_words
-from slicewise.report.coverage.coverage_table import coverage_table, sampled_table
+from slicewise.report.coverage.coverage_words import CAUSES, REASONS
 from slicewise.report.page import Section
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 MOST_PROCESSES = 20
@@ -111,3 +114,44 @@ def _mishaps(digest: Digest) -> list[str]:
         for name, times, processes in met.iter_rows()
         if times
     ]
+
+
+def coverage_table(coverage: Coverage, most: int, title: str = "") -> Table:
+    """One row a process, the least seen first: what the kernel counted, and what share of that was seen."""
+    return columns.table(
+        coverage.by_process[:most],
+        columns.text("process", lambda row: row.process),
+        columns.text("program", lambda row: Path(row.program).name),
+        columns.size("written", lambda row: row.kernel_write_bytes),
+        columns.figure("of that seen", lambda row: _share(row.write), "%"),
+        columns.size("read", lambda row: row.kernel_read_bytes),
+        columns.figure("of that seen", lambda row: _share(row.read), "%"),
+        columns.text("likely cause of the rest", lambda row: ", ".join(CAUSES[cause] for cause in row.causes)),
+        title=title,
+    )
+
+
+def sampled_table(coverage: Coverage, most: int, title: str = "") -> Table:
+    """One row a process that a collector sampled since it could not be profiled, those that moved most first."""
+
+    def known(heading: str, of: Callable[[Sampled], Cell], unit: str = "") -> Made[Sampled]:
+        return columns.figure(heading, lambda row: Cell("refused", "") if row.is_refused else of(row), unit)
+
+    return columns.table(
+        coverage.sampled[:most],
+        columns.text("process", lambda row: row.process),
+        columns.text("program", lambda row: Path(row.program).name),
+        columns.text("why not profiled", lambda row: REASONS.get(row.reason, row.reason)),
+        columns.text("from", lambda row: words.clock(row.begin_ns)),
+        columns.text("to", lambda row: words.clock(row.end_ns)),
+        known("written", lambda row: Cell(words.size(row.write_bytes), row.write_bytes), "bytes"),
+        known("write calls", lambda row: Cell(f"{row.write_calls:,}", row.write_calls)),
+        known("read", lambda row: Cell(words.size(row.read_bytes), row.read_bytes), "bytes"),
+        known("read calls", lambda row: Cell(f"{row.read_calls:,}", row.read_calls)),
+        columns.text("most of it about", lambda row: "-" if row.busiest_ns is None else words.clock(row.busiest_ns)),
+        title=title,
+    )
+
+
+def _share(share: float | None) -> Cell:
+    return Cell("-", "") if share is None else Cell(words.percent(share, 2), share * 100)

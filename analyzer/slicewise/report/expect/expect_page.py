@@ -1,7 +1,5 @@
 """The page of what may be expected of a file system: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl
@@ -10,7 +8,7 @@ from slicewise.analysis.expect.box import strips
 from slicewise.analysis.expect.expectation import Boxes, Expectation
 from slicewise.analysis.expect.place import Placed
 from slicewise.charts import expect as charts
-from slicewise.report.expect import expect_tables, expect_words, place_words
+from slicewise.report.expect import expect_words, place_words
 from slicewise.report.page import Fact, Page, Section
 from slicewise.text import words
 
@@ -46,7 +44,7 @@ def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[s
     jobs = Section(
         heading="Where the jobs lie",
         text=[line for one in placed for line in place_words.lines(one)],
-        tables=[expect_tables.places_table(placed)],
+        tables=[expect_words.places_table(placed)],
         note="A line across the boxes is a job that only one axis can judge.",
     )
     boxes = boxes_sections(found, drawn, first.boxes)
@@ -119,7 +117,7 @@ def boxes_sections(found: Expectation, points: Sequence[Drawn], of: Boxes | None
                     strips(boxes.union),
                     pl.DataFrame(list(points) if has_points else [], schema=POINTS, orient="row"),
                 ),
-                tables=[expect_tables.boxes_table(found)] if is_first else [],
+                tables=[expect_words.boxes_table(found)] if is_first else [],
                 note=f"{words.count(len(boxes.runs), 'run')}, {len(boxes.runs) - len(boxes.good)} of them anomalies; "
                 f"the union covers {words.number(boxes.union_area)}, the rectangle around it "
                 f"{words.number(boxes.hull_area)} GiB/s x kIOPS.",
@@ -159,12 +157,12 @@ def further_sections(found: Expectation) -> list[Section]:
                         orient="row",
                     ),
                 ),
-                tables=[expect_tables.tails_table(found)],
+                tables=[expect_words.tails_table(found)],
                 note="With few runs the 99 % point is next to the worst run.",
             )
         )
     if found.results.runs:
-        sections.append(Section(heading="Every run", tables=[expect_tables.runs_table(found)]))
+        sections.append(Section(heading="Every run", tables=[expect_words.runs_table(found)]))
     if found.results.unreadable:
         sections.append(Section(heading="What could not be read", text=expect_words.not_read(found)))
     return sections

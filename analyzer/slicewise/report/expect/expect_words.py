@@ -1,14 +1,15 @@
 """What runs of IO500 promise, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
+from collections.abc import Callable, Sequence
 
-from collections.abc import Sequence
-
-from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Point, hull
+from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Box, Point, hull
 from slicewise.analysis.expect.expectation import Boxes, Expectation, Place
+from slicewise.analysis.expect.place import Placed, PlacedWork, Position
 from slicewise.io500.ranks import Laggards
 from slicewise.io500.results import IO500, UNKNOWN_API
 from slicewise.io500.texts import PHASES
+from slicewise.report import columns
+from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
 MOST_LINES = 6
@@ -18,6 +19,8 @@ KIND_NAMES = {"aggregate": "reads and writes", "write": "writes only", "read": "
 
 # A phase that is over sooner did not have to wait for the storage. The shortest that a campaign of our own aims at.
 SHORT_PHASE = 0.5
+GIB_S, KIOPS = "GiB/s", "kIOPS"
+LEAST_RATE = 0.001  # lower ones are told as lower
 
 
 def rates(point: Point) -> str:
@@ -229,3 +232,99 @@ def notes(found: Expectation) -> list[str]:
     if any(boxes.benchmark != IO500 for boxes in found.boxes):
         said.append("Runs that are not IO500 are shorter and smaller: compare them with each other, not with a list.")
     return said
+
+
+def boxes_table(found: Expectation) -> Table:
+    """A row an API and kind: what the union spans."""
+
+    def corner(boxes: Boxes, of: Callable[[Box], Point]) -> str:
+        around = hull(boxes.union)
+        return "" if around is None else ", ".join(words.number(rate) for rate in of(around))
+
+    def settled(boxes: Boxes) -> str:
+        after = boxes.growth.settled_after
+        return "" if after is None else words.count(after, "run")
+
+    return columns.table(
+        found.boxes,
+        columns.text("API", lambda one: api(one) if one.benchmark == IO500 else f"{api(one)}, {one.benchmark}"),
+        columns.text("of", lambda one: KIND_NAMES[one.kind]),
+        columns.count("runs", lambda one: len(one.runs)),
+        columns.count("anomalies", lambda one: len(one.runs) - len(one.good)),
+        columns.text("hard", lambda one: corner(one, lambda box: box.hard), f"{GIB_S}, {KIOPS}"),
+        columns.text("easy", lambda one: corner(one, lambda box: box.easy), f"{GIB_S}, {KIOPS}"),
+        columns.number("union area", lambda one: one.union_area, f"{GIB_S} x {KIOPS}"),
+        columns.number("hull area", lambda one: one.hull_area, f"{GIB_S} x {KIOPS}"),
+        columns.figure("complete after", settled),
+    )
+
+
+def runs_table(found: Expectation) -> Table:
+    """A row a run: its aggregate box, and what is wrong with it."""
+    table = Table(
+        [
+            Column("run", is_figure=False),
+            Column("API", is_figure=False),
+            Column("hard", GIB_S),
+            Column("easy", GIB_S),
+            Column("hard", KIOPS),
+            Column("easy", KIOPS),
+            Column("anomaly", is_figure=False),
+        ]
+    )
+    for boxes in found.boxes:
+        if boxes.kind != "aggregate":
+            continue
+        for run in boxes.runs:
+            corners = [run.box.hard[0], run.box.easy[0], run.box.hard[1], run.box.easy[1]]
+            cells = [Cell(words.number(value), value) for value in corners]
+            table.add(run.run.name, boxes.api, *cells, run.why, is_greyed=run.is_anomaly)
+    return table
+
+
+def tails_table(found: Expectation) -> Table:
+    """A row a phase: how long it took over the runs."""
+    return columns.table(
+        found.tails,
+        columns.text("IO500 phase", lambda tail: tail.phase),
+        columns.count("runs", lambda tail: len(tail.seconds)),
+        columns.seconds("median", lambda tail: tail.median),
+        columns.seconds("95 %", lambda tail: tail.p95),
+        columns.seconds("99 %", lambda tail: tail.p99),
+        columns.seconds("worst", lambda tail: tail.worst),
+        columns.text("worst run", lambda tail: tail.worst_run),
+    )
+
+
+def places_table(placed: Sequence[Placed]) -> Table:
+    """A row a job, and one for its busiest phase: its point and where that lies."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("of", is_figure=False),
+            Column("bandwidth", GIB_S),
+            Column("metadata", KIOPS),
+            Column("metadata over wall time", KIOPS),
+            Column("data time", "s"),
+            Column("metadata time", "s"),
+            Column("in the box", is_figure=False),
+            Column("of easy I/O", "%"),
+        ]
+    )
+    for one in placed:
+        table.add(one.job, "whole job", *_place_cells(one.whole, one.position, one.is_inside))
+        if one.phase is not None and one.phase_position is not None:
+            is_inside = one.phase_position.is_inside and not one.is_apart
+            table.add(one.job, "busiest phase", *_place_cells(one.phase, one.phase_position, is_inside))
+    return table
+
+
+def _place_cells(work: PlacedWork, position: Position, is_inside: bool) -> list[Cell]:
+    share = position.share_of_easy
+    rates = (work.bandwidth, work.metadata, work.metadata_per_wall)
+    return [
+        *(Cell(f"under {LEAST_RATE}" if 0 < value < LEAST_RATE else words.number(value), value) for value in rates),
+        *(Cell(words.duration(value), value) for value in (work.data_seconds, work.metadata_seconds)),
+        Cell("yes" if is_inside else "no"),
+        Cell(words.percent(share, 2), None if share is None else share * 100),
+    ]

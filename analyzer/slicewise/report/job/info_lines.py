@@ -16,10 +16,8 @@ from slicewise.digest.layers import ALL_LAYERS
 from slicewise.digest.processes import program_names
 from slicewise.kinds import KINDS
 from slicewise.report.coverage import coverage_words
-from slicewise.report.job.access_words import access_lines
-from slicewise.report.job.file_words import without_row
 from slicewise.report.job.phase_words import phase_lines, phases_table
-from slicewise.report.job.turn_words import turn_lines
+from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
 from slicewise.report.nodes.node_words import cgroup_line, node_lines, nodes_table, of_cgroups
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
 from slicewise.scalars import whole

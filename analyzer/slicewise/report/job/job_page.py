@@ -1,7 +1,5 @@
 """The page of one job: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -10,7 +8,6 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.job import io_time as analysis
-from slicewise.analysis.job.hardware import Hardware, hardware
 from slicewise.analysis.job.heat import Heat, heats_of
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.phases import Phases
@@ -22,7 +19,7 @@ from slicewise.analysis.job.split import split as split_of
 from slicewise.analysis.job.totals import JobTotals, summarize
 from slicewise.analysis.job.turns import Turns
 from slicewise.analysis.job.turns import turns as find_turns
-from slicewise.analysis.job.usage import Usage
+from slicewise.analysis.job.usage import Hardware, Usage, hardware
 from slicewise.analysis.job.usage import usage as usage_of
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.on_storage import whole_span
@@ -33,13 +30,11 @@ from slicewise.digest.processes import program_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
-from slicewise.report.job.access_words import access_lines
-from slicewise.report.job.file_words import without_row
+from slicewise.report.job.job_tables import NOTE as USAGE_NOTE
+from slicewise.report.job.job_tables import usage_lines, usage_table
 from slicewise.report.job.phase_words import phase_lines, phases_table
+from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
 from slicewise.report.job.site_words import site_lines, sites_section
-from slicewise.report.job.turn_words import turn_lines
-from slicewise.report.job.usage_words import NOTE as USAGE_NOTE
-from slicewise.report.job.usage_words import usage_lines, usage_table
 from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
 from slicewise.report.nodes.other_words import others_sections
 from slicewise.report.over_time import FigureKind, OverTime, TimeAxis, sums

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from slicewise.analysis.job.totals import JobTotals
+from slicewise.analysis.job.usage import Usage
+from slicewise.report import columns
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
 
 if TYPE_CHECKING:
     from slicewise.report.over_time import FigureKind
 
+
 NO_SLICES = range(0)
 NOWHERE = "(on no file system)"
 NOWHERE = "(on no file system)"
+MOST_ROWS = 16
+MANY_MAJOR_FAULTS = 100  # page faults that read from storage are worth a sentence from here on
+NOTE = (
+    "Counted by the kernel for each process (getrusage, and schedstat of its first thread: how long that was ready to "
+    "run and waited for a processor). Processor given up: the process had to wait. Processor taken away: another "
+    "thread got it, or the process offered it, as an MPI that spins does (sched_yield). Page faults that read: memory "
+    "that came from storage; no call's time holds them."
+)
 
 
 def mounts_table(summary: JobTotals, by_slice: pl.DataFrame | None = None, slices: range = NO_SLICES) -> Table:
@@ -75,28 +86,20 @@ def files_table(files: pl.DataFrame) -> Table:
 
     The last column says how much a file moved at most, where that is more than what is known by half a percent.
     """
-    table = Table(
-        [
-            Column("file", is_figure=False),
-            Column("processes"),
-            Column("opens"),
-            Column("written", "bytes"),
-            Column("read", "bytes"),
-            Column("in reads and writes", "s"),
-            Column("written and read, at most", "bytes"),
-        ]
+    return columns.table(
+        files.iter_rows(named=True),
+        columns.text("file", lambda row: row["path"] or "(all other files)"),
+        columns.count("processes", lambda row: row["processes"]),
+        columns.count("opens", lambda row: row["opens"]),
+        columns.size("written", lambda row: row["write_bytes"]),
+        columns.size("read", lambda row: row["read_bytes"]),
+        columns.duration("in reads and writes", lambda row: row["seconds"]),
+        columns.figure(
+            "written and read, at most",
+            lambda row: _size_at_most(row["read_bytes"] + row["write_bytes"], row["error_bytes"]),
+            "bytes",
+        ),
     )
-    for row in files.iter_rows(named=True):
-        table.add(
-            row["path"] or "(all other files)",
-            _count(row["processes"]),
-            _count(row["opens"]),
-            _size(row["write_bytes"]),
-            _size(row["read_bytes"]),
-            _duration(row["seconds"]),
-            _size_at_most(row["read_bytes"] + row["write_bytes"], row["error_bytes"]),
-        )
-    return table
 
 
 def _size_at_most(known: int, error: int) -> Cell | str:
@@ -127,3 +130,44 @@ def _in_calls(seconds: float | None, over_time: Callable[[Cell, FigureKind, str]
 
 def _duration(seconds: float) -> Cell:
     return Cell(words.duration(seconds), float(seconds))
+
+
+def usage_lines(usage: Usage | None) -> Iterator[str]:
+    """How many pages came from storage, which no call's time has."""
+    if usage is None:
+        return
+    faults = int(usage.processes["major_faults"].sum())
+    if faults >= MANY_MAJOR_FAULTS:
+        who, most = usage.most("major_faults")
+        yield f"{faults:,} page faults read memory from storage, in no call's time; {who} had most of them, {most:,}."
+
+
+def usage_table(usage: Usage) -> Table:
+    """One row a process, those with most processor time."""
+
+    def busy(row: dict[str, Any]) -> Cell:
+        share = (row["user"] + row["system"]) / row["sampled"] if row["sampled"] > 0 else 0.0
+        return Cell(words.percent(share), share)
+
+    def delayed(row: dict[str, Any]) -> Cell:
+        return Cell("-" if row["delayed"] is None else words.duration(row["delayed"]), row["delayed"])
+
+    return columns.table(
+        usage.processes.head(MOST_ROWS).iter_rows(named=True),
+        columns.text("process", lambda row: row["label"]),
+        columns.duration("processor, program", lambda row: row["user"]),
+        columns.duration("processor, kernel", lambda row: row["system"]),
+        columns.figure("of the runtime", busy, spare=1),
+        columns.figure("waited for one", delayed, "s"),
+        columns.size("peak memory", lambda row: row["peak_bytes"]),
+        columns.count("page faults that read", lambda row: row["major_faults"], spare=1),
+        columns.count("other page faults", lambda row: row["minor_faults"], spare=3),
+        columns.count("processor given up", lambda row: row["voluntary_switches"], spare=2),
+        columns.count("processor taken away", lambda row: row["involuntary_switches"], spare=2),
+        more=usage.processes.height - MOST_ROWS,
+    )
+
+
+def usage_record(usage: Usage | None) -> list[dict[str, Any]] | None:
+    """The same of all processes as JSON."""
+    return None if usage is None else usage.processes.drop("process").to_dicts()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report import columns
+from slicewise.report.tables import Cell, Table
 from slicewise.scalars import whole
 from slicewise.text import words
 
@@ -58,19 +59,20 @@ def _every(period: Period) -> str:
 
 def phases_table(found: Phases, slice_ns: int) -> Table:
     """One row a phase, the first ones."""
-    table = Table(
-        [Column("phase", is_figure=False), Column("took", "s"), Column("written", "bytes"), Column("read", "bytes"),
-         Column("rate", "bytes/s"), Column("at least", "bytes/s"), Column("at most", "bytes/s"), Column("processes")]
-    )  # fmt: skip
-    for phase in found.phases.head(MOST_PHASES).iter_rows(named=True):
-        table.add(
-            words.span(phase["start_ns"], phase["end_ns"], slice_ns),
-            Cell(words.duration(phase["seconds"]), phase["seconds"]),
-            *(Cell(words.size(phase[name]), phase[name]) for name in ("write_bytes", "read_bytes")),
-            *(Cell(words.rate(phase[name]), phase[name]) for name in ("rate", "low_rate", "high_rate")),
-            Cell(f"{phase['processes']:,}", phase["processes"]),
-            time=(phase["start_ns"], phase["end_ns"]),
-        )
-    if found.phases.height > MOST_PHASES:
-        table.add(f"and {found.phases.height - MOST_PHASES:,} more", *[""] * (len(table.columns) - 1))
-    return table
+
+    def rate(heading: str, name: str) -> columns.Made[dict[str, Any]]:
+        return columns.figure(heading, lambda phase: Cell(words.rate(phase[name]), phase[name]), "bytes/s")
+
+    return columns.table(
+        found.phases.head(MOST_PHASES).iter_rows(named=True),
+        columns.text("phase", lambda phase: words.span(phase["start_ns"], phase["end_ns"], slice_ns)),
+        columns.duration("took", lambda phase: phase["seconds"]),
+        columns.size("written", lambda phase: phase["write_bytes"]),
+        columns.size("read", lambda phase: phase["read_bytes"]),
+        rate("rate", "rate"),
+        rate("at least", "low_rate"),
+        rate("at most", "high_rate"),
+        columns.count("processes", lambda phase: phase["processes"]),
+        time=lambda phase: (phase["start_ns"], phase["end_ns"]),
+        more=found.phases.height - MOST_PHASES,
+    )

@@ -1,21 +1,18 @@
 """What `slicewise run` says at the end of a command: what went wrong, what was seen, which share, what to do next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
 
 from slicewise.analysis.coverage import Unprofiled
-from slicewise.analysis.job.io_time import IoTime
+from slicewise.analysis.job.io_time import FilesWithoutRow, IoTime
 from slicewise.analysis.job.totals import JobTotals
 from slicewise.constants import LITTLE_BYTES
 from slicewise.contract import advice, said_mishaps
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import OWN_LAYERS
 from slicewise.report.coverage import coverage_words
-from slicewise.report.job.turn_words import turn_lines
 from slicewise.text import words
 from slicewise.text.safe_text import as_named_from_here
 
@@ -94,3 +91,41 @@ def _in_calls(summary: JobTotals, io_time: IoTime) -> str:
     if io_time.processes.height == 1:
         return f"{slowest} of it in I/O calls"
     return f"in I/O calls the slowest {'rank' if summary.ranks else 'process'} was {slowest}, the median one {median}"
+
+
+def access_lines(summary: JobTotals) -> list[str]:
+    """What share of the job's writes and reads was consecutive and sequential, in one sentence; none without any that
+    had one to follow."""
+    if not all("write_sequential" in summary.totals.get(layer, {}) for layer in OWN_LAYERS):
+        return []
+    said = []
+    for way in ("write", "read"):
+        calls, first, consecutive, sequential = (
+            sum(summary.totals[layer].get(f"{way}_{what}", 0) for layer in OWN_LAYERS)
+            for what in ("ops", "first", "consecutive", "sequential")
+        )
+        calls -= first
+        if calls > 0:
+            said.append(
+                f"{words.percent(consecutive / calls)} of {way}s began where the thread's last access to the file "
+                f"ended, {words.percent(sequential / calls)} there or further on"
+            )
+    return [f"Access pattern: {'; '.join(said)}."] if said else []
+
+
+def without_row(files: FilesWithoutRow | None) -> str:
+    """One sentence; empty where each file has its row."""
+    if files is None:
+        return ""
+    each = f"at most {words.size(files.most_bytes)} and took at most {words.duration(files.most_seconds)}"
+    together = f"all of them together moved {words.size(files.bytes)} ({words.count(files.opens, 'open')})"
+    return (
+        "The tables of files keep those that moved most bytes and those that took longest. "
+        f"A file without a row there moved {each} in reads and writes; {together}."
+    )
+
+
+def turn_lines(summary: JobTotals) -> Iterator[str]:
+    """A sentence where the job waited: "It waited 12 s for its turn at I/O."."""
+    if summary.waited_seconds > 0:
+        yield f"It waited {words.duration(summary.waited_seconds)} for its turn at I/O."

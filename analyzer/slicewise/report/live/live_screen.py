@@ -1,7 +1,5 @@
 """The screen of `slicewise top`: jobs of this node, or the processes of one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

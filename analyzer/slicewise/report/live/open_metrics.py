@@ -4,8 +4,6 @@ Counters only grow: what a process had counted stays in its job's sum when the p
 at.
 """
 
-from __future__ import annotations
-
 from slicewise.kinds import KINDS
 from slicewise.live import MOVING, Counts, Look, Mount
 from slicewise.text.safe_text import metrics_label

@@ -1,7 +1,5 @@
 """Stacks of a job's processes in words: a tree for the terminal, and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,12 +1,10 @@
 """The page of `slicewise study model check`: predicted against observed runtimes of a campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl
 
-from slicewise.charts import model_checks
+from slicewise.charts import campaign
 from slicewise.report.model.model_tables import check_table, check_words, summary
 from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.text import words
@@ -31,9 +29,9 @@ def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
                 "Every run",
                 text=[
                     "Bars are what was observed, diamonds what was predicted, with intervals"
-                    f"{MEANS if model_checks.shows_means(checked) else ''}."
+                    f"{MEANS if campaign.shows_means(checked) else ''}."
                 ],
-                chart=model_checks.predicted_and_observed(checked),
+                chart=campaign.predicted_and_observed(checked),
                 tables=[check_table(checked)],
                 note="A runtime is from the first to the last byte that the job moved beside the others.",
             )

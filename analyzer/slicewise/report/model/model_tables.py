@@ -1,81 +1,161 @@
 """What `slicewise study model` shows: tables and lines of fits, predictions, inverses and checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 import polars as pl
 
 from slicewise.analysis.capacity.by_clients import CapacityCurve
+from slicewise.analysis.runs.rates import MOST_DEVIATIONS
 from slicewise.analysis.sharing.fitted_model import misfit_of
+from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
-from slicewise.analysis.sharing.weights import WeightFit, Weighting
-from slicewise.report.model import outlier_words
-from slicewise.report.model.misfit_words import misfit_words
+from slicewise.analysis.sharing.weights import FEWEST_RUNS, WeightFit, Weighting, WeightKind
+from slicewise.constants import TOO_FAR_OFF
+from slicewise.report import columns
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.scalars import real_or_none
 from slicewise.text import words
 
+# The storage gave the rate that the model has if it is off by less than this fraction.
+SAME_RATE = 0.03
+BY_HOW_MUCH = f"{MOST_DEVIATIONS:g} standard deviations"
+MEANINGS: dict[WeightKind, str] = {
+    "processes": "its processes",
+    "nodes": "its compute nodes",
+    "mounts": "its mounts of the storage",
+    "equal": "nothing: every job gets as much",
+    "outstanding": "the bytes that it keeps outstanding",
+    "processes^beta": "a power of its processes",
+}
+
+
+def misfit_words(misfit: Misfit) -> str:
+    """What differs from the prediction, in up to three sentences."""
+    time = misfit.predicted
+    took = (
+        f"{misfit.job} took {words.seconds(misfit.observed)}; the prediction is {words.interval(time.low, time.high)} s"
+    )
+    if misfit.with_own_shares is None or misfit.own_share is None:
+        return f"{took}. No slice shows what share it had."
+    share = (
+        f"its slices show a share of {words.percent(misfit.own_share)} where the model says "
+        f"{words.percent(misfit.model_share)}"
+    )
+    if misfit.kind == "other shares":
+        return (
+            f"{took}. It got another share: {share}. With its own share the model gives "
+            f"{words.seconds(misfit.with_own_shares)}."
+        )
+    return (
+        f"{took}. No share law explains that: with the share that its slices show the model gives "
+        f"{words.seconds(misfit.with_own_shares)}. {_where(misfit)}"
+    )
+
+
+def _where(misfit: Misfit) -> str:
+    ratio = misfit.capacity_ratio
+    if ratio is not None and abs(ratio - 1) > SAME_RATE:
+        than = "less" if ratio < 1 else "more"
+        return f"The storage gave all jobs together {words.percent(abs(ratio - 1))} {than} than the model has."
+    if ratio is None:
+        return "What the storage gave all jobs together is not known."
+    together = "All jobs together got what the model has in the slices that they filled"
+    if misfit.observed > misfit.predicted.high:
+        return f"{together}: the time was lost at the beginning, at the end or in a pause."
+    return f"{together}; where the time was gained is not known."
+
+
+def dropped(runs: Sequence[str]) -> list[str]:
+    """A sentence that names them; none without any."""
+    return [f"Dropped as outliers ({BY_HOW_MUCH}): {words.listing(runs)}."] if runs else []
+
+
+def answer(fit: WeightFit) -> str:
+    """To whom the storage is fair, in words, with the evidence."""
+    behind = (
+        f"{words.count(fit.runs, 'run')} of {words.count(fit.pairs, 'combination')}, {words.count(fit.slices, 'slice')}"
+    )
+    if fit.chosen is None:
+        return f"Cannot tell by what the storage is shared: {fit.reason} ({behind})."
+    errors = {candidate.kind: candidate.share_error for candidate in fit.candidates}
+    kind = fit.chosen.kind
+    exponent = f" (exponent {fit.beta.value:.2f} {words.interval(fit.beta.low, fit.beta.high)})" if fit.beta else ""
+    if errors[kind] > TOO_FAR_OFF:
+        return (
+            f"Nothing explains how the storage is shared: by {MEANINGS[kind]}, which comes nearest, held-out shares "
+            f"are off by {100 * errors[kind]:.0f} % ({behind})."
+        )
+    said = f"A job's share goes by {MEANINGS[kind]}: held-out shares are off by {100 * errors[kind]:.1f} %"
+    others = ", ".join(f"{name} {100 * errors[name]:.1f} %" for name in errors if name != kind)
+    doubt = [name for name in fit.possible if name != kind]
+    undecided = f" These data do not tell it from {words.listing(doubt)}." if doubt else " All others are refuted."
+    if fit.runs < FEWEST_RUNS:
+        undecided += f" It takes {FEWEST_RUNS} runs to refute any."
+    return f"{said}, by {others}{exponent if kind != 'equal' else ''} ({behind}).{undecided} {_fairness(fit)}"
+
+
+def _fairness(fit: WeightFit) -> str:
+    """The question that Kuo et al. leave open (section 4.2), as far as these data answer it."""
+    by_process = "processes" in fit.possible
+    by_node = {"nodes", "mounts", "equal"} & set(fit.possible)
+    if by_process and not by_node:
+        return "The file system is fair to processes, not to nodes."
+    if "outstanding" in fit.possible and not by_process and not by_node:
+        return (
+            "The file system is fair neither to processes nor to nodes: whoever keeps more bytes under way gets more."
+        )
+    if by_node and not by_process and "outstanding" not in fit.possible:
+        return "The file system is fair to nodes, or to what each node has one of, not to processes."
+    if not by_process and not by_node:
+        return "The file system is fair neither to processes nor to nodes."
+    return (
+        "These runs cannot tell whether the file system is fair to processes or to nodes. Runs with unequal numbers of "
+        "processes a node would tell."
+    )
+
 
 def schedule_table(jobs: Sequence[SharingJob], schedule: Schedule) -> Table:
     """When jobs end that share a capacity by given weights."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            *(Column(heading) for heading in ("weight", "start", "end", "together", "alone", "interference")),
-        ]
+    return columns.table(
+        zip(jobs, schedule.jobs, strict=True),
+        columns.text("job", lambda both: both[0].job),
+        columns.figure("weight", lambda both: Cell(f"{both[0].weight:g}", both[0].weight)),
+        columns.duration("start", lambda both: both[0].start, ""),
+        columns.duration("end", lambda both: both[1].end, ""),
+        columns.duration("together", lambda both: both[1].t_co, ""),
+        columns.duration("alone", lambda both: both[1].t_alone, ""),
+        columns.number("interference", lambda both: both[1].interference),
     )
-    for job, served in zip(jobs, schedule.jobs, strict=True):
-        times = (job.start, served.end, served.t_co, served.t_alone)
-        table.add(
-            Cell(job.job),
-            Cell(f"{job.weight:g}", job.weight),
-            *(Cell(words.duration(value), value) for value in times),
-            Cell(words.number(served.interference), served.interference),
-        )
-    return table
 
 
 def modelled_table(jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -> Table:
     """What a fitted model predicts."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            *(Column(heading) for heading in ("processes", "nodes", "start", "end", "together")),
-            Column("interval", is_figure=False),
-            *(Column(heading) for heading in ("alone", "interference")),
-        ]
+    return columns.table(
+        zip(jobs, found, strict=True),
+        columns.text("job", lambda both: both[0].job),
+        columns.count("processes", lambda both: both[0].processes),
+        columns.count("nodes", lambda both: both[0].nodes),
+        columns.duration("start", lambda both: both[0].start, ""),
+        columns.duration("end", lambda both: both[1].end, ""),
+        columns.duration("together", lambda both: both[1].t_co.value, ""),
+        columns.text("interval", lambda both: words.interval(both[1].t_co.low, both[1].t_co.high)),
+        columns.duration("alone", lambda both: both[1].t_alone, ""),
+        columns.number("interference", lambda both: both[1].interference),
     )
-    for job, runtime in zip(jobs, found, strict=True):
-        table.add(
-            Cell(job.job),
-            Cell(f"{job.processes:,}", job.processes),
-            Cell(f"{job.nodes:,}", job.nodes),
-            *(Cell(words.duration(value), value) for value in (job.start, runtime.end, runtime.t_co.value)),
-            Cell(words.interval(runtime.t_co.low, runtime.t_co.high)),
-            Cell(words.duration(runtime.t_alone), runtime.t_alone),
-            Cell(words.number(runtime.interference), runtime.interference),
-        )
-    return table
 
 
 def inverse_table(rows: Sequence[Mapping[str, Any]], alone: Sequence[float], weighting: Weighting) -> Table:
     """Standalone times that were estimated from concurrent ones."""
-    table = Table(
-        [Column("job", is_figure=False), *(Column(name) for name in ("together", "alone", "interference"))],
+    return columns.table(
+        zip(rows, alone, strict=True),
+        columns.text("job", lambda both: both[0]["job"]),
+        columns.duration("together", lambda both: both[0]["seconds"], ""),
+        columns.duration("alone", lambda both: both[1], ""),
+        columns.number("interference", lambda both: both[0]["seconds"] / both[1]),
         title=f"shares by {weighting.kind}",
     )
-    for row, time in zip(rows, alone, strict=True):
-        factor = row["seconds"] / time
-        table.add(
-            Cell(row["job"]),
-            Cell(words.duration(row["seconds"]), row["seconds"]),
-            Cell(words.duration(time), time),
-            Cell(words.number(factor), factor),
-        )
-    return table
 
 
 def candidates_table(fit: WeightFit) -> Table:
@@ -134,39 +214,31 @@ def capacity_lines(model: FittedModel) -> list[str]:
             f"Left out: {words.count(len(model.disturbed), 'run')} in which the storage gave less than in their "
             f"repeats, as if somebody without a profile was at it: {words.listing(model.disturbed)}."
         )
-    return lines + outlier_words.dropped([name for rate in model.alone for name in rate.dropped])
+    return lines + dropped([name for rate in model.alone for name in rate.dropped])
 
 
 def check_table(checked: pl.DataFrame) -> Table:
     """Predicted against observed runtimes, a row a job of a run."""
-    table = Table(
-        [
-            *(Column(name, is_figure=False) for name in ("jobs together", "job", "share by")),
-            Column("predicted", "s"),
-            Column("interval", "s", is_figure=False),
-            Column("observed", "s"),
-            Column("error", "%"),
-            Column("outside", is_figure=False),
-            Column("by the first half", "s"),
-        ]
+
+    def between(row: Mapping[str, Any]) -> str:
+        return words.interval(row["low"], row["high"]) if row["predicted"] is not None else ""
+
+    def error(row: Mapping[str, Any]) -> Cell:
+        said = words.signed_percent(row["relative_error"]) + (" (stood out)" if row["is_outlier"] else "")
+        return Cell(said, row["relative_error"] and 100 * row["relative_error"])
+
+    return columns.table(
+        checked.iter_rows(named=True),
+        columns.text("jobs together", lambda row: row["pair"]),
+        columns.text("job", lambda row: row["job"]),
+        columns.text("share by", lambda row: row["weight"] or "cannot tell"),
+        columns.seconds("predicted", lambda row: row["predicted"]),
+        columns.text("interval", between, "s"),
+        columns.seconds("observed", lambda row: row["observed"]),
+        columns.figure("error", error, "%"),
+        columns.text("outside", lambda row: row["misfit"] or ""),
+        columns.figure("by the first half", _by_the_first_half, "s"),
     )
-    for row in checked.iter_rows(named=True):
-        is_known = row["predicted"] is not None
-        table.add(
-            row["pair"],
-            row["job"],
-            row["weight"] or "cannot tell",
-            Cell(words.seconds(row["predicted"]), row["predicted"]),
-            words.interval(row["low"], row["high"]) if is_known else "",
-            Cell(words.seconds(row["observed"]), row["observed"]),
-            Cell(
-                words.signed_percent(row["relative_error"]) + (" (stood out)" if row["is_outlier"] else ""),
-                row["relative_error"] and 100 * row["relative_error"],
-            ),
-            row["misfit"] or "",
-            _by_the_first_half(row),
-        )
-    return table
 
 
 def _by_the_first_half(row: Mapping[str, Any]) -> Cell:
@@ -241,5 +313,5 @@ def _outliers_words(found: CheckSummary) -> list[str]:
         return []
     return [
         f"Left out: {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
-        f"{outlier_words.BY_HOW_MUCH}): {words.listing(found['outliers'])}, off by at most {words.percent(worst)}."
+        f"{BY_HOW_MUCH}): {words.listing(found['outliers'])}, off by at most {words.percent(worst)}."
     ]

@@ -1,7 +1,5 @@
 """Evidence for causes of interference, as a table and a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -9,33 +7,24 @@ import polars as pl
 
 from slicewise.analysis.nodes.causes import EVIDENCE, FLOW_CONTROL, REQUEST_UNITS, SHARE_OF_SEGMENTS
 from slicewise.digest.nodes import Unit
+from slicewise.report import columns
 from slicewise.report.nodes.node_words import said
 from slicewise.report.page import Section
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 
 def evidence_table(evidence: pl.DataFrame) -> Table:
     """A row a signal, for a frame of `causes.EVIDENCE_SCHEMA`."""
-    table = Table(
-        [
-            *(Column(name, is_figure=False) for name in ("cause", "signal")),
-            Column("alone"),
-            Column("together"),
-            Column("moved", is_figure=False),
-            Column("at its limit", is_figure=False),
-        ]
+    return columns.table(
+        evidence.iter_rows(named=True),
+        columns.text("cause", lambda row: row["cause"]),
+        columns.text("signal", lambda row: signal_name(row["signal"])),
+        columns.figure("alone", lambda row: Cell(_said(row["alone"], row["unit"]), row["alone"])),
+        columns.figure("together", lambda row: Cell(_said(row["together"], row["unit"]), row["together"])),
+        columns.text("moved", lambda row: _moved(row["moved"], row["counts"])),
+        columns.text("at its limit", lambda row: _full(row)),
     )
-    for row in evidence.iter_rows(named=True):
-        table.add(
-            row["cause"],
-            signal_name(row["signal"]),
-            Cell(_said(row["alone"], row["unit"]), row["alone"]),
-            Cell(_said(row["together"], row["unit"]), row["together"]),
-            _moved(row["moved"], row["counts"]),
-            _full(row),
-        )
-    return table
 
 
 def signal_name(signal: str) -> str:

@@ -3,8 +3,6 @@
 Nodes are counted as a whole, and every label says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import cycle
 from typing import Any

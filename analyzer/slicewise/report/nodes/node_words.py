@@ -3,8 +3,6 @@
 Nodes are counted as a whole, and every label says so.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from slicewise.digest import nodes

@@ -1,7 +1,5 @@
 """Neighbours without a profile on the job's nodes, by user, as sentences, a table with a chart, and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
@@ -12,10 +10,10 @@ from slicewise.analysis.nodes.others import beside_slow, by_user
 from slicewise.charts import nodes as charts
 from slicewise.charts import style
 from slicewise.digest.digest import Digest
+from slicewise.report import columns
 from slicewise.report.page import Section
-from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
-from slicewise.text.users import user_name
+from slicewise.text.words import user_name
 
 HEADING = "Unprofiled neighbours on this job's nodes"
 NOTE = (
@@ -76,22 +74,17 @@ def others_sections(digest: Digest, slices: range, slice_ns: int) -> list[Sectio
     found = by_user(digest)
     if found.is_empty():
         return []
-    table = Table(
-        [Column("node", is_figure=False), Column("user", is_figure=False), Column("processes at most"),
-         Column("written", "bytes"), Column("write calls"), Column("read", "bytes"), Column("read calls"),
-         Column("most of it about", is_figure=False)]
-    )  # fmt: skip
-    for row in found.head(MOST_ROWS).iter_rows(named=True):
-        table.add(
-            row["node"],
-            _who(row),
-            Cell(f"{row['processes']:,}", row["processes"]),
-            Cell(words.size(row["write_bytes"]), row["write_bytes"]),
-            Cell(f"{row['write_ops']:,}", row["write_ops"]),
-            Cell(words.size(row["read_bytes"]), row["read_bytes"]),
-            Cell(f"{row['read_ops']:,}", row["read_ops"]),
-            words.clock(row["busiest_ns"]),
-        )
+    table = columns.table(
+        found.head(MOST_ROWS).iter_rows(named=True),
+        columns.text("node", lambda row: row["node"]),
+        columns.text("user", _who),
+        columns.count("processes at most", lambda row: row["processes"]),
+        columns.size("written", lambda row: row["write_bytes"]),
+        columns.count("write calls", lambda row: row["write_ops"]),
+        columns.size("read", lambda row: row["read_bytes"]),
+        columns.count("read calls", lambda row: row["read_ops"]),
+        columns.text("most of it about", lambda row: words.clock(row["busiest_ns"])),
+    )
     sampled = digest.node_samples["slice"].unique().sort().to_list()
     chart = None
     if len(slices) > 0:

@@ -1,15 +1,12 @@
 """Jobs on one time axis as JSON, with the keys that docs/commands.md documents: rates in MiB/s, times in seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from slicewise.analysis.coverage import Coverage
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
-from slicewise.analysis.overlap.region import Region
-from slicewise.analysis.overlap.uniformity import Uniformity
+from slicewise.analysis.overlap.region import Region, Uniformity
 from slicewise.estimate import Estimate
 from slicewise.text import words
 

@@ -1,12 +1,11 @@
 """The tables of jobs on one time axis, the same for the terminal and for the page."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction
 from slicewise.charts import style
+from slicewise.report import columns
 from slicewise.report.over_time import OverTime, sums
 from slicewise.report.overlap.overlap_words import closest, is_fitted, runtime_of
 from slicewise.report.tables import NOTHING, Cell, Column, Table
@@ -22,7 +21,7 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
     """One row a job: who it was, what it got overall and in the region, and how long it took, alone and together."""
     prediction = closest(direction)
     has_alone = any(job.alone_seconds is not None for job in direction.jobs)
-    columns = [
+    headings = [
         Column("job", is_figure=False),
         Column("program", is_figure=False, spare=4),
         Column("processes", spare=2),
@@ -37,7 +36,7 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
         *([Column("error", "%", spare=3)] if prediction else []),
         Column("runtime", "s"),
     ]
-    table = Table(columns, title=meanings(direction))
+    table = Table(headings, title=meanings(direction))
     programs = {job.job: job.program for job in overlap.jobs}
     runtimes = {job.job: (job.end_ns - job.start_ns) / 1e9 for job in overlap.jobs}
     colours = colours_of(overlap)
@@ -79,26 +78,17 @@ def meanings(direction: DirectionOverlap) -> str:
 
 def regions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
     """The active overlapping region and its variants, each with its definition."""
-    table = Table(
-        [
-            Column("region", is_figure=False),
-            Column("from", is_figure=False),
-            Column("to", is_figure=False),
-            Column("slices"),
-            Column("length", "s"),
-            Column("what it is", is_figure=False),
-        ],
+    found = direction.regions
+    return columns.table(
+        (region for region in (found.every_process, found.union, found.any_process) if region is not None),
+        columns.text("region", lambda region: region.kind),
+        columns.text("from", lambda region: words.clock(region.first_slice * overlap.slice_ns, overlap.slice_ns)),
+        columns.text("to", lambda region: words.clock(region.end_slice * overlap.slice_ns, overlap.slice_ns)),
+        columns.count("slices", lambda region: region.slices),
+        columns.figure("length", lambda region: Cell(f"{region.seconds:,.10g} s", region.seconds), "s"),
+        columns.text("what it is", lambda region: region.meaning),
         title="The active overlapping region and its variants",
     )
-    for region in (direction.regions.every_process, direction.regions.union, direction.regions.any_process):
-        if region is None:
-            continue
-        edges = [
-            words.clock(edge * overlap.slice_ns, overlap.slice_ns) for edge in (region.first_slice, region.end_slice)
-        ]
-        length = Cell(f"{region.seconds:,.10g} s", region.seconds)
-        table.add(region.kind, *edges, Cell(f"{region.slices:,}", region.slices), length, region.meaning)
-    return table
 
 
 def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:

@@ -1,7 +1,5 @@
 """What happened to jobs that ran at the same time, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from slicewise.analysis.blame.result import Blame
@@ -11,7 +9,7 @@ from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Predi
 from slicewise.constants import LITTLE_BYTES
 from slicewise.digest.activity import Direction
 from slicewise.report.blame import blame_words
-from slicewise.report.model.misfit_words import misfit_words
+from slicewise.report.model.model_tables import misfit_words
 from slicewise.text import words
 
 DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}

@@ -1,18 +1,27 @@
 """The page of policies: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from slicewise.analysis.policies.comparison import Comparison, Sweep
+from slicewise.analysis.policies.probability import JobLog, Probability
 from slicewise.analysis.policies.simulation import Simulated
+from slicewise.charts import policy
 from slicewise.charts import policy as charts
 from slicewise.kinds import METRICS
 from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.policy import policy_words
-from slicewise.report.policy.policy_tables import costs_table, jobs_table
+from slicewise.report.policy.policy_words import costs_table, jobs_table
+from slicewise.report.policy.probability_words import (
+    basis,
+    concurrent_table,
+    log_lines,
+    notes,
+    size_range,
+    sizes_table,
+    verdict,
+)
 from slicewise.report.tables import Table
 from slicewise.text import words
 
@@ -20,6 +29,7 @@ from slicewise.text import words
 FINEST = 1 / 2000
 SHORT_NAMES = {"cpu_seconds": "CPU seconds in I/O", "sum_interference": "sum of factors",
                "makespan": "makespan", "worst_slowdown": "worst slowdown"}  # fmt: skip
+MOST_ROWS = 40
 
 
 def policy_page(
@@ -138,3 +148,39 @@ def machine_facts(comparison: Comparison, chosen: str) -> list[Fact]:
         Fact("change", words.signed_percent((then - now) / now)),
         Fact("worst slowdown", words.number(best.cost("worst_slowdown"))),
     ]
+
+
+def probability_page(found: Probability, log: JobLog | None, kicker: str) -> Page:
+    """The page. log: the job log that it is from, if any; kicker: says what it is from."""
+    sizes = pl.DataFrame(
+        [(size_range(size), size.of_jobs, size.of_time) for size in found.sizes],
+        schema=["size", "of_jobs", "of_time"],
+        orient="row",
+    )
+    most = max(found.concurrent)
+    concurrent = pl.DataFrame(
+        {"jobs": range(most + 1), "share": [found.concurrent.get(jobs, 0.0) for jobs in range(most + 1)]}
+    )
+    observed = found.observed
+    return Page(
+        title="How often does somebody else do I/O?",
+        kicker=kicker,
+        sentences=[verdict(found), *basis(found)],
+        facts=[
+            Fact("another job does I/O too", words.percent(found.somebody_else)),
+            *([Fact("another job did, observed", words.percent(observed.somebody_else.value))] if observed else []),
+            Fact("some job does I/O", words.percent(found.anybody)),
+            *([Fact("some job did, observed", words.percent(observed.anybody.value))] if observed else []),
+            Fact("a job's time in I/O", words.percent(found.io_share)),
+            Fact("jobs", f"{found.jobs:,}"),
+        ],
+        sections=[
+            Section(heading="How large jobs are", chart=policy.job_sizes(sizes), tables=[sizes_table(found)]),
+            Section(
+                heading="How many jobs run at one time",
+                chart=policy.concurrent_jobs(concurrent),
+                tables=[concurrent_table(found, MOST_ROWS)],
+            ),
+        ],
+        unseen=[*notes(found), *(log_lines(log) if log else [])],
+    )

@@ -1,17 +1,21 @@
 """Policies in sentences: what each means, what the best one would change, for whom."""
 
-from __future__ import annotations
+from pathlib import Path
+from typing import Any
 
 from slicewise.analysis.policies.after_the_fact import AfterTheFact
 from slicewise.analysis.policies.claims import Claims
 from slicewise.analysis.policies.comparison import Comparison
 from slicewise.analysis.policies.replay import Replay
-from slicewise.analysis.policies.simulation import Simulated
+from slicewise.analysis.policies.simulation import Outcome, Simulated
 from slicewise.constants import TOO_FAR_OFF
-from slicewise.kinds import Metric, Policy
+from slicewise.kinds import METRICS, Metric, Policy
+from slicewise.report import columns
+from slicewise.report.columns import Made
+from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
-METRICS: dict[Metric, str] = {
+METRIC_WORDS: dict[Metric, str] = {
     "cpu_seconds": "CPU seconds in I/O",
     "sum_interference": "sum of interference factors",
     "makespan": "makespan",
@@ -28,6 +32,10 @@ MEANINGS: dict[Policy, str] = {
 WORTH_A_WORD = 0.005
 # From this error of a job's I/O span on it is told what to do.
 LARGE_ERROR = 0.1
+# More jobs have no row each on the terminal; the page and JSON have them.
+MOST_JOBS = 12
+# Less than this of a job's I/O span is rounding, or the ends of slices.
+NO_GAIN = 1e-3
 
 
 def value(metric: Metric, cost: float) -> str:
@@ -40,9 +48,9 @@ def verdict(comparison: Comparison) -> str:
     best, metric = comparison.best, comparison.metric
     now = comparison.undisturbed.cost(metric)
     if comparison.gain(best) <= WORTH_A_WORD * now:
-        return f"No policy lowers the {METRICS[metric]} ({value(metric, now)}) by more than 0.5 %."
+        return f"No policy lowers the {METRIC_WORDS[metric]} ({value(metric, now)}) by more than 0.5 %."
     return (
-        f"The policy {best.policy} costs least: {METRICS[metric]} {value(metric, best.cost(metric))} instead of "
+        f"The policy {best.policy} costs least: {METRIC_WORDS[metric]} {value(metric, best.cost(metric))} instead of "
         f"{value(metric, now)} ({words.signed_percent(-comparison.gain(best) / now)})."
     )
 
@@ -59,8 +67,8 @@ def verdict_after(found: AfterTheFact) -> str:
         return verdict(comparison)
     metric, gain = comparison.metric, comparison.gain(found.best)
     return (
-        f"No policy is recommended: {found.best.policy} would lower the {METRICS[metric]} by {value(metric, gain)}, "
-        f"and the simulation is off by {value(metric, found.error)}."
+        f"No policy is recommended: {found.best.policy} would lower the {METRIC_WORDS[metric]} by "
+        f"{value(metric, gain)}, and the simulation is off by {value(metric, found.error)}."
     )
 
 
@@ -163,3 +171,149 @@ def replay_lines(found: Replay, name: str) -> list[str]:
         f"The first: line {first.line}, {first.event} at {first.time_seconds:.6f} s. "
         f"Logged: {first.logged}. By the policy: {first.expected}.",
     ]
+
+
+def comparison_record(comparison: Comparison, chosen: str) -> dict[str, Any]:
+    """What every comparison of policies has in JSON."""
+    return {
+        "metric": comparison.metric,
+        "policies": [_policy(comparison, one) for one in comparison.simulated],
+        "chosen": chosen,
+    }
+
+
+def after_the_fact_record(found: AfterTheFact, page: Path) -> dict[str, Any]:
+    """What `slicewise turns policy JOB... --json` prints."""
+    return {
+        **comparison_record(found.comparison, found.chosen),
+        "best": found.best.policy,
+        "is_recommended": found.is_recommended,
+        "error": found.error,
+        "validation": [
+            {
+                "job": check.job,
+                "processes": job.plan.processes,
+                "phases": len(job.observed),
+                "observed_io_seconds": check.observed,
+                "simulated_io_seconds": check.simulated,
+                "relative_error": check.relative_error,
+                "rate_alone_from": job.source,
+            }
+            for job, check in zip(found.jobs, found.checks, strict=True)
+        ],
+        "storage": found.storage,
+        "capacity": {
+            "mib_s": found.capacity.rate.value / words.MIB,
+            "low_mib_s": found.capacity.rate.low / words.MIB,
+            "high_mib_s": found.capacity.rate.high / words.MIB,
+            "source": found.capacity.source,
+            "is_floor": found.capacity.is_floor,
+        },
+        "weight": found.weighting,
+        "is_weight_fitted": found.is_weight_fitted,
+        "notes": basis(found),
+        "page": page,
+    }
+
+
+def _policy(comparison: Comparison, simulated: Simulated) -> dict[str, Any]:
+    won = comparison.seconds_won(simulated)
+    return {
+        "policy": simulated.policy,
+        "sum_interference": simulated.cost("sum_interference"),
+        "cpu_seconds": simulated.cost("cpu_seconds"),
+        "makespan": simulated.cost("makespan"),
+        "worst_slowdown": simulated.cost("worst_slowdown"),
+        "gain": comparison.gain(simulated),
+        **({"delay_seconds": simulated.delay} if simulated.policy == "delay" else {}),
+        "jobs": [_job(job, seconds) for job, seconds in zip(simulated.jobs, won, strict=True)],
+    }
+
+
+def _job(job: Outcome, won: float) -> dict[str, Any]:
+    return {
+        "job": job.job,
+        "start": job.start,
+        "end": job.end,
+        "io_seconds": job.io_seconds,
+        "interference": job.interference,
+        "gained_seconds": won,
+    }
+
+
+def costs_table(comparison: Comparison) -> Table:
+    """A row a policy: every metric, and what the chosen metric gains."""
+    units = {"cpu_seconds": "s", "makespan": "s"}
+
+    def cost(metric: Metric) -> Made[Simulated]:
+        def cell(one: Simulated) -> Cell:
+            return Cell(value(metric, one.cost(metric)), one.cost(metric))
+
+        return columns.figure(METRIC_WORDS[metric], cell, units.get(metric, ""))
+
+    return columns.table(
+        comparison.simulated,
+        columns.text("policy", lambda one: one.policy),
+        *map(cost, METRICS),
+        columns.error("change", lambda one: -comparison.gain(one) / comparison.undisturbed.cost(comparison.metric)),
+    )
+
+
+def claims_table(found: Claims) -> Table:
+    """A row a job that has a profile: what it claimed and what it moved."""
+    return columns.table(
+        found.jobs,
+        columns.text("job", lambda one: one.job),
+        columns.count("phases", lambda one: one.phases),
+        columns.count("compared", lambda one: one.compared),
+        columns.size("claimed", lambda one: one.claimed_bytes),
+        columns.size("moved", lambda one: one.moved_bytes),
+        columns.number("moved / claimed", lambda one: one.ratio),
+        columns.seconds("went", lambda one: one.needed_seconds),
+    )
+
+
+def jobs_table(comparison: Comparison) -> Table:
+    """A row a policy and job: I/O span, interference factor, and what the job gains."""
+
+    def gain(job: Outcome, won: float) -> Cell:
+        return Cell("0 s" if abs(won) < NO_GAIN * job.io_seconds else words.number(won) + " s", won)
+
+    return columns.table(
+        (
+            (one.policy, job, won, min(each.start for each in one.jobs))
+            for one in comparison.simulated
+            for job, won in zip(one.jobs, comparison.seconds_won(one), strict=True)
+        ),
+        columns.text("policy", lambda row: row[0]),
+        columns.text("job", lambda row: row[1].job),
+        columns.seconds("I/O span", lambda row: row[1].io_seconds),
+        columns.seconds("alone", lambda row: row[1].io_alone),
+        columns.number("factor", lambda row: row[1].interference),
+        columns.figure("gains", lambda row: gain(row[1], row[2]), "s"),
+        columns.seconds("ends", lambda row: row[1].end - row[3]),
+    )
+
+
+def factors_table(comparison: Comparison) -> Table:
+    """A row a job, a column a policy: I/O span and interference factor. For the terminal, and few jobs."""
+    names = [one.policy for one in comparison.simulated]
+    table = Table([Column("I/O span (interference factor)", is_figure=False), *(Column(name) for name in names)])
+    for outcomes in zip(*(one.jobs for one in comparison.simulated), strict=True):
+        cells = [f"{words.seconds(job.io_seconds)} ({words.number(job.interference)})" for job in outcomes]
+        table.add(outcomes[0].job, *cells)
+    return table
+
+
+def checks_table(found: AfterTheFact) -> Table:
+    """A row a job: I/O span as it was and as simulated without a policy."""
+    return columns.table(
+        zip(found.jobs, found.checks, strict=True),
+        columns.text("job", lambda both: both[1].job),
+        columns.count("processes", lambda both: both[0].plan.processes),
+        columns.count("I/O phases", lambda both: len(both[0].observed)),
+        columns.seconds("I/O span", lambda both: both[1].observed),
+        columns.seconds("simulated", lambda both: both[1].simulated),
+        columns.error("error", lambda both: both[1].relative_error),
+        columns.text("rate alone from", lambda both: both[0].source),
+    )

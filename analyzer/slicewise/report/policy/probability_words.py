@@ -1,13 +1,10 @@
 """How often somebody else does I/O: sentences, tables and JSON, of one result."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.policies.job_log import JobLog
-from slicewise.analysis.policies.probability import IoSource, Probability, Size
+from slicewise.analysis.policies.probability import IoSource, JobLog, Probability, Size
 from slicewise.estimate import Estimate
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words

@@ -1,7 +1,5 @@
 """How long jobs would take side by side, in sentences and as a table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,9 +10,9 @@ from slicewise.analysis.predict.predict import Predicted, PredictedJob
 from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.constants import APART, TOO_FAR_OFF
-from slicewise.estimate import Estimate
-from slicewise.report.model.misfit_words import misfit_words
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report import columns
+from slicewise.report.model.model_tables import misfit_words
+from slicewise.report.tables import Table
 from slicewise.text import words
 
 # A job that takes less than this much longer is not slowed down.
@@ -37,26 +35,15 @@ def lines(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] =
 
 def table(found: Predicted) -> Table:
     """A row a job."""
-    result = Table(
-        [
-            Column("job", is_figure=False),
-            Column("begins at", "s"),
-            Column("I/O alone", "s"),
-            Column("side by side", "s"),
-            Column("between", is_figure=False),
-            Column("times as long"),
-        ]
+    return columns.table(
+        found.jobs,
+        columns.text("job", lambda one: one.job),
+        columns.seconds("begins at", lambda one: one.start),
+        columns.seconds("I/O alone", lambda one: one.alone),
+        columns.seconds("side by side", lambda one: one.seconds.value),
+        columns.text("between", lambda one: words.interval(one.seconds.low, one.seconds.high)),
+        columns.number("times as long", lambda one: one.slowdown),
     )
-    for one in found.jobs:
-        result.add(
-            one.job,
-            Cell(words.seconds(one.start), one.start),
-            Cell(words.seconds(one.alone), one.alone),
-            Cell(words.seconds(one.seconds.value), one.seconds.value),
-            words.interval(one.seconds.low, one.seconds.high),
-            Cell(words.number(one.slowdown), one.slowdown),
-        )
-    return result
 
 
 def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> dict[str, Any]:
@@ -96,17 +83,13 @@ def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] 
 
 
 def _job(one: PredictedJob) -> str:
-    between = _between(one.seconds)
+    between = f" {words.interval(one.seconds.low, one.seconds.high)}"
     if one.seconds.value < SLOWER * one.alone:
         return f"{one.job} would take {words.seconds(one.seconds.value)}{between} for its I/O, as alone."
     return (
         f"{one.job} would take {words.number(one.slowdown)} times as long for its I/O as alone: "
         f"{words.seconds(one.seconds.value)}{between} instead of {words.seconds(one.alone)}."
     )
-
-
-def _between(estimate: Estimate) -> str:
-    return f" {words.interval(estimate.low, estimate.high)}"
 
 
 def _basis(found: Predicted) -> str:

@@ -1,7 +1,5 @@
 """The page of a day, a week or a month of a site: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +23,7 @@ from slicewise.report.site.site_tables import (
 )
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
-from slicewise.text.users import user_name
+from slicewise.text.words import user_name
 
 OTHERS_COLOUR = "#9aa3ad"
 # A pair of keys, or a key and nothing, and the page that is about them.

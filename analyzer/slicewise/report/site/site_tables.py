@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from slicewise.digest.jobs import SERVED
+from slicewise.report import columns
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
-from slicewise.text.users import user_name
+from slicewise.text.words import user_name
 
 if TYPE_CHECKING:  # numpy would come along
     from slicewise.analysis.site.overlaps import Pairs
@@ -124,23 +125,13 @@ def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
 
 def unasked_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     """A row a job that blame was not asked of, and the most that it can have lost."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            Column("user"),
-            Column("program", is_figure=False),
-            Column("lost at most", "s"),
-        ]
+    return columns.table(
+        rows,
+        columns.text("job", lambda row: row["job"]),
+        columns.figure("user", lambda row: Cell(user_name(row["user"]), row["user"])),
+        columns.text("program", lambda row: row["program"]),
+        columns.duration("lost at most", lambda row: row["at_most_seconds"]),
     )
-    for row in rows:
-        seconds = row["at_most_seconds"]
-        table.add(
-            row["job"],
-            Cell(user_name(row["user"]), row["user"]),
-            row["program"],
-            Cell(words.duration(seconds), seconds),
-        )
-    return table
 
 
 def pairs_sentence(found: Pairs) -> str:

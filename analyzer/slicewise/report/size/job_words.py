@@ -1,12 +1,9 @@
 """What a job's own transfer sizes cost it, in sentences, as tables, as JSON and as a part of a page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from slicewise.analysis.size.cost import SizeCost
-from slicewise.analysis.size.job import JobSizes, SiteSize
+from slicewise.analysis.size.job import JobSizes, SiteSize, SizeCost
 from slicewise.digest.quality import imported
 from slicewise.report.job.site_words import place_words
 from slicewise.report.page import Section

@@ -1,7 +1,5 @@
 """The page of transfer sizes: what stands on it, in which order, with which words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

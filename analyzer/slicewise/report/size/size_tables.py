@@ -1,14 +1,13 @@
 """Tables of transfer sizes, the same for the terminal and for the page."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
-from slicewise.analysis.size.company import CompanyEffect
-from slicewise.analysis.size.points import Mean
+from slicewise.analysis.size.points import CompanyEffect, Mean
 from slicewise.analysis.size.predict import Predictions
+from slicewise.analysis.size.recommend import Advice
 from slicewise.analysis.size.size import CurveAdvice
+from slicewise.report import columns
 from slicewise.report.size import size_words
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -16,36 +15,23 @@ from slicewise.text import words
 
 def sizes_table(told: CurveAdvice) -> Table:
     """A row a size of one curve."""
-    table = Table(
-        [
-            Column("size", "bytes"),
-            Column("", is_figure=False),
-            Column("runs"),
-            Column("bandwidth", "MiB/s"),
-            Column("interval (MiB/s)", is_figure=False),
-            Column("a call takes", "s"),
-            Column("interval (ms)", is_figure=False),
-            Column("99 % take less than", "s"),
-            Column("law"),
-            Column("by eq. 1", "s"),
-        ],
-        title=size_words.curve_words(told.curve.curve),
-    )
     marks = _marks(told)
-    for point in told.curve.points:
-        table.add(
-            Cell(words.size(point.size), point.size),
-            ", ".join(marks.get(point.size, [])),
-            Cell(f"{point.bandwidth.runs}", point.bandwidth.runs),
-            Cell(words.rate(point.bandwidth.value), point.bandwidth.value / words.MIB),
-            _between(point.bandwidth, words.MIB),
-            Cell(words.duration(point.latency.value), point.latency.value),
-            _between(point.latency, 1e-3),
-            _known(point.latency_p99),
-            "" if point.little is None else Cell(words.number(point.little), point.little),
-            _known(point.equation_1),
-        )
-    return table.without_empty_columns()
+    return columns.table(
+        told.curve.points,
+        columns.size("size", lambda point: point.size),
+        columns.text("", lambda point: ", ".join(marks.get(point.size, []))),
+        columns.figure("runs", lambda point: Cell(f"{point.bandwidth.runs}", point.bandwidth.runs)),
+        columns.rate("bandwidth", lambda point: point.bandwidth.value),
+        columns.text("interval (MiB/s)", lambda point: _between(point.bandwidth, words.MIB)),
+        columns.duration("a call takes", lambda point: point.latency.value),
+        columns.text("interval (ms)", lambda point: _between(point.latency, 1e-3)),
+        columns.figure("99 % take less than", lambda point: _known(point.latency_p99), "s"),
+        columns.figure(
+            "law", lambda point: "" if point.little is None else Cell(words.number(point.little), point.little)
+        ),
+        columns.figure("by eq. 1", lambda point: _known(point.equation_1), "s"),
+        title=size_words.curve_words(told.curve.curve),
+    ).without_empty_columns()
 
 
 def _marks(told: CurveAdvice) -> dict[int, list[str]]:
@@ -69,54 +55,42 @@ def _between(mean: Mean, unit: float) -> str:
 
 def curves_table(advices: Sequence[CurveAdvice]) -> Table:
     """A row a curve: the sizes to take on it."""
-    table = Table(
-        [
-            Column("for", is_figure=False),
-            Column("sizes"),
-            Column("throughput"),
-            Column("it gives", "MiB/s"),
-            Column("latency"),
-            Column("a call takes", "s"),
-            Column("confidence", is_figure=False),
-        ]
+
+    def size(told: CurveAdvice, advice: Advice | None) -> Cell | str:
+        return Cell(words.size(advice.point.size), advice.point.size) if advice and len(told.curve.points) > 1 else ""
+
+    def gives(best: Advice | None) -> Cell | str:
+        return Cell(words.rate(best.point.bandwidth.value), best.point.bandwidth.value / words.MIB) if best else ""
+
+    def takes(fast: Advice | None) -> Cell | str:
+        return Cell(words.duration(fast.point.latency.value), fast.point.latency.value) if fast else ""
+
+    return columns.table(
+        advices,
+        columns.text("for", lambda told: size_words.curve_words(told.curve.curve)),
+        columns.figure("sizes", lambda told: Cell(f"{len(told.curve.points)}", len(told.curve.points))),
+        columns.figure("throughput", lambda told: size(told, told.throughput)),
+        columns.figure("it gives", lambda told: gives(told.throughput), "MiB/s"),
+        columns.figure("latency", lambda told: size(told, told.latency)),
+        columns.figure("a call takes", lambda told: takes(told.latency), "s"),
+        columns.text("confidence", size_words.confidence),
     )
-    for told in advices:
-        best, fast = told.throughput, told.latency
-        has_several = len(told.curve.points) > 1
-        table.add(
-            size_words.curve_words(told.curve.curve),
-            Cell(f"{len(told.curve.points)}", len(told.curve.points)),
-            Cell(words.size(best.point.size), best.point.size) if best and has_several else "",
-            Cell(words.rate(best.point.bandwidth.value), best.point.bandwidth.value / words.MIB) if best else "",
-            Cell(words.size(fast.point.size), fast.point.size) if fast and has_several else "",
-            Cell(words.duration(fast.point.latency.value), fast.point.latency.value) if fast else "",
-            size_words.confidence(told),
-        )
-    return table
 
 
 def effects_table(effects: Sequence[CompanyEffect]) -> Table:
     """A row a size with a second job beside it."""
-    table = Table(
-        [
-            Column("for", is_figure=False),
-            Column("size", "bytes"),
-            Column("bandwidth kept", "%"),
-            Column("interval (%)", is_figure=False),
-            Column("a call takes as long"),
-            Column("interval (times)", is_figure=False),
-        ]
+    return columns.table(
+        effects,
+        columns.text("for", lambda effect: size_words.curve_words(effect.curve)),
+        columns.size("size", lambda effect: effect.size),
+        columns.percent("bandwidth kept", lambda effect: effect.bandwidth.value),
+        columns.text("interval (%)", lambda effect: _between(effect.bandwidth, 0.01)),
+        columns.figure(
+            "a call takes as long",
+            lambda effect: Cell(f"{words.number(effect.latency.value)} times", effect.latency.value),
+        ),
+        columns.text("interval (times)", lambda effect: _between(effect.latency, 1.0)),
     )
-    for effect in effects:
-        table.add(
-            size_words.curve_words(effect.curve),
-            Cell(words.size(effect.size), effect.size),
-            Cell(words.percent(effect.bandwidth.value), effect.bandwidth.value * 100),
-            _between(effect.bandwidth, 0.01),
-            Cell(f"{words.number(effect.latency.value)} times", effect.latency.value),
-            _between(effect.latency, 1.0),
-        )
-    return table
 
 
 def models_table(found: Predictions) -> Table:

@@ -1,12 +1,11 @@
 """Which transfer size to take, in sentences that a scientist understands. Plain text, no markup."""
 
-from __future__ import annotations
-
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
 
-from slicewise.analysis.size.company import CompanyEffect
-from slicewise.analysis.size.points import Curve, Mean, SizeCurve
+from slicewise.analysis.size.points import CompanyEffect, Curve, Mean, SizeCurve, SizePoint
 from slicewise.analysis.size.predict import Prediction, Target
 from slicewise.analysis.size.recommend import Advice, Bounds
 from slicewise.analysis.size.size import CurveAdvice, SizeResult
@@ -214,3 +213,89 @@ def between(mean: Mean, unit: float) -> str:
 def notes(found: SizeResult) -> list[str]:
     """What a reader must know to judge the figures."""
     return [law(found), *models(found), *found.notes]
+
+
+def size_record(found: SizeResult, page: Path | None) -> dict[str, Any]:
+    """What `slicewise storage size --json` prints."""
+    return {
+        "curves": [_curve(told) for told in found.advices],
+        "own_size": found.own,
+        "bounds": {
+            "latency_below_seconds": found.bounds.latency,
+            "bandwidth_above_mib_s": None if found.bounds.bandwidth is None else found.bounds.bandwidth / words.MIB,
+        },
+        "company": [
+            {
+                **asdict(effect.curve),
+                "size": effect.size,
+                "bandwidth_ratio": _mean(effect.bandwidth, 1.0),
+                "latency_ratio": _mean(effect.latency, 1.0),
+            }
+            for effect in found.effects
+        ],
+        "predictions": {
+            "features": found.predictions.features,
+            "configurations": found.predictions.configurations,
+            "folds": found.predictions.folds,
+            "refused": found.predictions.refused or None,
+            "models": [
+                {
+                    "model": model.model,
+                    "target": model.target,
+                    "rmse": model.rmse / (words.MIB if model.target == "bandwidth" else 1),
+                }
+                for model in found.predictions.models
+            ],
+        },
+        "runs": found.points.height,
+        "notes": notes(found),
+        "page": str(page) if page else None,
+    }
+
+
+def _curve(told: CurveAdvice) -> dict[str, Any]:
+    has_advice = len(told.curve.points) > 1
+    return {
+        **asdict(told.curve.curve),
+        "points": [_point(point) for point in told.curve.points],
+        "throughput": _advice(told.throughput) if has_advice else None,
+        "latency": _advice(told.latency) if has_advice else None,
+        "confidence": confidence(told),
+    }
+
+
+def _point(point: SizePoint) -> dict[str, Any]:
+    return {
+        "size": point.size,
+        "runs": point.bandwidth.runs,
+        "bandwidth": _mean(point.bandwidth, words.MIB),
+        "latency": _mean(point.latency, 1.0),
+        "latency_p99": point.latency_p99,
+        "in_flight": point.in_flight,
+        "law_ratio": point.little,
+        "equation_1_seconds": point.equation_1,
+    }
+
+
+def _advice(advice: Advice | None) -> dict[str, Any] | None:
+    if advice is None:
+        return None
+    return {
+        "size": advice.point.size,
+        "best_size": advice.best.size,
+        "as_good": list(advice.as_good),
+        "most_loss": advice.most_loss,
+        "runs": advice.runs,
+        "confidence": advice.confidence,
+        "keeps_bounds_surely": advice.is_sure_of_bounds,
+        "is_largest": advice.is_largest,
+        "is_smallest": advice.is_smallest,
+    }
+
+
+def _mean(mean: Mean, unit: float) -> dict[str, Any]:
+    """A mean of repeats with its interval; `low` and `high` are null where there was one run."""
+    interval = mean.estimate
+    return {
+        "value": interval.value / unit, "low": interval.low / unit, "high": interval.high / unit, "how": interval.how
+    }  # fmt: skip

@@ -1,7 +1,5 @@
 """Where a job's time went: sentences, and a table of its processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
