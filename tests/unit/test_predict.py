@@ -39,35 +39,35 @@ PACED = Segment(10.0, (0.0, 0.25, 0.0), (0.0, 0.3, 0.0))
 )
 def test_a_reader_and_a_writer_of_equal_weight_share_the_storages_time(exponent, rates, is_behind):
     """C_r 100, C_w 80."""
-    reads, writes = speeds([(READS, 1), (WRITES, 1)], Rules(exponent, is_behind))
+    reads, writes = speeds(((READS, 1), (WRITES, 1)), Rules(exponent, is_behind))
     assert (100 * reads, 80 * writes) == pytest.approx(rates, rel=1e-6)
 
 
 def test_where_kinds_do_not_meet_nobody_is_slower():
-    assert speeds([(READS, 1), (WRITES, 1)], Rules(32)) == pytest.approx([1, 1])
+    assert speeds(((READS, 1), (WRITES, 1)), Rules(32)) == pytest.approx([1, 1])
 
 
 def test_shares_are_as_weights_and_what_one_cannot_use_is_the_others():
-    assert speeds([(WRITES, 1), (WRITES, 3)], Rules()) == pytest.approx([0.25, 0.75])
-    assert speeds([(WRITES, 1), (PACED, 9)], Rules(1, True)) == pytest.approx([0.75, 1])
+    assert speeds(((WRITES, 1), (WRITES, 3)), Rules()) == pytest.approx([0.25, 0.75])
+    assert speeds(((WRITES, 1), (PACED, 9)), Rules(1, True)) == pytest.approx([0.75, 1])
 
 
 def test_a_job_in_step_has_half_of_the_storage_while_it_writes_and_leaves_it_whole_while_it_computes():
     """Its calls take twice as long: 5 s of computing and 10 of writing in place of 10 s; the other has the rest."""
-    bursts, writes = speeds([(BURSTS, 1), (WRITES, 1)], Rules())
+    bursts, writes = speeds(((BURSTS, 1), (WRITES, 1)), Rules())
     assert bursts == pytest.approx(10 / 15, rel=1e-3)
     assert writes == pytest.approx(1 - 0.5 * bursts, rel=1e-3)
 
 
 def test_jobs_that_fit_the_storage_together_are_as_fast_as_alone():
-    assert speeds([(PACED, 1), (PACED, 5)], Rules(1, True)) == [1, 1]
+    assert speeds(((PACED, 1), (PACED, 5)), Rules(1, True)) == (1, 1)
     always = Segment(10.0, (0.0, 0.3, 0.0), (0.0, 1.0, 0.0))
-    assert speeds([(always, 1), (always, 1), (always, 1)], Rules()) == [1, 1, 1]
+    assert speeds(((always, 1), (always, 1), (always, 1)), Rules()) == (1, 1, 1)
 
 
 def test_bursts_that_fit_the_storage_in_the_mean_still_meet_by_chance():
     """Each is in calls for 0.3 of the time; two of them meet in 0.3 of those, where they have 0.5 in place of 0.83."""
-    met = speeds([(PACED, 1), (PACED, 1)], Rules())
+    met = speeds(((PACED, 1), (PACED, 1)), Rules())
     assert met == pytest.approx([0.957, 0.957], abs=0.003)
 
 
@@ -75,22 +75,22 @@ def test_metadata_calls_wait_behind_what_others_write():
     """A call of 1 ms beside writes of 9 ms that are always under way; what it does itself is not behind itself."""
     files = Segment(10.0, (0.0, 0.0, 0.1), (0.0, 0.0, 0.5))
     rules = Rules(32, is_one_queue=True)
-    slow, writes = speeds([(files, 1), (WRITES, 4)], rules, [(0.005, 0.001, 0.0), (0.009, 0.0, 0.0)])
+    slow, writes = speeds(((files, 1), (WRITES, 4)), rules, ((0.005, 0.001, 0.0), (0.009, 0.0, 0.0)))
     assert slow == pytest.approx(1 / (0.5 + 0.5 * 10), rel=1e-6)
     assert writes == pytest.approx(1)
-    assert speeds([(files, 1), (READS, 4)], rules, [(0.005, 0.001, 0.0), (0.0, 0.0, 0.0)]) == pytest.approx([1, 1])
+    assert speeds(((files, 1), (READS, 4)), rules, ((0.005, 0.001, 0.0), (0.0, 0.0, 0.0))) == pytest.approx([1, 1])
 
 
 def test_reads_wait_behind_what_others_write_where_one_queue_serves_both():
     """Reads of 10 ms beside writes of 5 ms that are always under way, on a device that has room for both: 15 ms."""
-    queues = [(0.0, 0.0, 0.01), (0.005, 0.0, 0.0)]
-    apart = speeds([(READS, 1), (WRITES, 1)], Rules(32, is_one_queue=True), queues)
-    queued = speeds([(READS, 1), (WRITES, 1)], Rules(32, is_one_queue=True, are_reads_queued=True), queues)
+    queues = ((0.0, 0.0, 0.01), (0.005, 0.0, 0.0))
+    apart = speeds(((READS, 1), (WRITES, 1)), Rules(32, is_one_queue=True), queues)
+    queued = speeds(((READS, 1), (WRITES, 1)), Rules(32, is_one_queue=True, are_reads_queued=True), queues)
     assert apart == pytest.approx([1, 1])
     assert queued == pytest.approx([1 / 1.5, 1])
     # A job's reads do not wait behind its own writes, nor behind reads.
     rules = Rules(32, is_one_queue=True, are_reads_queued=True)
-    assert speeds([(READS, 1), (READS, 1)], rules, [(0.0, 0.0, 0.01)] * 2) == pytest.approx([0.5, 0.5])
+    assert speeds(((READS, 1), (READS, 1)), rules, ((0.0, 0.0, 0.01),) * 2) == pytest.approx([0.5, 0.5])
     assert ends([Member(0, 1, (READS,), read=0.01), Member(0, 1, (WRITES, WRITES), under_way=0.005)], rules) == (
         pytest.approx([15, 20])
     )
@@ -407,7 +407,7 @@ def test_jobs_that_want_more_than_there_is_use_all_of_the_storage_and_no_more(ex
         jobs = [(Segment(1.0, use, use), weight) for use, weight in zip(kinds, weights, strict=True)]
         jobs.append((Segment(1.0, (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)), 3.0))
         jobs.append((Segment(1.0, (0.0, 1.0, 0.0), (0.0, 1.0, 0.0)), 3.0))
-        found = speeds(jobs, Rules(exponent, is_written_behind))
+        found = speeds(tuple(jobs), Rules(exponent, is_written_behind))
         assert all(0 < speed <= 1 for speed in found)
         used = [sum(speed * job.use[k] for speed, (job, _) in zip(found, jobs, strict=True)) for k in range(3)]
         taken = max(used) if exponent >= 32 else sum(one**exponent for one in used)

@@ -98,7 +98,7 @@ def ends(jobs: Sequence[Member], rules: Rules) -> list[float]:
     place = [0] * len(jobs)
     left = [1.0] * len(jobs)
     found = [job.start if not job.timeline else math.inf for job in jobs]
-    known: dict[tuple[tuple[int, int], ...], list[float]] = {}
+    known: dict[tuple[tuple[int, int], ...], tuple[float, ...]] = {}
     now = min(job.start for job in jobs)
     while any(end == math.inf for end in found):
         active = [i for i, job in enumerate(jobs) if found[i] == math.inf and job.start <= now + NO_SECONDS]
@@ -110,9 +110,9 @@ def ends(jobs: Sequence[Member], rules: Rules) -> list[float]:
             continue
         at = tuple((i, place[i]) for i in active)
         if at not in known:
-            queues = [(jobs[i].under_way, jobs[i].metadata, jobs[i].read) for i in active]
+            queues = tuple((jobs[i].under_way, jobs[i].metadata, jobs[i].read) for i in active)
             crowded = _crowded([jobs[i].timeline[k] for i, k in at], [jobs[i].nodes for i in active], rules.crowding)
-            known[at] = speeds(list(zip(crowded, [jobs[i].weight for i in active], strict=True)), rules, queues)
+            known[at] = speeds(tuple(zip(crowded, [jobs[i].weight for i in active], strict=True)), rules, queues)
         lengths = [jobs[i].timeline[place[i]].seconds for i in active]
         rates = [speed / max(length, NO_SECONDS) for speed, length in zip(known[at], lengths, strict=True)]
         step = min([coming - now, *(left[i] / rate for i, rate in zip(active, rates, strict=True))])
@@ -139,9 +139,10 @@ def _crowded(segments: Sequence[Segment], nodes: Sequence[int], crowding: float)
     return found
 
 
+@lru_cache(maxsize=STATES_KEPT)
 def speeds(
-    jobs: Sequence[tuple[Segment, float]], rules: Rules, queues: Sequence[tuple[float, float, float]] = ()
-) -> list[float]:
+    jobs: tuple[tuple[Segment, float], ...], rules: Rules, queues: tuple[tuple[float, float, float], ...] = ()
+) -> tuple[float, ...]:
     """How fast each job gets on with its timeline beside the others. jobs: segment and weight of each; queues: what
     each has under way, and how long its metadata call and its read take (`Member`), where there is one queue.
 
@@ -151,7 +152,7 @@ def speeds(
     nothing changes.
     """
     if rules.is_written_behind:
-        return _behind(jobs, rules)
+        return tuple(_behind(jobs, rules))
     waiting = (META, READ) if rules.are_reads_queued else (META,)
     is_one_queue = rules.is_one_queue and any(segment.calls[k] for segment, _ in jobs for k in waiting)
     if (
@@ -159,7 +160,7 @@ def speeds(
         and _fits(_added(segment.use for segment, _ in jobs), rules.exponent)
         and not any(segment.is_in_step for segment, _ in jobs)
     ):
-        return [1.0] * len(jobs)
+        return (1.0,) * len(jobs)
     presence = [segment.in_calls for segment, _ in jobs]
     found = [1.0] * len(jobs)
     for _ in range(ROUNDS):
@@ -174,7 +175,7 @@ def speeds(
         presence = [(one + other) / 2 for one, other in zip(presence, then, strict=True)]
         if max(abs(one - other) for one, other in zip(last, found, strict=True)) < SETTLED:
             break
-    return found
+    return tuple(found)
 
 
 def _slowdowns(jobs: Sequence[tuple[Segment, float]], presence: Sequence[float], exponent: float) -> list[list[float]]:
