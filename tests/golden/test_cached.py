@@ -5,7 +5,7 @@ import statistics
 from pathlib import Path
 
 import pytest
-from support.command_line import run_slicewise
+from support.command_line import completed, run_slicewise
 from testbed import measured, recordings
 from testbed.cached_tables import Told, told
 
@@ -39,17 +39,17 @@ def recorded() -> Path:
 @pytest.fixture(scope="module")
 def trial(recorded) -> list[Told]:
     """Jobs of many kinds on NFS, CIFS and ext4, with their runs alone."""
-    return told(recorded / "clients")
+    return told(recorded / "clients", True)
 
 
 @pytest.fixture(scope="module")
 def without_runs(recorded) -> list[Told]:
     """The same jobs, where nobody knows how long they take alone."""
-    return told(recorded / "clients", with_runs=False)
+    return told(recorded / "clients", False)
 
 
 def answer(where: Path, *words: str) -> dict:
-    done = run_slicewise("blame", *words, "--json", directory=where)
+    done = completed("blame", *words, "--json", directory=where)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -89,7 +89,7 @@ def servers(recorded, tmp_path_factory) -> Path:
     """The profile of the servers of /lus, made of what they said."""
     made = tmp_path_factory.mktemp("servers")
     log = recorded / "lustre" / "jobstats"
-    done = run_slicewise("import", "jobstats", str(log), "--storage", "lus", "--into", str(made), directory=made)
+    done = completed("import", "jobstats", str(log), "--storage", "lus", "--into", str(made), directory=made)
     assert done.returncode == 0, done.stderr
     return made
 
@@ -97,22 +97,20 @@ def servers(recorded, tmp_path_factory) -> Path:
 def test_a_job_of_the_servers_is_a_profile_to_other_commands(recorded, servers):
     """Its bytes are; of its calls, its processes and its time alone nothing is invented."""
     where, by = recorded / "lustre", ["--servers", str(servers), "--json"]
-    shown = json.loads(run_slicewise("report", "4716", *by, directory=where).stdout)
+    shown = json.loads(completed("report", "4716", *by, directory=where).stdout)
     (mount,) = shown["summary"]["mounts"]
     assert (mount["point"], mount["write_bytes"], mount["write_seconds"]) == ("/lus", 500 << 20, None)
-    assert "I/O calls" not in run_slicewise("report", "4716", *by[:2], directory=where).stdout
-    found = json.loads(
-        run_slicewise("overlap", "smallu", "4716", "--alone", "small-alone", *by, directory=where).stdout
-    )
+    assert "I/O calls" not in completed("report", "4716", *by[:2], directory=where).stdout
+    found = json.loads(completed("overlap", "smallu", "4716", "--alone", "small-alone", *by, directory=where).stdout)
     of_small, of_served = found["blames"]
     assert of_small["neighbours"][0]["job"] == "4716"
     assert of_small["lost_seconds"]["value"] == pytest.approx(TOOK["smallu"] - LUSTRE_ALONE, rel=MOST_ERROR)
     assert of_served["lost_seconds"] is None
     assert of_served["confidence"] == "unknown"
     assert [job["processes"] for job in found["directions"]["write"]["jobs"]] == [1, None]
-    compared = json.loads(run_slicewise("compare", "small-alone", "smallu", *by, directory=where).stdout)
+    compared = json.loads(completed("compare", "small-alone", "smallu", *by, directory=where).stdout)
     assert compared["neighbours"] == ["4716"]
-    everyone = json.loads(run_slicewise("blame", "--all", ".", *by, directory=where).stdout)
+    everyone = json.loads(completed("blame", "--all", ".", *by, directory=where).stdout)
     assert [one["neighbours"][0]["job"] for one in everyone["jobs"]] == ["4716"]
 
 
@@ -146,22 +144,20 @@ def test_neighbours_of_a_real_nfs_server(recorded, job):
 @pytest.mark.parametrize("names", ["plain", "hash"])
 def test_a_catalog_blames_no_job_on_its_own_node(recorded, tmp_path, names, monkeypatch):
     """There the clients are jobs of their own, and c1's bytes are those of the jobs that ran there once more."""
-    made = run_slicewise(
-        "catalog", "ingest", str(tmp_path / "site"), "nfs-server", "--names", names, directory=recorded
-    )
+    made = completed("catalog", "ingest", str(tmp_path / "site"), "nfs-server", "--names", names, directory=recorded)
     assert made.returncode == 0, made.stderr
     monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
     for job, moved in (("small", 42.8), ("small-same-node", 73.6)):
-        done = run_slicewise("blame", job, "--json", directory=tmp_path)
+        done = completed("blame", job, "--json", directory=tmp_path)
         (one,) = [each for each in json.loads(done.stdout)["neighbours"] if each["job"]]
         assert one["write_bytes"] == pytest.approx(moved * (1 << 20), rel=0.01)
         assert (one["job"] == "the rest of c1") == (job == "small-same-node")
-    worst = run_slicewise("catalog", "worst", str(tmp_path / "site"), "--json", directory=tmp_path)
+    worst = completed("catalog", "worst", str(tmp_path / "site"), "--json", directory=tmp_path)
     assert worst.returncode == 0, worst.stderr
 
 
 def test_everyone_of_a_directory_with_the_servers_counts(recorded):
-    done = run_slicewise("blame", "--all", "nfs-server", "--json", directory=recorded)
+    done = completed("blame", "--all", "nfs-server", "--json", directory=recorded)
     told = {one["job"]: [each["job"] for each in one["neighbours"]] for one in json.loads(done.stdout)["jobs"]}
     assert {job: told[job] for job in NFS_SERVER} == {job: [who] for job, (_, who, _) in NFS_SERVER.items()}
 

@@ -47,7 +47,8 @@ def slicewise_command(*arguments: object) -> Done:
     return Done(status, output.getvalue(), errors.getvalue().decode())
 
 
-def completed(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run `slicewise ARGUMENTS` as slicewise_command() does, and tell what came of it as subprocess.run() does."""
-    done = slicewise_command(*arguments)
+def completed(*arguments: object, directory: Path = Path()) -> subprocess.CompletedProcess[str]:
+    """Run `slicewise ARGUMENTS` as slicewise_command() does, and tell what came of it as run_slicewise() does."""
+    with contextlib.chdir(directory):
+        done = slicewise_command(*arguments)
     return subprocess.CompletedProcess(["slicewise", *map(str, arguments)], done.status, done.text, done.errors)

@@ -5,6 +5,7 @@ and ext4 on a disk of 5 MB/s, with default caches; jobs that nobody tuned for.
 """
 
 import csv
+import functools
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass, replace
@@ -64,6 +65,7 @@ class Told:
         return abs(lost - blamed) / lost if lost > 0 else 0.0
 
 
+@functools.cache
 def told(recordings: Path, with_runs: bool = True) -> list[Told]:
     """What is told of all jobs beside others; with_runs: their runs alone are given."""
     with (recordings / "truth.csv").open(encoding="utf-8", newline="") as file:
