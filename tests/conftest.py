@@ -1,5 +1,6 @@
 """What tests of the preloaded library share."""
 
+import gc
 import signal
 import sys
 import tempfile
@@ -33,6 +34,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "_nodeid" in vars(item):
             item._id = NodeId.parse(vars(item)["_nodeid"])
+
+
+def pytest_collection_finish() -> None:
+    """As the command does: new objects are looked through for garbage rarely, and what was imported never."""
+    gc.freeze()
+    gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="session")

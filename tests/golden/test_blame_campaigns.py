@@ -4,6 +4,7 @@ import statistics
 from pathlib import Path
 
 import pytest
+from support.consistency import contradictions
 from testbed import blame_validation as recorded
 from testbed import measured, recordings
 from testbed.blame_plans import STORAGES, recording_of
@@ -60,14 +61,18 @@ def test_losses_are_told(source, storage):
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_parts_add_up_to_the_loss(name):
+def test_parts_add_up_to_the_loss_and_no_answer_contradicts_itself(name):
+    confidences = set()
     for case in recorded.cases(of(name)):
         for told in (case.told, case.told_without):
+            confidences.add(told.confidence)
+            assert list(contradictions(told)) == [], (case.run.name, case.job.job)
             if told.lost is None:
                 assert told.unknown_because
                 continue
             parts = sum(one.lost.value for one in told.neighbours) + told.unexplained_seconds
             assert parts == pytest.approx(told.lost.value, abs=1e-9)
+    assert {"high", "unknown"} <= confidences  # both kinds were looked at
 
 
 @pytest.mark.parametrize(("neighbours", "mean", "within"), [(1, 4, 0.95), (2, 7, 0.93)])

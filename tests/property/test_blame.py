@@ -21,6 +21,7 @@ from support.blame_scenarios import (
     writing,
 )
 from support.blame_trials import NOTHING, OTHER_SIZES, STANDALONE, Given, digests, points, told
+from support.consistency import contradictions
 from support.simulated_storage import MIB, Compute, SimulatedJob, Storage, Transfer, simulate
 from support.swz import build_profile
 
@@ -55,7 +56,8 @@ def error_of(scenario: Scenario, result: Blame, baseline: Baseline) -> float:
 
 
 def assert_adds_up(result: Blame) -> None:
-    """Blame and what is unexplained are the loss, of each slice and in sum."""
+    """Blame and what is unexplained are the loss, of each slice and in sum, and no word contradicts another."""
+    assert list(contradictions(result)) == []
     if result.lost is None:
         assert result.unknown_because
         assert not result.is_claimed
@@ -195,6 +197,12 @@ def test_what_is_told_of_a_job_adds_up_and_is_its_neighbours(name):
         assert result.lost.value == pytest.approx(scenario.lost, rel=0.10)
 
 
+# One of so many: each takes a second.
+@pytest.mark.parametrize("name", list(ALL)[::6])
+def test_no_answer_contradicts_itself_where_no_run_alone_is_known(name):
+    assert_adds_up(result_of(name, 1, NOTHING))
+
+
 @pytest.mark.parametrize("source", AIMS)
 def test_losses_by_each_source(source):
     """Of those that are sure. Not sure is the envelope where nothing shows that the job fills the storage alone: then
@@ -254,6 +262,7 @@ def test_nothing_is_claimed_of_jobs_that_lost_nothing():
     assert len(runs) >= 40
     for place, scenario in enumerate(runs):
         result = told(scenario, (1, 4)[place % 2], (NOTHING, STANDALONE)[place // 2 % 2])
+        assert list(contradictions(result)) == []
         if result.is_claimed and result.confidence in SURE:
             claimed.append(scenario.name)
     assert len(claimed) <= 1, claimed

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -203,11 +203,12 @@ def shares(storage: Storage, wanting: Sequence[tuple[Kind, float, float]], speed
     """
     limits = {"read": storage.read * speed, "write": storage.write * speed, "meta": storage.meta * speed}
     most = [cap / limits[kind] for kind, _, cap in wanting]
+    alike = Counter((kind, weight, cap) for (kind, weight, _), cap in zip(wanting, most, strict=True)).items()
 
     def is_within(level: float) -> bool:
         used = {"read": 0.0, "write": 0.0, "meta": 0.0}
-        for (kind, weight, _), cap in zip(wanting, most, strict=True):
-            used[kind] += min(level * weight, cap)
+        for (kind, weight, cap), count in alike:
+            used[kind] += count * min(level * weight, cap)
         return sum(part**storage.exponent for part in used.values()) <= 1
 
     high = max((cap / weight for (_, weight, _), cap in zip(wanting, most, strict=True)), default=0.0)
