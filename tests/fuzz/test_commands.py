@@ -21,11 +21,12 @@ from support.programs import COLLECTOR
 
 PROFILES = int(os.environ.get("SLICEWISE_FUZZ_PROFILES", "8"))
 COMMANDS = (
-    "info JOB", "info JOB --json --phases", "report JOB --html PAGE", "overlap JOB OTHER --html PAGE",
-    "overlap OTHER JOB --alone JOB --html PAGE", "flamegraph JOB --html PAGE", "export JOB --format ftio",
-    "export JOB --format folded", "export JOB --format perfetto", "export JOB --format parquet --table sites",
-    "export JOB --format csv --table hardware", "export JOB --format csv", "model fit JOB OTHER",
-    "model check JOB OTHER --json", "model invert JOB OTHER", "delta read JOB OTHER", "merge JOB -o MERGED",
+    "report JOB --detail", "report JOB --detail --json --phases", "report JOB --html PAGE",
+    "overlap JOB OTHER --html PAGE", "overlap OTHER JOB --alone JOB --html PAGE", "report JOB --flamegraph --html PAGE",
+    "export JOB --format ftio", "export JOB --format folded", "export JOB --format perfetto",
+    "export JOB --format parquet --table sites", "export JOB --format csv --table hardware", "export JOB --format csv",
+    "study model fit JOB OTHER", "study model check JOB OTHER --json", "study model invert JOB OTHER",
+    "study delta read JOB OTHER", "recover --merge JOB -o MERGED",
 )  # fmt: skip
 MOST_SECONDS = 60
 
@@ -48,6 +49,7 @@ def assert_answers(commands: list[str], job: Path, other: Path, folder: Path, wh
         finally:
             signal.alarm(0)
         assert done.status in (0, 1, 2), (command, what)
+        assert " is now: " not in done.errors, command
         assert (done.status == 2) == (done.errors.count("\n") == 1), (command, what, done.errors)
 
 
@@ -58,6 +60,7 @@ def test_all_commands_answer_on_the_seed(other, tmp_path):
         places = {"JOB": job, "OTHER": other, "PAGE": tmp_path / "page.html", "MERGED": tmp_path / "merged.swz"}
         done = slicewise_command(*(places.get(word, word) for word in command.split()))
         assert done.status in (0, 2), (command, done.errors)
+        assert " is now: " not in done.errors, command  # a name of version 1 reads no profile
 
 
 @pytest.mark.parametrize("seed", range(PROFILES))
@@ -126,7 +129,9 @@ def test_slices_that_no_clock_tells_of_are_damage_or_one_line(other, tmp_path, t
     job = write_job(tmp_path / "job", changed(table, slice=slice_))
     with contextlib.suppress(UserError):
         assert read_profile(job).damage != []
-    assert_answers(["info JOB", "report JOB --html PAGE", "export JOB --format csv"], job, other, tmp_path, slice_)
+    assert_answers(
+        ["report JOB --detail", "report JOB --html PAGE", "export JOB --format csv"], job, other, tmp_path, slice_
+    )
 
 
 def test_a_slice_long_before_the_others_is_no_trouble(other, tmp_path):
@@ -144,7 +149,7 @@ def test_foreign_files_are_one_line(other, tmp_path, content):
     (tmp_path / "job").mkdir()
     (tmp_path / "job" / "n1.swz").write_bytes(content)
     for command in COMMANDS:
-        if not command.startswith("merge"):
+        if "--merge" not in command:
             assert_answers([command], tmp_path / "job", other, tmp_path, content[:20])
             assert slicewise_command("report", "--detail", tmp_path / "job").status == 2
 
