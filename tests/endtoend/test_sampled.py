@@ -13,7 +13,7 @@ from slicewise.analysis.coverage import coverage
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.kernel_witness import Witness
-from support.programs import APPS, BUILD, LIBRARY, Apps, need, need_built
+from support.programs import APPS, BUILD, GO_CACHE, LIBRARY, Apps, need, need_built
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 SLICE_NS = 2_000_000_000
@@ -38,7 +38,7 @@ def _go_program(folder: Path) -> Path:
     settings = {
         "CGO_ENABLED": "0",
         "GOTOOLCHAIN": "local",
-        "GOCACHE": str(folder / "cache"),
+        "GOCACHE": str(GO_CACHE),
         "PATH": "/usr/bin:/usr/local/go/bin",
     }
     subprocess.run(["go", "build", "-o", "paced-go", "."], cwd=folder, env=settings, check=True)

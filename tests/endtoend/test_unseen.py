@@ -18,7 +18,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
 from slicewise.report.coverage import coverage_words
 from support.oracle import READS
-from support.programs import APPS, BUILD, COLLECTOR, Apps, Job, calls, need, need_built
+from support.programs import APPS, BUILD, COLLECTOR, GO_CACHE, Apps, Job, calls, need, need_built
 from support.witness import LIBC, LOADER, witness
 
 SLICEWISE = BUILD / "bin" / "slicewise"
@@ -53,7 +53,7 @@ def build_go(folder: Path, cgo: str) -> Path:
         source = source.replace('import "os"', 'import "C"\nimport "os"')
     (folder / "main.go").write_text(source)
     (folder / "go.mod").write_text("module writer\n\ngo 1.18\n")
-    variables = {"CGO_ENABLED": cgo, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOCACHE": str(folder / "cache")}
+    variables = {"CGO_ENABLED": cgo, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOCACHE": str(GO_CACHE)}
     subprocess.run(["go", "build", "-o", "writer", "."], cwd=folder, env=os.environ | variables, check=True)
     return folder / "writer"
 
