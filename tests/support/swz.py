@@ -175,6 +175,7 @@ def build_profile(
     frames: Iterable[Mapping[str, Any]] = (),
     sites: Iterable[Mapping[str, Any]] = (),
     waits: Iterable[Mapping[str, Any]] = (),
+    usage: Iterable[Mapping[str, Any]] = (),
     collected: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
     schema: bytes | None = None,
     rows_a_frame: int = 64,
@@ -200,7 +201,7 @@ def build_profile(
     tables = {
         "mounts": mounts, "files": files, "calls": calls, "mishaps": mishaps, "unprofiled": unprofiled,
         "events": events, "hardware": hardware, "modules": modules, "frames": frames, "sites": sites,
-        "waits": waits,
+        "waits": waits, "usage": usage,
     }  # fmt: skip
     by_process = {name: _by_process(rows) for name, rows in tables.items()}
     slices_of = _by_process(slices)

@@ -1,5 +1,6 @@
 """What a job took longer than alone outside of I/O, by what the kernel counted."""
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,9 +13,11 @@ from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Blame, OwnProcesses
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
+from slicewise.catalog.store import Catalog
 from slicewise.estimate import Estimate
 from slicewise.report.blame.explained import explanation
 from support.blame_trials import digests
+from support.command_line import slicewise_command
 from support.swz import build_profile
 
 SECOND = 1_000_000_000
@@ -136,6 +139,27 @@ def test_a_wait_for_processors_is_told_where_nothing_else_is_known():
     assert delayed_seconds(run(27.6, 6.9, 3000, delayed=20.0), 1) == pytest.approx(20.0)
     assert delayed_seconds(run(27.6, 6.9, 3000, delayed=0.5), 1) is None
     assert delayed_seconds(run(27.6, 6.9, 3000), 1) is None
+
+
+def test_a_catalog_tells_of_the_wait_what_the_profile_does(tmp_path, monkeypatch):
+    process = {"process": 7, "slice_ns": SECOND, "start_ns": FIRST * SECOND, "end_ns": (FIRST + 40) * SECOND}
+    rows = [
+        {"process": 7, "slice": FIRST + at, "write_bytes": MIB, "write_ops": 1, "write_ns": SECOND // 2, "threads": 1}
+        for at in range(40)
+    ]
+    looks = [
+        {"process": 7, "number": at, "slice": FIRST + at, "sampled_ns": 10 * SECOND, "delayed_ns": 2 * SECOND}
+        for at in range(0, 40, 10)
+    ]
+    job = build_profile(tmp_path / "job", [process], rows, usage=looks)
+    Catalog.make(tmp_path / "catalog")
+    assert slicewise_command("catalog", "ingest", tmp_path / "catalog", job).status == 0
+    monkeypatch.chdir(tmp_path)
+    told = slicewise_command("blame", job).text.splitlines()
+    assert told[0].startswith("job waited 8.00 s of its 40.0 s for a processor.")
+    shutil.rmtree(job)
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "catalog"))
+    assert slicewise_command("blame", "job").text.splitlines()[:2] == told[:2]
 
 
 def test_the_end_without_a_neighbour_keeps_what_calls_waited_for_processors():

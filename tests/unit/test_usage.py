@@ -11,7 +11,7 @@ from slicewise.report.job.job_tables import usage_lines, usage_record, usage_tab
 S, MIB = 1_000_000_000, 1 << 20
 
 
-def digest_of(faults: int, not_kept: tuple[str, ...] = ()) -> SimpleNamespace:
+def digest_of(faults: int) -> SimpleNamespace:
     """Two ranks of 10 s, the second with twice the processor time; and a launcher, which is no process of the job."""
     columns = FRAMES["usage"].polars_schema
     rows = [
@@ -30,9 +30,7 @@ def digest_of(faults: int, not_kept: tuple[str, ...] = ()) -> SimpleNamespace:
             "is_of_job": [True, True, False],
         }
     )
-    return SimpleNamespace(
-        usage=pl.DataFrame(rows, schema=columns, orient="row"), processes=processes, not_kept=dict.fromkeys(not_kept)
-    )
+    return SimpleNamespace(usage=pl.DataFrame(rows, schema=columns, orient="row"), processes=processes)
 
 
 def test_the_kernels_counts_of_a_process_add_up_over_slices():
@@ -57,6 +55,5 @@ def test_without_counts_there_is_nothing_to_tell():
     empty = digest_of(0)
     empty.usage = empty.usage.clear()
     assert usage(empty) is None
-    assert usage(digest_of(0, ("usage",))) is None
     assert list(usage_lines(None)) == []
     assert usage_record(None) is None

@@ -21,7 +21,6 @@ NOT_KEPT = {
     "storage_distributions": "the same by file system",
     "accesses": "sizes and order of calls",
     "communication": "calls of MPI",
-    "usage": "processor time and memory of processes",
 }
 
 
@@ -58,6 +57,7 @@ FRAMES: dict[str, Frame] = {
         for name, frame in DIGEST_FRAMES.items()
         if name not in ("jobs", *NOT_KEPT)
     },
+    "usage": replace(_keyed(DIGEST_FRAMES["usage"]), meaning="one row for each process: what the kernel counted of it"),
     "job_slices": Frame(
         "one row for each job, storage and slice with any call on files: all of the job's processes together",
         (KEY, "storage", "slice"),

@@ -65,7 +65,7 @@ class _Jobs(Jobs):
 
 BY_PROCESS = (
     "processes", "process_slices", "mounts", "files", "coverage", "calls", "mishaps", "unprofiled", "hardware",
-    "waits", "sites", "site_frames",
+    "waits", "sites", "site_frames", "usage",
 )  # fmt: skip
 
 
@@ -107,7 +107,7 @@ def _frames(sources: Sequence[Source], reading: Reading) -> Together:
     of_process = digest.number_of_process
     frames = {"jobs": _jobs(digest, sources)}
     for name in BY_PROCESS:
-        frame: pl.DataFrame = getattr(digest, name)
+        frame: pl.DataFrame = in_sum(digest.usage) if name == "usage" else getattr(digest, name)
         if frame.height and len(sources) > 1:
             numbered = frame.join(of_process, on="process", maintain_order="left")
             frames[name] = numbered.select(NUMBER, *frame.columns)
@@ -123,6 +123,16 @@ def _frames(sources: Sequence[Source], reading: Reading) -> Together:
             more = getattr(one, name).select(pl.lit(number, pl.UInt32).alias(NUMBER), pl.all())
             frames[name] = pl.concat([frames[name], more]) if name in frames else more
     return Together(sources, frames, node_slice_ns)
+
+
+def in_sum(usage: pl.DataFrame) -> pl.DataFrame:
+    """One row a process, of all looks at it."""
+    counted = pl.exclude("process", "slice", "late_ns", "peak_bytes", "delayed_ns")
+    delayed_ns = pl.when(pl.col("delayed_ns").null_count() == 0).then(pl.col("delayed_ns").sum())
+    sums = usage.group_by("process", maintain_order=True).agg(
+        pl.col("slice", "late_ns").first(), counted.sum(), pl.col("peak_bytes").max(), delayed_ns.alias("delayed_ns")
+    )
+    return sums.select(usage.columns)
 
 
 def _jobs(digest: _Jobs, sources: Sequence[Source]) -> pl.DataFrame:

@@ -119,8 +119,6 @@ def delayed_seconds(digest: Digest, processes: int) -> float | None:
 
 def _took(digest: Digest, processes: int) -> _Took:
     about = digest.about
-    if "usage" in digest.not_kept:
-        return _Took((about["end_ns"] - about["start_ns"]) / 1e9, 0.0, 0.0, 0.0, None)
     usage = digest.usage.join(members(digest).select("process"), on="process", how="semi")
     count = max(1, processes)
     sums = usage.select(pl.col("user_ns", "system_ns", "involuntary_switches", "major_faults").sum()).row(0, named=True)

@@ -27,8 +27,8 @@ class Usage:
 
 
 def usage(digest: Digest) -> Usage | None:
-    """None where the kernel's counts were not recorded, or a catalog did not keep them."""
-    if "usage" in digest.not_kept or digest.usage.is_empty():
+    """None where the kernel's counts were not recorded."""
+    if digest.usage.is_empty():
         return None
     who = digest.processes.filter("is_of_job")
     summed = digest.usage.group_by("process").agg(
