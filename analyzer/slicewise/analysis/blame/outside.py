@@ -13,6 +13,7 @@ from slicewise.analysis.blame.result import CostByWaiting, Outside
 from slicewise.analysis.job.split import Split
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import are_ranks
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 from slicewise.statistics import deviation_of, error_of_next_run
@@ -32,7 +33,7 @@ LEAST_OF_WAIT = 0.5
 @dataclass(frozen=True)
 class _Took:
     """What a run took: seconds of the mean process that made calls. delayed: in which it waited for a processor; None
-    where nobody counted that.
+    where nobody counted that, and of ranks: those that wait for others may spin, and are ready all the time.
     """
 
     runtime: float
@@ -121,15 +122,15 @@ def _took(digest: Digest, processes: int) -> _Took:
     about = digest.about
     usage = digest.usage.join(members(digest).select("process"), on="process", how="semi")
     count = max(1, processes)
+    spins = digest.processes.select(are_ranks()).item()
+    is_known = not (spins or usage.is_empty() or usage["delayed_ns"].null_count())
     sums = usage.select(pl.col("user_ns", "system_ns", "involuntary_switches", "major_faults").sum()).row(0, named=True)
     return _Took(
         (about["end_ns"] - about["start_ns"]) / 1e9,
         (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
         sums["involuntary_switches"] / count,
         sums["major_faults"] / count,
-        None
-        if usage["delayed_ns"].null_count() or usage.is_empty()
-        else float(usage["delayed_ns"].sum()) / 1e9 / count,
+        float(usage["delayed_ns"].sum()) / 1e9 / count if is_known else None,
     )
 
 
