@@ -73,10 +73,10 @@ def test_many_jobs_at_once_are_told_what_pairs_are():
         assert company_of(frame.filter(is_one), frame.filter(~is_one)).to_list() == sorted(beside_one)
 
 
-def test_runs_are_taken_by_storage_then_by_time_and_only_of_the_same_work():
-    def run(name, processes=2, times=1, shared=1, start_ns=100):
+def test_runs_are_taken_by_storage_then_by_command_then_by_time_and_only_of_the_same_work():
+    def run(name, processes=2, times=1, shared=1, start_ns=100, command="do"):
         did = {"read_bytes": 0, "read_ops": 0, "write_bytes": times << 30, "write_ops": times << 10}
-        return {"name": name, "processes": processes, "shared": shared, "start_ns": start_ns, **did}
+        return {"name": name, "processes": processes, "shared": shared, "start_ns": start_ns, "command": command, **did}
 
     def names(*runs, **options):
         return [one["name"] for one in runs_like(run("own"), runs, **options)]
@@ -85,6 +85,8 @@ def test_runs_are_taken_by_storage_then_by_time_and_only_of_the_same_work():
     elsewhere, both = run("elsewhere", shared=0), run("both", shared=2, start_ns=5)
     others = [run("wider", 4, 2), run("larger", times=8)]
     assert names(*others, elsewhere, far, near, both) == ["both", "near", "far", "elsewhere", "wider"]
+    asked_otherwise = run("asked otherwise", command="do more")
+    assert names(asked_otherwise, far, elsewhere) == ["far", "asked otherwise", "elsewhere"]
     assert names(near, far, is_quiet=lambda one: one is far) == ["far"]
     assert names(*[near] * (MOST_RUNS + 1)) == ["near"] * MOST_RUNS
 
