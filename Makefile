@@ -231,6 +231,9 @@ soak:  ## what takes long: fuzzing, deep lint, endurance, a guest, stress, and e
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(SOAK_FUZZ_SECONDS)
+	SLICEWISE_EXAMPLES=300 SLICEWISE_HOSTILE_EXAMPLES=30 SLICEWISE_FUZZ_ROUNDS=600 SLICEWISE_FUZZ_PROFILES=100 \
+	  $(PYTEST_BESIDE) -q -n $(PROCESSORS) --dist loadgroup --ignore=tests/fuzz/test_c_readers.py tests/fuzz tests/property \
+	  tests/golden/test_catalog_campaigns.py
 	rm -rf $(BUILD)/lint && $(MAKE) --no-print-directory -j$(PROCESSORS) lint-c TIDY_LIMIT=
 	$(MAKE) --no-print-directory bench-endurance
 	$(MAKE) --no-print-directory guest

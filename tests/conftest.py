@@ -1,6 +1,7 @@
 """What tests of the preloaded library share."""
 
 import gc
+import os
 import signal
 import sys
 import tempfile
@@ -14,8 +15,10 @@ from support.programs import Apps, Job, job_in
 
 pytest_plugins = ["support.second_look", "support.skips"]
 
-# What a property takes on a loaded machine says nothing about the property.
-hypothesis.settings.register_profile("untimed", deadline=None)
+# What a property takes on a loaded machine says nothing about the property. `make soak` tries more examples.
+hypothesis.settings.register_profile(
+    "untimed", deadline=None, max_examples=int(os.environ.get("SLICEWISE_EXAMPLES", "30"))
+)
 hypothesis.settings.load_profile("untimed")
 
 

@@ -1,6 +1,6 @@
 """The readers in C against bytes that nobody wrote: short runs of libFuzzer under ASan and UBSan (make/fuzz.mk).
 
-SLICEWISE_FUZZ_SECONDS sets how long each target runs (default 3); `make fuzz FUZZ_SECONDS=600` is for nights.
+SLICEWISE_FUZZ_SECONDS sets how long each target runs (default 1); `make fuzz FUZZ_SECONDS=600` is for nights.
 """
 
 import os
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TARGETS = (
     "proc", "processes", "segment", "elf", "connections", "reader", "coordinator", "advised", "stack_texts", "settings",
 )  # fmt: skip
-SECONDS = os.environ.get("SLICEWISE_FUZZ_SECONDS", "3")
+SECONDS = os.environ.get("SLICEWISE_FUZZ_SECONDS", "1")
 LEAST = b"int LLVMFuzzerTestOneInput(const unsigned char *data, unsigned long size) { return size > 0 && *data > 255; }"
 
 

@@ -1,7 +1,7 @@
 """Every command on profiles that no program wrote: an answer, or one line and exit status 2, and never a traceback.
 
 The files are sound in their bytes and by their grammar; their numbers, names, rows and schema are not what any job has.
-SLICEWISE_FUZZ_PROFILES sets how many such profiles are tried (default 8); a failure names its seed and the changes.
+SLICEWISE_FUZZ_PROFILES sets how many such profiles are tried (default 4); a failure names its seed and the changes.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from support.command_line import slicewise_command
 from support.hostile import Tables, lying_writer, mutate, sound_tables, write_job
 from support.programs import COLLECTOR
 
-PROFILES = int(os.environ.get("SLICEWISE_FUZZ_PROFILES", "8"))
+PROFILES = int(os.environ.get("SLICEWISE_FUZZ_PROFILES", "4"))
 COMMANDS = (
     "report JOB --detail", "report JOB --detail --json --phases", "report JOB --html PAGE",
     "overlap JOB OTHER --html PAGE", "overlap OTHER JOB --alone JOB --html PAGE", "report JOB --flamegraph --html PAGE",

@@ -2,7 +2,7 @@
 gives what its oracle in plain Python does.
 
 Seeds are a synthetic profile and the golden files of all released formats. SLICEWISE_FUZZ_ROUNDS sets how many mutants
-of each kind are tried (default 150); a failure names its seed.
+of each kind are tried (default 50); a failure names its seed.
 """
 
 import os
@@ -16,7 +16,7 @@ from support.plain_frames import Frame, Hole, walk
 from support.plain_reader import NothingToRead, read_plainly
 from support.swz import LAST_FRAME, Writer, build_profile
 
-ROUNDS = int(os.environ.get("SLICEWISE_FUZZ_ROUNDS", "150"))
+ROUNDS = int(os.environ.get("SLICEWISE_FUZZ_ROUNDS", "50"))
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.swz"))
 
 

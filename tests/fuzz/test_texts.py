@@ -1,12 +1,11 @@
 """What Python reads and others may have written, with bytes changed: an answer, or one line, never a traceback.
 
 Hypothesis changes sound files: CSV, DFTracer traces, results of IO500, plans of sweeps and config.toml.
-SLICEWISE_FUZZ_EXAMPLES sets how many of each kind are tried (default 40).
+`make soak` tries more of each kind (tests/conftest.py).
 """
 
 import contextlib
 import gzip
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -20,12 +19,7 @@ from slicewise.running.delta_campaign import read_plan, shipped_plans
 from support.command_line import slicewise_command
 from support.io500_results import EXAMPLE, new_summary, old_summary, rates_of, result_text
 
-EXAMPLES = int(os.environ.get("SLICEWISE_FUZZ_EXAMPLES", "40"))
-quickly = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+quickly = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 TOKENS = [
     b"", b"\0", b"\n", b",", b'"', b"'", b"[", b"{", b"]", b"}", b"=", b"-", b"-1", b"0", b"1e999", b"nan", b"inf",
     b"\xff\xfe", b"\xc3", b"null", b"true", b"[]", b"{}", b"18446744073709551616", b"-9223372036854775809", b"1.5",

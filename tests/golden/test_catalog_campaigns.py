@@ -1,5 +1,6 @@
 """What a catalog tells of a recorded campaign's jobs is what their files tell."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,9 @@ ARCHIVES = Path(__file__).parent / "campaigns"
 # Those of policies lie in no directory of their own, and beside each other.
 POLICIES = "policies"
 ARCHIVED = {archive.name.removesuffix(".tar.xz") for archive in ARCHIVES.glob("*.tar.xz")}
-NAMES = sorted({POLICIES if name.startswith(POLICIES) else name for name in ARCHIVED})
+# Of 185 jobs each, recorded as `sshfs-shared` is, and so the longest of all: `make soak` asks about them.
+LARGE = set() if "SLICEWISE_EXAMPLES" in os.environ else {"glusterfs", "glusterfs-shared", "sshfs"}
+NAMES = sorted({POLICIES if name.startswith(POLICIES) else name for name in ARCHIVED} - LARGE)
 # So many jobs of each campaign are asked about, by files and by the catalog.
 ASKED = 2
 LAST = 1 << 62

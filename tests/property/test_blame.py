@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Baseline, Blame
@@ -161,7 +161,6 @@ others = st.lists(
 )
 
 
-@settings(max_examples=40)
 @given(
     programs,
     st.integers(1, 3),

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.profile.reader import Profile, read_profile
 from support.plain_reader import read_plainly
@@ -86,7 +86,6 @@ def expected_sums(rows: list[dict]) -> dict[tuple, tuple]:
     return sums
 
 
-@settings(max_examples=60)
 @given(st.lists(ROW, max_size=40), st.randoms(use_true_random=False), st.integers(1, 7), st.booleans())
 def test_rows_add_up_however_they_are_framed_ordered_and_repeated(rows, order: random.Random, rows_a_frame, two_files):
     writer = Writer()
@@ -115,7 +114,6 @@ def test_rows_add_up_however_they_are_framed_ordered_and_repeated(rows, order: r
     assert len(profile.slices) == len(read)
 
 
-@settings(max_examples=60)
 @given(st.integers(2, 12), st.data())
 def test_damage_costs_the_frames_that_it_touches_and_no_other(count, data):
     writer = Writer()

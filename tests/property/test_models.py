@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.compare.difference import Loss
@@ -77,7 +77,6 @@ def test_spans_give_back_the_standalone_times(jobs):
     assert alone == pytest.approx([job.volume for job in jobs], rel=1e-6, abs=1e-9 * longest)
 
 
-@settings(max_examples=25)
 @given(st.lists(sizes, min_size=2, max_size=3), st.sampled_from(["processes", "nodes", "mounts", "equal"]))
 def test_a_campaign_without_noise_is_predicted_exactly(members, kind):
     weights = [Weighting(kind).of(*size.clients, size.outstanding) for size in members]
@@ -108,7 +107,6 @@ def lost(copies, job, others, rate):
     return expected_loss(copies, customer, customers, service)
 
 
-@settings(max_examples=100)
 @given(job=JOBS, others=OTHERS, rate=RATES, copies=st.integers(1, 6))
 def test_more_copies_lose_no_less_and_a_faster_storage_no_more(job, others, rate, copies):
     loss = lost(copies, job, others, rate)
@@ -117,7 +115,6 @@ def test_more_copies_lose_no_less_and_a_faster_storage_no_more(job, others, rate
     assert lost(copies, job, others, 2 * rate) <= loss + ROUNDING
 
 
-@settings(max_examples=100)
 @given(job=JOBS, rate=RATES, copies=st.integers(1, 8))
 def test_by_itself_a_kind_of_job_loses_no_more_than_in_step_and_no_less_than_the_storage_forces(job, rate, copies):
     loss = lost(copies, job, [], rate)
@@ -184,7 +181,6 @@ def in_ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-@settings(max_examples=60)
 @given(
     runs=st.lists(RUNS, min_size=2, max_size=3),
     losses=st.dictionaries(st.integers(0, 2), ESTIMATES),
@@ -213,7 +209,6 @@ def test_parts_add_up_exactly(runs, losses):
         assert sum(found.shares.values()) == pytest.approx(1)
 
 
-@settings(max_examples=30)
 @given(run=RUNS)
 def test_a_run_differs_from_its_like_by_nothing(run):
     seconds, processes, is_mpi = run
@@ -238,7 +233,6 @@ def estimates_in(value: object) -> Iterator[Estimate]:
         yield from estimates_in(list(value.values()))
 
 
-@settings(max_examples=30)
 @given(st.lists(jobs, min_size=2, max_size=3), st.booleans())
 def test_any_jobs(kinds, with_alone):
     with tempfile.TemporaryDirectory() as directory:

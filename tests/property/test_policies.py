@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.analysis.policies.replay import replay
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
@@ -34,7 +34,6 @@ def crowds(draw):
 
 
 @given(crowds(), st.sampled_from(POLICIES), st.sampled_from(METRICS), delays)
-@settings(max_examples=60)
 def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
     found = simulate(CAPACITY, jobs, policy, metric, delay)
     for plan, outcome in zip(jobs, found.jobs, strict=True):
@@ -51,7 +50,6 @@ def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
 
 
 @given(crowds(), st.sampled_from(POLICIES), delays, st.randoms(use_true_random=False))
-@settings(max_examples=40)
 def test_the_order_of_the_jobs_does_not_matter(jobs, policy, delay, random):
     mixed = random.sample(jobs, len(jobs))
     ends = [
@@ -64,7 +62,6 @@ def test_the_order_of_the_jobs_does_not_matter(jobs, policy, delay, random):
 @given(
     volumes, volumes, caps, caps, processes, processes, st.floats(0.0, 60.0), st.sampled_from(METRICS), delays
 )  # fmt: skip
-@settings(max_examples=120)
 def test_dynamic_is_never_worse_than_any_fixed_policy_for_two_jobs(a, b, cap_a, cap_b, n_a, n_b, offset, metric, delay):
     jobs = [
         PolicyJob("A", n_a, float(n_a), 0.0, (IoPhase(0.0, a, cap_a),)),
@@ -80,7 +77,6 @@ def test_dynamic_is_never_worse_than_any_fixed_policy_for_two_jobs(a, b, cap_a, 
     st.sampled_from(POLICIES),
     st.sampled_from(METRICS),
 )
-@settings(max_examples=60)
 def test_the_log_of_a_simulation_agrees_with_the_replay_of_it(figures, policy, metric):
     jobs = [
         PolicyJob(str(number), count, float(count), start + number / 7, (IoPhase(0.0, volume),))

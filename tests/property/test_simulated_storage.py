@@ -4,7 +4,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
@@ -142,7 +142,6 @@ def test_bursts_and_syncs_take_as_long_and_show_otherwise():
         assert outcome.served["n1", 0, 0]["write_bytes"] < 80.01 * MIB
 
 
-@settings(max_examples=60)
 @given(groups, of_any_storage)
 def test_every_process_moves_all_it_wants_and_its_time_adds_up(jobs, storage):
     outcome = simulate([storage], jobs)
@@ -157,7 +156,6 @@ def test_every_process_moves_all_it_wants_and_its_time_adds_up(jobs, storage):
             assert process.seconds() == pytest.approx(process.end - process.start)
 
 
-@settings(max_examples=60)
 @given(groups)
 def test_a_storage_serves_no_more_than_it_can(jobs):
     outcome = simulate([DISK], jobs)
@@ -171,7 +169,6 @@ def test_a_storage_serves_no_more_than_it_can(jobs):
     )
 
 
-@settings(max_examples=30)
 @given(groups, of_any_storage)
 def test_profiles_hold_what_was_simulated(jobs, storage):
     outcome = simulate([storage, Storage("other")], jobs)

@@ -122,7 +122,7 @@ def flipped(content: bytes, place: int) -> bytes:
 
 
 @given(data=st.data())
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_flipped_bit_gives_the_same_answer_or_one_line(data, sound, answer):
     files = sorted(file for file in sound.rglob("*") if file.is_file() and file.stat().st_size)
     file = data.draw(st.sampled_from(files))
@@ -194,7 +194,7 @@ VALUES = st.recursive(
 
 
 @given(data=st.data())
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_record_with_any_other_value_is_the_same_answer_or_one_line(data, sound, answer):
     """Without its own checksum, too: as somebody else may write it."""
     (file,) = sound.glob(f"day=*/batch=*/{BATCH_ABOUT}")

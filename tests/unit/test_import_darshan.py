@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
@@ -237,7 +237,6 @@ def test_a_job_is_not_imported_without_one_of_its_logs(monkeypatch):
 amounts = st.integers(0, 1 << 40)
 
 
-@settings(max_examples=40)
 @given(st.data())
 def test_what_a_heat_map_log_says_comes_out(data):
     """Files of ranks of their own and shared ones, on two mounts: bytes, calls and time are the counters'."""
@@ -268,7 +267,6 @@ def test_what_a_heat_map_log_says_comes_out(data):
         assert found.filter(found["mount"] == place)["read_bytes"].sum() == own
 
 
-@settings(max_examples=80)
 @given(st.lists(st.tuples(st.integers(0, 10**11), st.integers(0, 10**11), amounts, st.integers(1, 99), st.booleans())))
 def test_cutting_keeps_every_sum(calls):
     rows = [
@@ -281,7 +279,6 @@ def test_cutting_keeps_every_sum(calls):
         assert (cut[column] >= 0).all()
 
 
-@settings(max_examples=50)
 @given(amounts, st.lists(amounts, min_size=1).filter(any))
 def test_parts_by_weight_add_up(total, weights):
     parts = by_weight(total, np.array(weights))

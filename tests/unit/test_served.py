@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.digest.served import (
     BY_BURST,
@@ -133,7 +133,6 @@ SLICES = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(SLICES, min_size=1, max_size=3), st.booleans())
 def test_served_bytes_add_up_and_never_run_ahead(jobs, is_counted):
     """For any order of writes, syncs and counters; what no sync ended may stay in the cache."""

@@ -40,7 +40,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     """A day of many jobs on four file systems."""
-    return write_days(tmp_path_factory.mktemp("day") / "site", 1, 200, processes=2)
+    return write_days(tmp_path_factory.mktemp("day") / "site", 1, 150, processes=2)
 
 
 @pytest.fixture(scope="module")
