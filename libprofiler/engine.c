@@ -504,6 +504,7 @@ static void leave(void)
     hardware_read(now, true);
     segment->last_call_ns = now;
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
+    segment->process_row[processes_system_call_ps] = call_system_ps();
     atomic_store(&segment->state, SEGMENT_LEAVING);
     if (engine.home.number >= PREDECESSORS_MAX) {
         adopt_predecessors(true);
@@ -637,6 +638,7 @@ void engine_finish(enum ending ending)
     usage_sample(now);
     hardware_read(now, true);
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
+    segment->process_row[processes_system_call_ps] = call_system_ps();
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
     int closed = segment_close(&engine.home, ending, now, 0);
     lock_give(held);

@@ -106,8 +106,17 @@ def test_coverage_is_of_what_the_kernel_counted(mpi_job):
 
 def test_the_profilers_cost_is_its_slow_paths_and_its_calls(mpi_job):
     cost = summarize(Digest(read_profile(mpi_job))).profiler
-    assert cost.seconds == pytest.approx(0.06 + 600_000 * 1.2 * 50e-9)
-    assert cost.share_of_runtime == pytest.approx(0.096 / 120)
+    assert cost.seconds == pytest.approx(0.06 + 600_000 * 50e-9)
+    assert cost.share_of_runtime == pytest.approx(0.09 / 120)
+
+
+@pytest.mark.parametrize(("system_call_ps", "taken"), [(200_000, 200e-9), (0, 2.4 * 50e-9)])
+def test_an_open_costs_system_calls_too(tmp_path, system_call_ps, taken):
+    process = {"process": 1, "call_cost_ps": 50_000, "system_call_ps": system_call_ps}
+    calls = [{"process": 1, "operation": "open", "calls": 1000}, {"process": 1, "operation": "mkdir", "calls": 100}]
+    job = build_profile(tmp_path / "job", [process], [{"process": 1, "slice": 1, "meta_ops": 1100}], calls=calls)
+    cost = summarize(Digest(read_profile(job))).profiler
+    assert cost.seconds == pytest.approx(1000 * (8 * 50e-9 + 8 * taken) + 100 * (5 * 50e-9 + 3 * taken))
 
 
 @pytest.mark.parametrize(

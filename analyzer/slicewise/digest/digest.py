@@ -35,6 +35,7 @@ from slicewise.scalars import whole
 PROCESS_FIGURES = (
     "profiler_ns",
     "call_cost_ps",
+    "system_call_ps",
     "site_ns",
     "all_read_bytes",
     "all_write_bytes",

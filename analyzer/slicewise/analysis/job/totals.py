@@ -16,13 +16,13 @@ from slicewise.digest.layers import ALL_LAYERS, MPIIO_LAYERS, OWN_LAYERS, is_own
 from slicewise.digest.processes import count_processes, has_rank, in_processes, known_nodes
 from slicewise.scalars import real, whole, whole_or_none
 
-# Prices of calls, as multiples of what a process measured of itself at its start: counting a pwrite (`call_cost_ps`).
-# Chosen from processor time in pairs, bare and profiled, least of many stretches each, on two processors: pwrite, stat,
-# readdir and fsync add 0.7 to 1.5 times that, names 1.8, entries that come or go 7 to 16, opens 20 to 36, what a
-# stream's buffer serves 0.1 to 0.2, and a call that fills or empties it 4 to 6; the middle is taken. Where a new
+# Prices of calls, as multiples of what a process measured of itself: counting a pwrite (`call_cost_ps`). Chosen from
+# processor time in pairs, bare and profiled, least of many stretches each, on three processors: pwrite, stat, readdir
+# and fsync add 0.6 to 1.5 times that, names 1.1 to 1.8, entries that come or go 7 to 19, opens 20 to 48, what a
+# stream's buffer serves 0.1 to 0.2, and a call that fills or empties it 4 to 6.6; the middle is taken. Where a new
 # descriptor leads is asked of the kernel each time, and where a name leads as soon as names may lead elsewhere; a
-# buffer asks nobody. What the kernel takes is the larger part on the processor whose system calls are slower.
-OPEN, ENTRY, NAME, CALL, SERVED, FILL = 27.0, 11.0, 1.8, 1.2, 0.16, 5.0
+# buffer asks nobody. Of opens and entries what the kernel takes is the larger part, and differs most from processor to
+# processor: it is so many times the least that a system call takes there (`system_call_ps`).
 OPENS = ("open", "openat", "creat", "fopen", "freopen", "tmpfile", "mkstemp", "popen")
 ENTRIES = (
     "link", "mkdir", "mkdirat", "mkdtemp", "mknod", "remove", "rename", "renameat", "rmdir", "symlink", "unlink",
@@ -36,6 +36,11 @@ FROM_BUFFERS = (
     "fgetc", "fgets", "fgetwc", "fgetws", "fprintf", "fputc", "fputs", "fputwc", "fputws", "fread", "fscanf",
     "fwprintf", "fwrite", "fwscanf", "getline",
 )  # fmt: skip
+# Operations, the cost of so many counted calls, and the time of so many system calls.
+PRICES = ((OPENS, 8.0, 8.0), (ENTRIES, 5.0, 3.0), (NAMES, 1.5, 0.0), (FROM_BUFFERS, 0.16, 0.0))
+OF_OTHERS, FILL = 1.0, 5.0
+# Where a system call was not measured, as in profiles of older versions, it took this many times the cost of a call.
+SYSTEM_CALL = 2.4
 # A buffer is filled and emptied by so much: glibc's usual size.
 BUFFER_BYTES = 4096
 OBJECTS = ("file", "device", "pipe", "socket", "other")
@@ -52,31 +57,32 @@ class ProfilerCost:
     share_of_runtime: float | None
 
 
-def price() -> pl.Expr:
-    """What a call of a row's `operation` costs, in units of the process's own calibrated cost of a call."""
-    operation = pl.col("operation")
-    return (
-        pl.when(operation.is_in(OPENS))
-        .then(OPEN)
-        .when(operation.is_in(ENTRIES))
-        .then(ENTRY)
-        .when(operation.is_in(NAMES))
-        .then(NAME)
-        .when(operation.is_in(FROM_BUFFERS))
-        .then(SERVED)
-        .otherwise(CALL)
-    )
+def prices() -> tuple[pl.Expr, pl.Expr]:
+    """What a call of a row's `operation` costs: in costs of a counted call, and in times of a system call."""
+    counted, in_kernel = pl.lit(OF_OTHERS), pl.lit(0.0)
+    for operations, calls, system_calls in PRICES:
+        is_one = pl.col("operation").is_in(operations)
+        counted = pl.when(is_one).then(calls).otherwise(counted)
+        in_kernel = pl.when(is_one).then(system_calls).otherwise(in_kernel)
+    return counted, in_kernel
 
 
 def profiler_cost(digest: Digest) -> ProfilerCost:
     """The time of the profiler's slow paths, and each counted call at its price, against the runtimes."""
     calls = digest.calls.with_columns(pl.col("operation").cast(pl.String))
-    units = calls.group_by("process").agg(units=(pl.col("calls") * price()).sum())
+    counted, in_kernel = prices()
+    units = calls.group_by("process").agg(
+        units=(pl.col("calls") * counted).sum(), system_calls=(pl.col("calls") * in_kernel).sum()
+    )
+    call_ns, system_ns = (pl.col(f"{name}_ps") / 1000 for name in ("call_cost", "system_call"))
+    system_ns = pl.when(system_ns > 0).then(system_ns).otherwise(SYSTEM_CALL * call_ns)
     processes = digest.processes.filter("is_of_job")
     costs = processes.join(units, on="process", how="left").select(
-        cost_ns=pl.col("profiler_ns") + pl.col("units").fill_null(0) * (pl.col("call_cost_ps") / 1000),
+        cost_ns=pl.col("profiler_ns")
+        + pl.col("units").fill_null(0) * call_ns
+        + pl.col("system_calls").fill_null(0) * system_ns,
         runtime_ns=(pl.col("end_ns") - pl.col("start_ns")).clip(0),
-        call_ns=pl.col("call_cost_ps") / 1000,
+        call_ns=call_ns,
     )
     mean_call_ns = real(costs["call_ns"].mean()) if costs.height else 0.0
     cost_ns = real(costs["cost_ns"].sum()) + FILL * mean_call_ns * _fills(digest)
