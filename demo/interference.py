@@ -35,7 +35,7 @@ SLICES_SECONDS = (1.0, 0.5, 0.2, 0.1)
 FEWEST_SLICES = 10  # of a job alone
 MOST_ATTEMPTS = 3  # where the machine is busy with something else
 SURE_ENOUGH = ("high", "medium")
-SECONDS_TO_SPARE = 2  # at the common start, beside what the jobs took to start alone
+SECONDS_TO_SPARE = 0.3  # at the common start, beside what the jobs took to start alone; a longer wait is told as lost
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _measured(build: Path, is_first: bool) -> Places:
         took_to_start = [
             _run(f"{number}/3", places, shared, load, {f"{job.name}-alone": job}) for number, job in enumerate(JOBS, 1)
         ]
-        start_at = math.ceil(time.time() + sum(took_to_start)) + SECONDS_TO_SPARE
+        start_at = time.time() + sum(took_to_start) + SECONDS_TO_SPARE
         _run("3/3", places, shared, load, {job.name: job for job in JOBS}, start_at)
     return places
 
