@@ -141,6 +141,13 @@ def test_a_wait_for_processors_is_told_where_nothing_else_is_known():
     assert delayed_seconds(run(27.6, 6.9, 3000), 1) is None
 
 
+def test_a_kernel_that_counts_no_waits_says_nothing_of_them():
+    counted = [run(7.4, 6.9, 40, delayed=0), run(7.2, 6.8, 30, delayed=0)]
+    found = outside_of_io(run(27.6, 6.9, 3000, delayed=0), counted, 1, io_alone=0.5, io_lost=1.2, taken=0.1)
+    assert found == outside_of_io(run(27.6, 6.9, 3000), ALONE, 1, io_alone=0.5, io_lost=1.2, taken=0.1)
+    assert delayed_seconds(run(27.6, 6.9, 3000, delayed=0), 1) is None
+
+
 def test_ranks_that_spin_wait_for_no_processor():
     job = run(27.6, 6.9, 3000, delayed=20.0)
     rows = [{"process": at, "node": "n", "rank": at - 1, "matters": True} for at in (1, 2)]

@@ -123,7 +123,8 @@ def _took(digest: Digest, processes: int) -> _Took:
     usage = digest.usage.join(members(digest).select("process"), on="process", how="semi")
     count = max(1, processes)
     spins = digest.processes.select(are_ranks()).item()
-    is_known = not (spins or usage.is_empty() or usage["delayed_ns"].null_count())
+    # Every process waits for some ns: a kernel that counts nothing (no schedstat) says 0.
+    is_known = not spins and not usage["delayed_ns"].null_count() and usage["delayed_ns"].sum() > 0
     sums = usage.select(pl.col("user_ns", "system_ns", "involuntary_switches", "major_faults").sum()).row(0, named=True)
     return _Took(
         (about["end_ns"] - about["start_ns"]) / 1e9,

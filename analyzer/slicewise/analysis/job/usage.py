@@ -35,7 +35,9 @@ def usage(digest: Digest) -> Usage | None:
         pl.col("peak_bytes").max(),
         *(pl.col(name).sum() for name in SUMMED),
         **{name: pl.col(f"{name}_ns").sum() / 1e9 for name in ("sampled", "user", "system")},
-        delayed=pl.when(pl.col("delayed_ns").null_count() == 0).then(pl.col("delayed_ns").sum() / 1e9),
+        delayed=pl.when(pl.col("delayed_ns").null_count() == 0, pl.col("delayed_ns").sum() > 0).then(
+            pl.col("delayed_ns").sum() / 1e9  # a kernel that does not count it says 0
+        ),
     )
     rows = who.select("process", "label", runtime=(pl.col("end_ns") - pl.col("start_ns")) / 1e9).join(
         summed, on="process"
