@@ -42,7 +42,7 @@ _Atomic uint32_t *engine_switch = &asleep_page.state;
 /* Segments of programs that came before in this process, by exec: more are finished at the next exec, else by the last one. */
 #define PREDECESSORS_MAX 8
 #define STARTER_PATIENCE 1000
-/* Of the address space that a limit leaves we take at most one part of so many. */
+/* We take at most one part in so many of the address space that a limit leaves. */
 #define SPARE_PARTS 8
 
 static void thread_ends(void *thread)

@@ -201,7 +201,7 @@ struct environment_room {
     bool is_listed;
 };
 
-/* Of a copy without the library (and without our settings); 0 where `envp` has nothing of ours. */
+/* The room for a copy without the library (and without our settings); 0 where `envp` has nothing of ours. */
 static size_t room_without(char *const *envp, bool has_settings)
 {
     size_t text = 0, count = 0;

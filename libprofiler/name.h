@@ -5,7 +5,7 @@
 
 #include "call.h"
 
-/* Of a name relative to `dirfd`, as in the *at calls; without a name (NULL) that of `dirfd` itself. Where the call was on an entry of a directory, or
+/* The mount of a name relative to `dirfd`, as in the *at calls; without a name (NULL) that of `dirfd` itself. Where the call was on an entry of a directory, or
  * found nothing, it is the directory's, or that of the deepest one on the way to it that there is. A call that failed may have been told a name that
  * cannot be read, which is on no known mount. Nobody is asked about the name of a file that was removed. */
 uint32_t name_mount(const struct call *call, int dirfd, const char *path, bool is_failed);

@@ -28,11 +28,7 @@ static uint64_t ns_of(struct timeval time)
 static uint64_t read_delayed(void)
 {
     char text[64];
-    int fd = raw_open("/proc/self/schedstat", O_RDONLY, 0);
-    long length = fd >= 0 ? raw_read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        raw_close(fd);
-    text[length > 0 ? length : 0] = '\0';
+    raw_read_at_once("/proc/self/schedstat", text, sizeof text);
     const char *second = strchr(text, ' ');
     return second != NULL ? text_number(second) : 0;
 }

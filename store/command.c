@@ -2,6 +2,7 @@
 
 #include "raw.h"
 #include "sha256.h"
+#include "text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -148,14 +149,19 @@ static void put(struct line *line, char letter)
         line->is_cut = true;
 }
 
+static void put_plain(struct line *line, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        put(line, text[i]);
+}
+
 static void put_quoted(struct line *line, const char *text, size_t length)
 {
     bool is_plain = length > 0;
     for (size_t i = 0; i < length; i++)
         is_plain = is_plain && (is_letter(text[i]) || strchr("0123456789_-+=.,:/@%^", text[i]) != NULL);
     if (is_plain) {
-        for (size_t i = 0; i < length; i++)
-            put(line, text[i]);
+        put_plain(line, text, length);
         return;
     }
     put(line, '\'');
@@ -165,13 +171,7 @@ static void put_quoted(struct line *line, const char *text, size_t length)
     put(line, '\'');
 }
 
-static void put_plain(struct line *line, const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++)
-        put(line, text[i]);
-}
-
-/* An argument, of NAME=VALUE both parts by themselves. */
+/* An argument; NAME=VALUE as two parts. */
 static void put_argument(struct line *line, const char *argument, bool has_base_names)
 {
     const char *equals = strchr(argument, '='), *value = equals != NULL ? equals + 1 : argument;
@@ -184,10 +184,7 @@ static void put_argument(struct line *line, const char *argument, bool has_base_
         put_quoted(line, argument, strlen(argument));
         return;
     }
-    const char *base = value;
-    for (const char *at = value; *at != '\0'; at++)
-        if (at[0] == '/' && at[1] != '\0')
-            base = at + 1;
+    const char *base = text_last_part(value);
     if (value > argument)
         put_quoted(line, argument, (size_t)(value - argument));
     put_quoted(line, base, strlen(base));
@@ -237,10 +234,6 @@ void command_of_arguments(const char *program, const char *arguments, size_t byt
 
 void command_of_process(const char *program, bool has_base_names, struct command_read *read)
 {
-    int fd = raw_open("/proc/self/cmdline", O_RDONLY, 0);
-    long got = fd >= 0 ? raw_read(fd, read->arguments, sizeof read->arguments - 1) : 0; /* all of it at once, which a file need not give */
-    if (fd >= 0)
-        raw_close(fd);
-    read->arguments[got > 0 ? got : 0] = '\0';
-    command_of_arguments(program, read->arguments, got > 0 ? (size_t)got : 0, has_base_names, &read->command);
+    size_t got = raw_read_at_once("/proc/self/cmdline", read->arguments, sizeof read->arguments);
+    command_of_arguments(program, read->arguments, got, has_base_names, &read->command);
 }

@@ -3,6 +3,7 @@
 #include "format.h"
 #include "sections.h"
 #include "sha256.h"
+#include "text.h"
 
 #include <string.h>
 
@@ -106,13 +107,8 @@ static const char *masked(const struct segment *segment, const char *path, char 
 {
     if (segment->names == NAMES_full || path[0] == '\0')
         return path;
-    if (segment->names == NAMES_base) {
-        const char *base = path;
-        for (const char *at = path; *at != '\0'; at++)
-            if (at[0] == '/' && at[1] != '\0')
-                base = at + 1;
-        return base;
-    }
+    if (segment->names == NAMES_base)
+        return text_last_part(path);
     uint8_t code[SHA256_BYTES];
     hmac_sha256(segment->names_key, path, strnlen(path, UINT16_MAX), code);
     for (unsigned i = 0; i < HASH_DIGITS; i++)

@@ -47,14 +47,9 @@ static uint64_t read_io(struct counted *counted, const char *process, const char
 {
     char text[512], path[320], *end = path + sizeof path;
     text_put(text_put(text_put(text_put(text_put(path, end, "/proc/"), end, process), end, between), end, thread), end, "/io");
-    int fd = raw_open(path, O_RDONLY, 0);
-    if (fd < 0)
+    size_t length = raw_read_at_once(path, text, sizeof text);
+    if (length == 0)
         return 0;
-    long length = raw_read(fd, text, sizeof text - 1); /* the kernel gives all of it at once */
-    raw_close(fd);
-    if (length <= 0)
-        return 0;
-    text[length] = '\0';
     const char *at = text;
     for (int i = 0; i < FIELDS; i++) {
         at = strchr(at, ':');
@@ -63,7 +58,7 @@ static uint64_t read_io(struct counted *counted, const char *process, const char
         counted->field[i] = text_number(at + 1);
         at++;
     }
-    return (uint64_t)length;
+    return length;
 }
 
 static void add(struct counted *to, const struct counted *more)

@@ -193,6 +193,18 @@ static inline bool raw_may_grow_to(uint64_t bytes)
     return syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
+/* Reads a file of the kernel's, which gives all of it at once, as far as there is room, and ends it with a 0. Returns the bytes read; 0: none could
+ * be. */
+static inline size_t raw_read_at_once(const char *path, char *buffer, size_t room)
+{
+    int fd = raw_open(path, O_RDONLY, 0);
+    long got = fd >= 0 ? raw_read(fd, buffer, room - 1) : 0;
+    if (fd >= 0)
+        raw_close(fd);
+    buffer[got > 0 ? got : 0] = '\0';
+    return got > 0 ? (size_t)got : 0;
+}
+
 /* Reads a whole small file, at most `room - 1` bytes, and ends it with a 0. Returns the bytes read, or -errno. */
 static inline long raw_read_file(const char *path, char *buffer, size_t room)
 {

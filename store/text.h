@@ -29,6 +29,16 @@ static inline char *text_put_number(char *at, char *end, uint64_t number)
     return text_put(at, end, first);
 }
 
+/* The last part of a path, with the slash that may be behind it. */
+static inline const char *text_last_part(const char *path)
+{
+    const char *last = path;
+    for (const char *at = path; *at != '\0'; at++)
+        if (at[0] == '/' && at[1] != '\0')
+            last = at + 1;
+    return last;
+}
+
 static inline uint64_t text_number(const char *text)
 {
     uint64_t number = 0;

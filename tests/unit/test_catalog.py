@@ -22,9 +22,9 @@ from slicewise.catalog.prune import prune_older
 from slicewise.catalog.schema import FRAMES, NAMES
 from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of, in_order, number_of_name, opened_here
 from slicewise.digest.digest import read_digest
+from slicewise.digest.processes import usage_in_sum
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.digest.shared import read_digests
-from slicewise.digest.together import in_sum
 from slicewise.errors import UserError
 from support.command_line import slicewise_command
 from support.hostile import sound_tables
@@ -96,7 +96,7 @@ def test_a_kept_job_has_the_frames_of_its_digest(jobs, undisturbed, tmp_path):
         assert (kept.slice_ns, kept.node_slice_ns) == (digest.slice_ns, digest.node_slice_ns)
         for name in set(DIGEST_FRAMES) & set(FRAMES):
             own, found = getattr(digest, name), getattr(kept, name)
-            own = in_sum(own) if name == "usage" else own
+            own = usage_in_sum(own) if name == "usage" else own
             keys = list(DIGEST_FRAMES[name].keys)
             assert found.schema == DIGEST_FRAMES[name].polars_schema
             assert own.sort(keys).equals(found.sort(keys)), name

@@ -13,6 +13,7 @@ import polars as pl
 
 from slicewise.digest import slices
 from slicewise.digest.digest import Digest, text_of_path
+from slicewise.digest.processes import usage_in_sum
 from slicewise.digest.schema import FRAMES
 from slicewise.digest.shared import NUMBER, Jobs
 from slicewise.profile import plan
@@ -107,7 +108,7 @@ def _frames(sources: Sequence[Source], reading: Reading) -> Together:
     of_process = digest.number_of_process
     frames = {"jobs": _jobs(digest, sources)}
     for name in BY_PROCESS:
-        frame: pl.DataFrame = in_sum(digest.usage) if name == "usage" else getattr(digest, name)
+        frame: pl.DataFrame = usage_in_sum(digest.usage) if name == "usage" else getattr(digest, name)
         if frame.height and len(sources) > 1:
             numbered = frame.join(of_process, on="process", maintain_order="left")
             frames[name] = numbered.select(NUMBER, *frame.columns)
@@ -123,16 +124,6 @@ def _frames(sources: Sequence[Source], reading: Reading) -> Together:
             more = getattr(one, name).select(pl.lit(number, pl.UInt32).alias(NUMBER), pl.all())
             frames[name] = pl.concat([frames[name], more]) if name in frames else more
     return Together(sources, frames, node_slice_ns)
-
-
-def in_sum(usage: pl.DataFrame) -> pl.DataFrame:
-    """One row a process, of all looks at it."""
-    counted = pl.exclude("process", "slice", "late_ns", "peak_bytes", "delayed_ns")
-    delayed_ns = pl.when(pl.col("delayed_ns").null_count() == 0).then(pl.col("delayed_ns").sum())
-    sums = usage.group_by("process", maintain_order=True).agg(
-        pl.col("slice", "late_ns").first(), counted.sum(), pl.col("peak_bytes").max(), delayed_ns.alias("delayed_ns")
-    )
-    return sums.select(usage.columns)
 
 
 def _jobs(digest: _Jobs, sources: Sequence[Source]) -> pl.DataFrame:

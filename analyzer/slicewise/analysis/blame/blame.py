@@ -15,7 +15,7 @@ from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import cost_by_waiting, delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, RunTaken, Traffic
-from slicewise.analysis.blame.runs_taken import has_same_command, moved_as_much, runs_taken
+from slicewise.analysis.blame.runs_taken import runs_taken
 from slicewise.analysis.blame.servers import (
     BY_SERVERS,
     Served,
@@ -156,10 +156,10 @@ def _asked(
     together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     scene = Scene(on_storages(slices, around.remove(took_nothing), together, known), known, seconds, _unevenness(calls))
     alone_strands = [job_strands(run, grid_ns) for run in runs]
-    knows_command = any(has_same_command(job, run) for run in runs)
-    like_it = {run.job for run in runs if not knows_command or run in alone or has_same_command(job, run)}
+    by_command = [run for run in runs if job.command and run.about["command"] == job.command]
+    asked_alike = {run.job for run in runs if not by_command or run in by_command or run in alone}
     standalone = [
-        _standalone(run, its, waits, run.job in like_it) for run, its in zip(runs, alone_strands, strict=True)
+        _standalone(run, its, waits, run.job in asked_alike) for run, its in zip(runs, alone_strands, strict=True)
     ]
     why_not = NO_TIME if digest.is_served else ""
     sure = sources.ask(scene, standalone, calls["process"].n_unique(), why_not)
@@ -203,8 +203,7 @@ def _asked(
             max(0.0, told.io_seconds - lost),
         )
     )
-    asked_otherwise = {run.job for run in runs if run.job not in like_it and moved_as_much(digest, run)}
-    runs_told = [_as_other_work(one, sure, asked_otherwise) for one in runs_told]
+    runs_told = [_as_other_work(one, sure) for one in runs_told]
     notes = [*told.notes, *_cache_notes(runs_told), *(_harmless(one) for one in where if one.number in harmless)]
     if served is not None:
         its = beside.filter(pl.col("job") == digest.job, pl.col("storage") == served.storage.number)
@@ -237,11 +236,11 @@ def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
     return replace(told, confidence=LESS_SURE[told.confidence], notes=[*told.notes, note])
 
 
-def _as_other_work(run: RunTaken, sure: Answered, asked_otherwise: Collection[str]) -> RunTaken:
+def _as_other_work(run: RunTaken, sure: Answered) -> RunTaken:
     """A run that was taken, if any source did; else it is of another size, or of another command line."""
     if not run.is_taken or any(run.job in base.runs for base in sure.baselines):
         return run
-    if run.job in asked_otherwise:
+    if run.job in sure.asked_otherwise:
         return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")
     return RunTaken(run.job, False, "it is of another size: it moved other amounts than this job")
 

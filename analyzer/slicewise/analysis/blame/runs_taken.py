@@ -12,9 +12,7 @@ from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
-from slicewise.analysis.runs.matching import Job
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import EQUAL_VOLUMES
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
@@ -44,17 +42,6 @@ def runs_taken(
         if not why:
             taken.append(run)
     return taken, told
-
-
-def has_same_command(job: Job, run: Digest) -> bool:
-    """Whether a run was started by a job's own command line."""
-    return bool(job.command) and run.about["command"] == job.command
-
-
-def moved_as_much(digest: Digest, run: Digest) -> bool:
-    """Whether a run moved as many bytes as a job, and made as many metadata calls."""
-    pairs = [(digest.about[name], run.about[name]) for name in (*BYTES, "meta_ops")]
-    return all(abs(own - its) <= EQUAL_VOLUMES * max(own, its) for own, its in pairs)
 
 
 def part_from_storage(digest: Digest) -> float | None:

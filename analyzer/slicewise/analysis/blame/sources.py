@@ -33,13 +33,14 @@ LEAST_LOSS = 0.02
 @dataclass(frozen=True)
 class Answered:
     """What all sources say, in the order in which they count. chosen, base: the one that counts; None: none does.
-    contradiction: which other source disagrees with it.
+    contradiction: which other source disagrees with it. asked_otherwise: see `Prices`.
     """
 
     baselines: list[Baseline]
     chosen: Prices | None
     base: Baseline | None
     contradiction: str
+    asked_otherwise: frozenset[str]
 
     @property
     def confidence(self) -> Confidence:
@@ -55,7 +56,8 @@ def ask(scene: Scene, standalone: Sequence[StandaloneRows], processes: int, why_
     given = [(prices, base) for prices, base in zip(tried, baselines, strict=True) if not prices.refused]
     sure = [one for one in given if one[0].confidence in SURE]
     chosen, base = _narrowest(sure or given)
-    return Answered(baselines, chosen, base, _contradiction(base, baselines))
+    asked_otherwise = frozenset(run for prices in tried for run in prices.asked_otherwise)
+    return Answered(baselines, chosen, base, _contradiction(base, baselines), asked_otherwise)
 
 
 def _narrowest(given: Sequence[tuple[Prices, Baseline]]) -> tuple[Prices | None, Baseline | None]:

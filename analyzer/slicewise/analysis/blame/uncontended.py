@@ -98,7 +98,7 @@ class Price:
 class Prices:
     """What a source gives. of: the prices. refused: why it gives none. uneven: by how much the processes' slowest part
     exceeded the mean alone, as a factor (see to_runtime.py); None where it is not known. did_as_much: the runs did what
-    the job did.
+    the job did. asked_otherwise: runs that did so, too, and are left out, since their command lines are others.
     """
 
     source: Source
@@ -108,6 +108,7 @@ class Prices:
     uneven: float | None = None
     runs: tuple[str, ...] = ()
     did_as_much: bool = False
+    asked_otherwise: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,16 +145,17 @@ class StandaloneRows:
 
 def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
     """Runs of the same program and size: what they took, by what they moved. Where any of them did as much as the job,
-    those that did not are left out: they are other sizes. Of those that did, only the ones with its command line count
-    where there are any: with other arguments a program may compute for another time.
+    the others are left out: they are other sizes. Where any of these has its command line, too, the others are left
+    out: with other arguments a program may compute for another time.
     """
     like = [run for run in runs if run.processes == processes]
     if not like:
         return Prices("standalone runs", refused="no standalone run of the same program and size is known")
     places = list(scene.places)
     as_much = [run for run in like if _did_as_much(scene, run, places)]
-    as_much = [run for run in as_much if run.is_same_command] or as_much
-    like = as_much or like
+    asked_alike = [run for run in as_much if run.is_same_command] or as_much
+    asked_otherwise = tuple(run.name for run in as_much if run not in asked_alike)
+    like = asked_alike or like
     names = tuple(run.name for run in like)
     found = [_prices_of(run, places) for run in like]
     for place in places:
@@ -165,7 +167,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     lost = sum(scene.places.values()) - volume
     is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
     sure: Confidence = "high" if is_sure else "medium"
-    return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much))
+    return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much), asked_otherwise)
 
 
 def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:

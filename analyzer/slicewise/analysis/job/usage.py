@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import usage_in_sum
 
 SUMMED = ("voluntary_switches", "involuntary_switches", "minor_faults", "major_faults")
 
@@ -31,13 +32,12 @@ def usage(digest: Digest) -> Usage | None:
     if digest.usage.is_empty():
         return None
     who = digest.processes.filter("is_of_job")
-    summed = digest.usage.group_by("process").agg(
-        pl.col("peak_bytes").max(),
-        *(pl.col(name).sum() for name in SUMMED),
-        **{name: pl.col(f"{name}_ns").sum() / 1e9 for name in ("sampled", "user", "system")},
-        delayed=pl.when(pl.col("delayed_ns").null_count() == 0, pl.col("delayed_ns").sum() > 0).then(
-            pl.col("delayed_ns").sum() / 1e9  # a kernel that does not count it says 0
-        ),
+    summed = usage_in_sum(digest.usage).select(
+        "process",
+        "peak_bytes",
+        *SUMMED,
+        **{name: pl.col(f"{name}_ns") / 1e9 for name in ("sampled", "user", "system")},
+        delayed=pl.when(pl.col("delayed_ns") > 0).then(pl.col("delayed_ns") / 1e9),  # 0: the kernel does not count it
     )
     rows = who.select("process", "label", runtime=(pl.col("end_ns") - pl.col("start_ns")) / 1e9).join(
         summed, on="process"
