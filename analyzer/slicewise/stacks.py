@@ -19,7 +19,7 @@ from typing import Any
 from slicewise.errors import UserError
 from slicewise.live import ProcessLook, looks, without_library
 from slicewise.symbols.elf import NotElf, read_elf
-from slicewise.symbols.resolve import Place, resolve
+from slicewise.symbols.resolve import CodePlace, resolve
 
 # What /proc says of a thread, in words, of one and of several; the order in which states are told.
 STATES = {
@@ -51,7 +51,7 @@ class ThreadNow:
     state: str
     was_stopped: bool
     is_whole: bool
-    frames: list[Place]
+    frames: list[CodePlace]
 
 
 @dataclass(frozen=True)
@@ -224,13 +224,13 @@ def _code(pid: int, look: _LookedAt) -> dict[int, _Code]:
     return {pc: found.get(pc, _Code("", None, 0)) for pc in pcs}
 
 
-def _places(codes: Iterable[_Code], search: Sequence[Path], with_lines: bool) -> dict[_Code, list[Place]]:
+def _places(codes: Iterable[_Code], search: Sequence[Path], with_lines: bool) -> dict[_Code, list[CodePlace]]:
     """What code is in the source, the innermost of inlined functions first; each file is asked once."""
     by_file: dict[Path, list[_Code]] = {}
-    found: dict[_Code, list[Place]] = {}
+    found: dict[_Code, list[CodePlace]] = {}
     for code in codes:
         name = code.path.rpartition("/")[2]
-        found[code] = [Place(f"{name}+{code.address:#x}", name) if name else Place("code in no file")]
+        found[code] = [CodePlace(f"{name}+{code.address:#x}", name) if name else CodePlace("code in no file")]
         if code.file is not None:
             by_file.setdefault(code.file, []).append(code)
     for file, within in by_file.items():

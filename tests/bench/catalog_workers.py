@@ -22,7 +22,7 @@ from distributed import Client
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.answers import ANSWERS
-from slicewise.catalog.find import Place, places
+from slicewise.catalog.find import JobFiles, places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.store import Catalog
 from slicewise.catalog.workers import Workers
@@ -44,7 +44,7 @@ def _client(cluster: Any) -> Any:
     return Client(cluster.scheduler_address)  # type: ignore[no-untyped-call]
 
 
-def taken_in(catalog: Catalog, profiles: Sequence[Place], workers: Workers) -> None:
+def taken_in(catalog: Catalog, profiles: Sequence[JobFiles], workers: Workers) -> None:
     """Profiles come into a catalog."""
     ingest(catalog, profiles, workers=workers)
 

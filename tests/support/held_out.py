@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from slicewise.analysis.predict.fitted import SeenJob, SeenRun, fitted_to, is_better
 from slicewise.analysis.predict.halfway import misfits_of, off_while_running
 from slicewise.analysis.predict.laws import Laws, laws_of
-from slicewise.analysis.predict.predict import Served, doubt_of, predicted_seconds, times_of, tried_on
+from slicewise.analysis.predict.predict import ServiceRates, doubt_of, predicted_seconds, times_of, tried_on
 from slicewise.analysis.runs.alone import AloneRun
 from slicewise.estimate import Estimate
 
@@ -32,7 +32,9 @@ class HeldOutRun:
     is_by_model: bool
 
 
-def held_out(storage: int, runs: Sequence[SeenRun], served: Served, quiet: Sequence[AloneRun]) -> Iterator[HeldOutRun]:
+def held_out(
+    storage: int, runs: Sequence[SeenRun], served: ServiceRates, quiet: Sequence[AloneRun]
+) -> Iterator[HeldOutRun]:
     """Each run, foretold without itself and its repeats. served: what the storage serves (`predict.served_by`)."""
     tried, fitted = tried_on(runs, served), fitted_to(storage, runs, quiet)
     for number, run in enumerate(runs):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import zstandard
-from slicewise.profile.schema import Schema, Table
+from slicewise.profile.schema import PayloadTable, Schema
 
 ENVELOPE = struct.Struct("<III I Q I I I I")
 ENVELOPE_MAGIC = bytes.fromhex("532A4D18 20000000")
@@ -131,7 +131,7 @@ class Chunk:
     """Some rows of one table. `columns` holds the present columns that were asked for, by their place in the table:
     an array of `rows` unsigned numbers, or a list of `rows` strings."""
 
-    table: Table
+    table: PayloadTable
     rows: int
     columns: dict[int, np.ndarray | list[str]]
 

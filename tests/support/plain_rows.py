@@ -5,7 +5,7 @@ A profile has hundreds of thousands of rows of many columns, so that no more tha
 
 import numpy as np
 import polars as pl
-from slicewise.profile.schema import Column, Schema, Table
+from slicewise.profile.schema import PayloadColumn, PayloadTable, Schema
 from support.plain_frames import Chunk
 
 UNKNOWN_NAME = "unknown"
@@ -20,7 +20,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.count = 0
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, PayloadColumn] = {}
         self._keys: list[str] = []
         self._adds_up = False
         self._names: dict[str, list[str]] = {}
@@ -29,7 +29,7 @@ class Rows:
         self._processes = bytearray()
         self._frames = bytearray()
 
-    def declare(self, table: Table, schema: Schema, bins: bool) -> None:
+    def declare(self, table: PayloadTable, schema: Schema, bins: bool) -> None:
         """Make a schema's columns of this table known, with or without those of bins; they will be in the frame."""
         self._keys = self._keys or table.keys
         self._adds_up = table.rows == "ADD"
@@ -109,7 +109,7 @@ class Rows:
     def _holds(self, name: str) -> bool:
         return name in self._numbers or name in self._strings
 
-    def _merged(self, column: Column, order: np.ndarray, starts: np.ndarray) -> pl.Series:
+    def _merged(self, column: PayloadColumn, order: np.ndarray, starts: np.ndarray) -> pl.Series:
         """One column of the result: a value for each group of rows of one key."""
         lasts = order[np.append(starts[1:], self.count) - 1] if len(starts) else order
         if column.type == "STRING":

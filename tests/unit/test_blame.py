@@ -8,7 +8,7 @@ import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.to_runtime import decisive
-from slicewise.analysis.blame.uncontended import Line, Points, Price, speed_line
+from slicewise.analysis.blame.uncontended import Points, Price, SpeedLine, speed_line
 from slicewise.analysis.blame.unprofiled import apart
 from slicewise.analysis.calls import AMOUNTS, COUNTS, SECONDS, call_rows, slice_rows
 from slicewise.analysis.capacity.by_kind import (
@@ -125,7 +125,7 @@ def test_a_line_through_speeds() -> None:
     speeds, rates = (np.repeat(values, 3) for values in ((80.0, 60.0, 40.0), (20.0, 40.0, 60.0)))
     points = Points(speeds * 4.0, np.full(9, 4.0), rates * 4.0, np.repeat(np.arange(1, 4), 3))
     line = speed_line(points, 4.0)
-    assert isinstance(line, Line)
+    assert isinstance(line, SpeedLine)
     assert (line.speed, line.error) == pytest.approx((100.0, 0.0))
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import slicewise
 from slicewise.analysis.capacity.by_kind import fullness, is_always_in_calls, room_taken
-from slicewise.analysis.capacity.capacity import Demand, fastest_alone, got_together
+from slicewise.analysis.capacity.capacity import RateAlone, fastest_alone, got_together
 from slicewise.analysis.job.io_span import io_span
 from slicewise.analysis.overlap.direction import SlicesBeside, contention
 from slicewise.analysis.overlap.region import uniformity
@@ -84,7 +84,7 @@ def exactly(value: float) -> Estimate:
 
 def beside(rate: float, seconds: float) -> SlicesBeside:
     """A job that alone reaches 100 bytes/s and takes 10 s."""
-    demand = Demand(exactly(100.0), "standalone run")
+    demand = RateAlone(exactly(100.0), "standalone run")
     return SlicesBeside("job", rate, demand, exactly(seconds), exactly(10.0))
 
 

@@ -12,13 +12,13 @@ from slicewise.analysis.expect.expectation import Boxes, RunBox, box_of, expecta
 from slicewise.analysis.expect.place import PlacedWork, place, position
 from slicewise.errors import UserError
 from slicewise.io500 import results
-from slicewise.io500.results import Run, read_results
+from slicewise.io500.results import IO500Run, read_results
 from slicewise.io500.texts import METADATA_PHASES, PHASES, Phase, Unreadable
 from slicewise.report.expect import expect_words, place_words
 from slicewise.report.expect.expect_page import expectation_page, places_page
 from slicewise.report.page import html_of
 from slicewise.running import benchmarks, expect_campaign
-from slicewise.running.benchmarks import Programs, Size, choose, commands, ior_steps, load_steps
+from slicewise.running.benchmarks import Programs, RunSize, choose, commands, ior_steps, load_steps
 from slicewise.running.expect_campaign import CampaignPlan, run_campaign
 from slicewise.text import words
 from support.command_line import slicewise_command
@@ -28,7 +28,7 @@ from support.runs import metadata, write_run, wrote
 GOOD = [Box(*EXAMPLE[name]) for name in ("run1", "run2", "run4")]
 GIB = 1 << 30
 ALL = Programs(["mpirun"], {"io500": "/b/io500", "ior": "/b/ior", "mdtest": "/b/mdtest", "load": "/b/slicewise-load"})
-SIZE = Size(2, easy_mib=64, hard_transfers=400, files=100)
+SIZE = RunSize(2, easy_mib=64, hard_transfers=400, files=100)
 IOR_TABLE = """
 access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter
 ------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----
@@ -178,7 +178,7 @@ def test_percentiles_against_public_results(tmp_path):
 
 
 def boxes_of(*corners):
-    runs = [RunBox(Run(str(number), None, {}), Box(hard, easy)) for number, (hard, easy) in enumerate(corners)]
+    runs = [RunBox(IO500Run(str(number), None, {}), Box(hard, easy)) for number, (hard, easy) in enumerate(corners)]
     return Boxes("POSIX", "IO500", "aggregate", runs)
 
 
@@ -379,7 +379,7 @@ def test_the_workload_program_gives_both_axes(tmp_path):
 def test_sizes_are_fitted_to_the_time_of_a_phase():
     took = {"ior-easy-write": 0.5, "ior-easy-read": 0.1, "ior-hard-write": 4.0, "mdtest-hard-write": 0.25}
     phases = {name: Phase(name, 1.0, seconds) for name, seconds in took.items()}
-    assert SIZE.fitted(phases, 2.0) == Size(2, easy_mib=256, hard_transfers=200, files=800)
+    assert SIZE.fitted(phases, 2.0) == RunSize(2, easy_mib=256, hard_transfers=200, files=800)
 
 
 def test_a_run_is_kept_with_its_label(tmp_path):
@@ -402,7 +402,7 @@ def campaign(tmp_path, monkeypatch, rates, **changed):
     def one_run(*_):
         rate = next(said)
         hard = {name: Phase(name, rate / 2 if "hard" in name else rate, 0.1) for name in PHASES}
-        return [benchmarks.Step([["x"]], lambda *_: list(hard.values()))]
+        return [benchmarks.BenchmarkStep([["x"]], lambda *_: list(hard.values()))]
 
     monkeypatch.setattr(benchmarks, "load_steps", one_run)
     monkeypatch.setattr(expect_campaign, "_output", lambda *_: "")

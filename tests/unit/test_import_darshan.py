@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
 from slicewise.imports import darshan, darshan_log
-from slicewise.imports.darshan_log import Heat, Log, Record, Trace, require_sound
+from slicewise.imports.darshan_log import HeatBins, Log, Record, Trace, require_sound
 from slicewise.imports.events import by_weight, events, slices_of
 from slicewise.imports.job import ImportedJob, moved_in
 from support.command_line import slicewise_command
@@ -199,13 +199,13 @@ def test_logs_that_lack_something_are_refused(monkeypatch, more, wrong):
 
 
 def test_a_heat_map_takes_the_place_of_a_cut_trace_where_asked(monkeypatch):
-    heat = [Heat("POSIX", 0, "write", 10.0, np.array([40, 60]))]
+    heat = [HeatBins("POSIX", 0, "write", 10.0, np.array([40, 60]))]
     log = a_log([a_record(BYTES_WRITTEN=100, WRITES=5)], [a_trace([10], [0], [1])], heat)
     assert "--heat-map takes its heat maps instead" in imported(log, monkeypatch)[1][0]
     ((job,), _) = imported(log, monkeypatch, heat_maps=True)
     found = slices_of(job.events, job.slice_ns)
     assert (job.source, found["write_bytes"].sum(), found["spread"].max()) == ("Darshan heat maps", 100, 3)
-    lacking = replace(log, heat=[Heat("POSIX", 0, "write", 10.0, np.array([40, 30]))])
+    lacking = replace(log, heat=[HeatBins("POSIX", 0, "write", 10.0, np.array([40, 30]))])
     assert "the heat map of POSIX has 70 of 100 bytes" in imported(lacking, monkeypatch, heat_maps=True)[1][0]
 
 
@@ -251,9 +251,9 @@ def test_what_a_heat_map_log_says_comes_out(data):
         size = int(shares.sum())
         calls = data.draw(st.integers(1, 1000)) if size else 0
         records.append(a_record(file, rank, BYTES_READ=size, READS=calls, F_READ_TIME=calls / 8))
-    heat = [Heat("POSIX", rank, "read", 2.5, bins) for rank, bins in enumerate(mapped) if bins.any()]
+    heat = [HeatBins("POSIX", rank, "read", 2.5, bins) for rank, bins in enumerate(mapped) if bins.any()]
     log = a_log(records, heat=heat, ranks=ranks)
-    job = darshan._Job([log], 4 * S, False, {}).made()
+    job = darshan._LoggedJob([log], 4 * S, False, {}).made()
     found = slices_of(job.events, job.slice_ns)
     of_counters = {
         name: sum(record.counters[f"POSIX_{name}"] for record in records) for name in ("BYTES_READ", "READS")

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ def test_every_folder_is_on_the_map():
     package = ANALYZER / "slicewise"
     inner = folders(package) | folders(package / "analysis") | folders(package / "report")
     assert {name for name in inner if not re.search(rf"\b{name}\b", rooms)} == set()
+
+
+def test_no_two_classes_have_one_name():
+    found = Counter(
+        name
+        for path in (ANALYZER / "slicewise").rglob("*.py")
+        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+    assert [name for name, times in found.items() if times > 1] == []
 
 
 def text_of(name: str) -> str:

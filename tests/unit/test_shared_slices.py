@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from slicewise.analysis.blame import sources, uncontended
-from slicewise.analysis.blame.on_storage import OnStorage
+from slicewise.analysis.blame.on_storage import SlicesOnStorage
 from slicewise.analysis.blame.shared_slices import (
     DO_NOT_MEET,
     ERROR_OF_SHARE,
@@ -11,7 +11,7 @@ from slicewise.analysis.blame.shared_slices import (
     FEW,
     IN_FEW,
     NO_BYTES,
-    Part,
+    PartAlone,
     part_alone,
 )
 from slicewise.analysis.blame.uncontended import Price, Prices, Scene
@@ -25,7 +25,7 @@ SHARED = 10
 
 def job(
     own: dict[str, list[float]], others: dict[str, list[float]], seconds: list[float], is_cached: bool = True
-) -> OnStorage:
+) -> SlicesOnStorage:
     """A job in calls for so many seconds of each slice of 1 s: MiB, or metadata calls, of its own and of others."""
     count = len(seconds)
 
@@ -38,7 +38,7 @@ def job(
     zeros, company = np.zeros(count), sum(theirs.values()) > 0
     cached = mine["write"] if is_cached else zeros
     together = {kind: mine[kind] + theirs[kind] for kind in KINDS}
-    return OnStorage(
+    return SlicesOnStorage(
         np.arange(count), took, mine, dict.fromkeys(KINDS, zeros), cached, np.ones(count), company,
         zeros, company.astype(np.uint64), zeros, together,
     )  # fmt: skip
@@ -46,20 +46,20 @@ def job(
 
 def test_a_cache_that_got_two_fifths_would_have_taken_two_fifths_of_the_time():
     own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED)
-    assert part_alone(own, KNOWN, 1.0) == Part(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=True)
+    assert part_alone(own, KNOWN, 1.0) == PartAlone(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=True)
 
 
 def test_others_count_while_the_job_is_in_calls():
     """In calls for half of each slice it met half of what others were served."""
     own = job({"write": [2.0] * SHARED}, {"write": [6.0] * SHARED}, [0.5] * SHARED)
     part = part_alone(own, KNOWN, 1.0)
-    assert isinstance(part, Part)
+    assert isinstance(part, PartAlone)
     assert part.of_shared == pytest.approx(0.4)
 
 
 def test_a_job_that_may_wait_for_answers_is_not_sure_to_fill_the_storage():
     own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED, is_cached=False)
-    assert part_alone(own, KNOWN, 1.0) == Part(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=False)
+    assert part_alone(own, KNOWN, 1.0) == PartAlone(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=False)
 
 
 @pytest.mark.parametrize(("alone", "part", "error"), [(5.0, 0.4, ERROR_OF_SHARE), (2.5, 0.8, ERROR_OF_SPEED)])
@@ -71,20 +71,20 @@ def test_its_own_speed_decides_where_both_disagree(alone, part, error):
         [1.0] * 2 * SHARED,
         is_cached=False,
     )
-    assert part_alone(own, KNOWN, 1.0) == Part(pytest.approx(part), error, is_sure=True)
+    assert part_alone(own, KNOWN, 1.0) == PartAlone(pytest.approx(part), error, is_sure=True)
 
 
 def test_of_a_cache_both_count_and_the_interval_reaches_to_both():
     own = job({"write": [2.0] * SHARED + [2.5] * 3}, {"write": [3.0] * SHARED + [0.0] * 3}, [1.0] * SHARED + [1.0] * 3)
     part = part_alone(own, KNOWN, 1.0)
-    assert isinstance(part, Part)
+    assert isinstance(part, PartAlone)
     assert part.of_shared == pytest.approx(0.6)
     assert part.error == pytest.approx(0.2 * SHARED / (3 + 0.6 * SHARED))
 
 
 def test_metadata_calls_have_a_speed_and_no_share():
     storm = job({"meta": [10.0] * SHARED + [40.0] * 5}, {"write": [4.0] * SHARED + [0.0] * 5}, [1.0] * (SHARED + 5))
-    assert part_alone(storm, KNOWN, 1.0) == Part(pytest.approx(0.25), ERROR_OF_SPEED, is_sure=True)
+    assert part_alone(storm, KNOWN, 1.0) == PartAlone(pytest.approx(0.25), ERROR_OF_SPEED, is_sure=True)
     always = job({"meta": [10.0] * SHARED}, {"write": [4.0] * SHARED}, [1.0] * SHARED)
     assert part_alone(always, KNOWN, 1.0) == NO_BYTES
 
@@ -95,7 +95,7 @@ def test_directions_that_do_not_meet_are_not_shared():
     apart = job({"write": [3.0, 3.1] * 8}, {"read": reads}, [1.0] * 16)
     assert part_alone(apart, KNOWN, 1.0) == DO_NOT_MEET
     meets = job({"write": [5.0 - read for read in reads]}, {"read": reads}, [1.0] * 16)
-    assert part_alone(meets, KNOWN, 1.0) == Part(pytest.approx(0.5), ERROR_OF_SHARE, is_sure=True)
+    assert part_alone(meets, KNOWN, 1.0) == PartAlone(pytest.approx(0.5), ERROR_OF_SHARE, is_sure=True)
 
 
 def test_what_is_known_for_some_slices_together_only_is_refused():

@@ -10,7 +10,7 @@ import pytest
 from slicewise.analysis.size import predict
 from slicewise.analysis.size.points import CONFIGURATION, curves, equation_1, read_table, write_table
 from slicewise.analysis.size.predict import predictions
-from slicewise.analysis.size.recommend import Bounds, advise
+from slicewise.analysis.size.recommend import Requirements, advise
 from slicewise.analysis.size.size import size_result
 from slicewise.errors import UserError
 from slicewise.report.page import html_of
@@ -46,11 +46,11 @@ def test_equation_1_stands_beside_what_was_measured():
 
 def test_the_law_is_off_where_processes_were_not_in_calls_all_the_time():
     points = measured(0, 2).with_columns(bandwidth=pl.col("bandwidth") * 0.7)
-    found = size_result(points, Bounds())
+    found = size_result(points, Requirements())
     assert (found.on_law, found.off_law) == (0, len(SIZES))
     assert all(point.little == pytest.approx(0.7) for point in found.first.curve.points)
     unknown = points.with_columns(in_flight=pl.lit(None, pl.Float64))
-    assert (size_result(unknown, Bounds()).on_law, size_result(unknown, Bounds()).off_law) == (0, 0)
+    assert (size_result(unknown, Requirements()).on_law, size_result(unknown, Requirements()).off_law) == (0, 0)
 
 
 def test_intervals_hold_the_truth_in_95_of_100_tables():
@@ -150,14 +150,14 @@ def test_bounds_on_latency_and_bandwidth():
     curve = only_curve(measured(0, 3))
     latency = {point.size: point.latency.value for point in curve.points}
     slowest = (latency[64 * KIB] + latency[256 * KIB]) / 2
-    within = advise(curve, "throughput", Bounds(latency=slowest))
+    within = advise(curve, "throughput", Requirements(latency=slowest))
     assert within.point.size == 64 * KIB
-    fast_enough = advise(curve, "latency", Bounds(bandwidth=0.75 * MOST))
+    fast_enough = advise(curve, "latency", Requirements(bandwidth=0.75 * MOST))
     assert fast_enough.point.size == 256 * KIB
-    assert advise(curve, "throughput", Bounds(latency=slowest, bandwidth=0.75 * MOST)) is None
+    assert advise(curve, "throughput", Requirements(latency=slowest, bandwidth=0.75 * MOST)) is None
     noisy = only_curve(measured(0.1, 3))
     on_the_edge = noisy.at(256 * KIB).latency.value * 1.0001
-    assert not advise(noisy, "throughput", Bounds(latency=on_the_edge)).is_sure_of_bounds
+    assert not advise(noisy, "throughput", Requirements(latency=on_the_edge)).is_sure_of_bounds
 
 
 def test_a_second_job_is_a_ratio_at_each_size():
@@ -165,7 +165,7 @@ def test_a_second_job_is_a_ratio_at_each_size():
     beside = measured(0.01, 3, seed=2, beside="a second job").with_columns(
         bandwidth=pl.col("bandwidth") * 0.5, latency=pl.col("latency") * 2
     )
-    found = size_result(pl.concat([alone, beside]), Bounds())
+    found = size_result(pl.concat([alone, beside]), Requirements())
     assert [effect.size for effect in found.effects] == list(SIZES)
     for effect in found.effects:
         assert effect.bandwidth.estimate.low < 0.5 < effect.bandwidth.estimate.high
@@ -292,7 +292,7 @@ def table(tmp_path):
 
 
 def test_the_headline_names_both_sizes_and_what_they_give():
-    found = size_result(measured(0.001, 4), Bounds(), own=64 * KIB)
+    found = size_result(measured(0.001, 4), Requirements(), own=64 * KIB)
     said = size_words.opening(found)
     assert re.match(r"For throughput use 1 MiB \(1.8\d times \[1.88.*\] the bandwidth of your 64 KiB\), for ", said[0])
     assert said[0].endswith("for latency 4 KiB. Confidence: high.")
@@ -302,14 +302,14 @@ def test_the_headline_names_both_sizes_and_what_they_give():
 
 
 def test_one_size_is_no_choice():
-    found = size_result(measured(0.01, 4, sizes=[MIB]), Bounds())
+    found = size_result(measured(0.01, 4, sizes=[MIB]), Requirements())
     assert "Only 1 MiB was measured" in size_words.opening(found)[0]
     assert size_words.opening(found)[0].endswith("Confidence: unknown.")
     assert [section.chart for section in size_page(found, "Sizes").sections if section.chart] == []
 
 
 def test_a_bound_that_nothing_keeps():
-    found = size_result(measured(0, 3), Bounds(latency=1e-6))
+    found = size_result(measured(0, 3), Requirements(latency=1e-6))
     assert size_words.opening(found)[0].startswith(
         "No transfer size that was measured keeps 1.00 us a call: the shortest calls take"
     )
@@ -317,7 +317,7 @@ def test_a_bound_that_nothing_keeps():
 
 
 def test_single_runs_are_said_to_be_single():
-    assert any("run once" in line for line in size_words.opening(size_result(measured(0.1, 1), Bounds())))
+    assert any("run once" in line for line in size_words.opening(size_result(measured(0.1, 1), Requirements())))
 
 
 def test_a_page_of_many_curves_stands(tmp_path):
@@ -329,7 +329,7 @@ def test_a_page_of_many_curves_stands(tmp_path):
         for beside in ("", "a second job")
     ]
     points = pl.concat(measured(0.05, 3, place, **kind) for place, kind in enumerate(kinds))
-    found = size_result(points, Bounds())
+    found = size_result(points, Requirements())
     html = html_of(size_page(found, "Sizes"))
     for heading in ("Random reads on /scratch", "What a second job does", "Can bandwidth and latency be predicted?"):
         assert heading in html

@@ -9,12 +9,12 @@ from slicewise.live import ProcessLook
 from slicewise.report.live.live_screen import Screen
 from slicewise.report.live.stack_words import stack_lines, stacks_record
 from slicewise.stacks import ProcessStacks, ThreadNow, stacks_now, tree
-from slicewise.symbols.resolve import Place
+from slicewise.symbols.resolve import CodePlace
 
-MAIN, SOLVE, WRITE, BARRIER = (Place(name, "program") for name in ("main", "solve", "write", "MPI_Barrier"))
+MAIN, SOLVE, WRITE, BARRIER = (CodePlace(name, "program") for name in ("main", "solve", "write", "MPI_Barrier"))
 
 
-def thread(tid: int, state: str, *frames: Place, is_whole: bool = True) -> ThreadNow:
+def thread(tid: int, state: str, *frames: CodePlace, is_whole: bool = True) -> ThreadNow:
     return ThreadNow(tid, "program", state, state == "R", is_whole, list(frames))
 
 
@@ -22,7 +22,7 @@ def process(pid: int, rank: int, *threads: ThreadNow, ended: str = "done") -> Pr
     return ProcessStacks(pid, rank, "/bin/program", 1000, ended, list(threads))
 
 
-HELPER = Place("progress", "mpi")
+HELPER = CodePlace("progress", "mpi")
 FOUND = [
     process(10, 0, thread(10, "D", MAIN, SOLVE, WRITE), thread(11, "S", HELPER)),
     process(20, 1, thread(20, "R", MAIN, SOLVE, BARRIER), thread(21, "S", HELPER)),

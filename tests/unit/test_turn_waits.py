@@ -10,7 +10,7 @@ from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.turn import with_turn
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.job.sites import sites
-from slicewise.analysis.job.turns import Turns, turns
+from slicewise.analysis.job.turns import TurnWaits, turns
 from slicewise.analysis.job.usage import hardware
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
@@ -131,7 +131,7 @@ def test_the_wait_of_a_job_is_that_of_the_process_that_waited_longest(tmp_path: 
 )
 def test_what_a_job_waited_between_its_first_and_its_last_byte(waits, start, end, low, value, high) -> None:
     slices = pl.DataFrame({"slice": list(waits), "seconds": list(waits.values())})
-    found = Turns(sum(waits.values()), 1, "p", slices, True)
+    found = TurnWaits(sum(waits.values()), 1, "p", slices, True)
     within = found.within(round(start * 1e9), round(end * 1e9), SLICE_NS)
     assert (within.low, within.value, within.high) == pytest.approx((low, value, high))
 

@@ -15,7 +15,7 @@ WAY_OUT = "give a directory with profiles in it or anywhere below, such as SLICE
 
 
 @dataclass(frozen=True)
-class Place:
+class JobFiles:
     """A job's directory, or one file of it. files: (name, size, time of its last change in ns) of each, in order. real:
     its path without symbolic links.
     """
@@ -44,13 +44,13 @@ def number_of(content: bytes, salt: bytes = b"") -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=salt).digest(), "little")
 
 
-def places(paths: Iterable[Path]) -> list[Place]:
+def places(paths: Iterable[Path]) -> list[JobFiles]:
     """The profiles at `paths` and in all directories below, each once, in order, by their absolute paths.
 
     Raises UserError for a path that is not there, or below which there is nothing; what cannot be looked into below one
     is passed over.
     """
-    found: dict[str, Place] = {}
+    found: dict[str, JobFiles] = {}
     for path in paths:
         before = len(found)
         below = list(_places(path, os.path.realpath(path), is_named=True))
@@ -60,13 +60,13 @@ def places(paths: Iterable[Path]) -> list[Place]:
     return sorted(found.values(), key=lambda place: place.path)
 
 
-def _places(path: Path, real: str, is_named: bool = False) -> Iterator[Place]:
+def _places(path: Path, real: str, is_named: bool = False) -> Iterator[JobFiles]:
     """The profiles there. real: the path without symbolic links, which are not followed further down: asking for each
     profile's costs a look at every directory above it, which on a file server takes longer than all else.
     """
     try:
         if is_named and path.is_file():
-            yield Place(Path(os.path.abspath(path)), [_file(path.name, path.stat())], real)
+            yield JobFiles(Path(os.path.abspath(path)), [_file(path.name, path.stat())], real)
             return
         if is_named and not path.exists():
             raise UserError(f"{path}: does not exist; {WAY_OUT}")
@@ -82,7 +82,7 @@ def _places(path: Path, real: str, is_named: bool = False) -> Iterator[Place]:
             raise UserError(unreadable(path, error)) from error
         return
     if files:
-        yield Place(Path(os.path.abspath(path)), sorted(files), real)
+        yield JobFiles(Path(os.path.abspath(path)), sorted(files), real)
         return
     for name in sorted(directories):
         yield from _places(path / name, os.path.join(real, name))
@@ -92,9 +92,9 @@ def _file(name: str, stat: os.stat_result) -> tuple[str, int, int]:
     return name, stat.st_size, stat.st_mtime_ns
 
 
-def chunks(places: Sequence[Place], most: int = JOBS_AT_ONCE) -> Iterator[list[Place]]:
+def chunks(places: Sequence[JobFiles], most: int = JOBS_AT_ONCE) -> Iterator[list[JobFiles]]:
     """Profiles that are to be read together: so many at most, and about BYTES_AT_ONCE."""
-    chunk: list[Place] = []
+    chunk: list[JobFiles] = []
     together = 0
     for place in places:
         if chunk and (len(chunk) >= most or together + place.size > BYTES_AT_ONCE):

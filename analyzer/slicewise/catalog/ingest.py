@@ -15,8 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.catalog.find import JOBS_AT_ONCE, Place, chunks
-from slicewise.catalog.parts import Part, Piece, part_of, write_aside
+from slicewise.catalog.find import JOBS_AT_ONCE, JobFiles, chunks
+from slicewise.catalog.parts import JobsPart, Piece, part_of, write_aside
 from slicewise.catalog.rows import read_rows
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, Writing, number_of_name
@@ -62,7 +62,7 @@ class Ingested:
 class _Pending:
     """Jobs that wait to be written: those of a part with these keys."""
 
-    part: Part
+    part: JobsPart
     keys: set[int]
 
     @property
@@ -71,7 +71,7 @@ class _Pending:
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownJob:
     """A job that is in the catalog, or about to be. batch: where; None while it waits to be written.
     is_served: servers counted it, and it has no profile. moved: its bytes.
     """
@@ -86,7 +86,7 @@ class _Known:
     is_served: bool
     moved: int
 
-    def is_counted_twice(self, other: _Known) -> bool:
+    def is_counted_twice(self, other: _KnownJob) -> bool:
         """Whether servers counted, of the two, what the other one's profile has: by name, or by bytes and time."""
         if self.job == other.job:
             return True
@@ -98,7 +98,7 @@ class _Known:
 
 def ingest(
     catalog: Catalog,
-    places: Sequence[Place],
+    places: Sequence[JobFiles],
     progress: Callable[[int, int], None] = lambda jobs, bytes: None,
     is_waiting: Callable[[], None] | None = None,
     rows_a_batch: int = ROWS_A_BATCH,
@@ -122,7 +122,7 @@ def ingest(
         ) from error
 
 
-def read_parts(places: Sequence[Place], catalog: Path, is_aside: bool) -> tuple[list[Part], list[str]]:
+def read_parts(places: Sequence[JobFiles], catalog: Path, is_aside: bool) -> tuple[list[JobsPart], list[str]]:
     """Those profiles that can be read, and a line for each that cannot. is_aside: what is read lies in files."""
     found, unread = read_rows(places, Catalog(catalog).salt)
     return [part_of(frames, catalog if is_aside else None) for frames in found], unread
@@ -138,12 +138,12 @@ class _Ingest:
         self.done = Ingested()
         self.pending: list[_Pending] = []
         self.last_put = time.monotonic()
-        self.waiting: dict[str, list[_Known]] = {}
+        self.waiting: dict[str, list[_KnownJob]] = {}
         self.processes: dict[int, frozenset[int]] = {}
         self.days: set[str] = set()
         self.replaced: dict[Path, tuple[Batch, set[int]]] = {}
 
-    def run(self, places: Sequence[Place], progress: Callable[[int, int], None]) -> Ingested:
+    def run(self, places: Sequence[JobFiles], progress: Callable[[int, int], None]) -> Ingested:
         seen = self._fingerprints(places)
         fresh = [place for place in places if not seen or place.fingerprint(self.salt) not in seen]
         self.done.known = len(places) - len(fresh)
@@ -159,7 +159,7 @@ class _Ingest:
         self._merge()
         return self.done
 
-    def _fingerprints(self, places: Sequence[Place]) -> set[int]:
+    def _fingerprints(self, places: Sequence[JobFiles]) -> set[int]:
         """Of profiles that came in as they are. What was changed last at some time came in later."""
         if not places:
             return set()
@@ -167,7 +167,7 @@ class _Ingest:
         later = [batch for batch in self.catalog.batches() if batch.written_ns >= since]
         return set(self.catalog.scan("jobs", later).select("fingerprint").collect()["fingerprint"].to_list())
 
-    def _take(self, part: Part) -> None:
+    def _take(self, part: JobsPart) -> None:
         """Take jobs in that are new, or fuller than what is known of them. No two of them are the same job."""
         jobs = part.jobs
         ids = part.processes.group_by(KEY).agg(pl.col("process"))
@@ -204,10 +204,10 @@ class _Ingest:
         if is_much or time.monotonic() - self.last_put > SECONDS_A_BATCH:
             self._put()
 
-    def _kept(self, jobs: pl.DataFrame) -> dict[str, list[_Known]]:
+    def _kept(self, jobs: pl.DataFrame) -> dict[str, list[_KnownJob]]:
         """The catalog's jobs of the same names from about the same time, by name."""
         start_ns, end_ns = whole(jobs["start_ns"].min()), whole(jobs["end_ns"].max())
-        found: dict[str, list[_Known]] = {}
+        found: dict[str, list[_KnownJob]] = {}
         numbers = [number_of_name(name) for name in jobs["job"]]
         for batch in self.catalog.batches_between(start_ns, end_ns):
             if not batch.may_have(numbers):
@@ -219,12 +219,12 @@ class _Ingest:
                     found.setdefault(row["job"], []).append(_known(row, batch))
         return found
 
-    def _other_kind(self, jobs: pl.DataFrame) -> dict[bool, list[_Known]]:
+    def _other_kind(self, jobs: pl.DataFrame) -> dict[bool, list[_KnownJob]]:
         """Jobs from about the same time that may be some of these once more, counted by servers or with a profile; by
         whether these are counted by servers.
         """
         start_ns, end_ns = whole(jobs["start_ns"].min()), whole(jobs["end_ns"].max())
-        found: dict[bool, list[_Known]] = {}
+        found: dict[bool, list[_KnownJob]] = {}
         for is_served in jobs.select((pl.col("source") == SERVED).unique()).to_series():
             others = [one for some in self.waiting.values() for one in some if one.is_served != is_served]
             for batch in self.catalog.batches_between(start_ns, end_ns):
@@ -238,7 +238,7 @@ class _Ingest:
             found[is_served] = others
         return found
 
-    def _is_same(self, one: _Known, processes: frozenset[int], other: _Known) -> bool:
+    def _is_same(self, one: _KnownJob, processes: frozenset[int], other: _KnownJob) -> bool:
         if one.start_ns > other.end_ns or other.start_ns > one.end_ns:
             return False
         if one.is_served != other.is_served:
@@ -248,7 +248,7 @@ class _Ingest:
         rows = self.catalog.scan("processes", [other.batch]).filter(pl.col(KEY) == other.key)
         return not processes.isdisjoint(rows.select("process").collect()["process"].to_list())
 
-    def _forget(self, other: _Known) -> None:
+    def _forget(self, other: _KnownJob) -> None:
         """Take a job out again that has a fuller profile."""
         if other.batch is not None:
             self.replaced.setdefault(other.batch.place, (other.batch, set()))[1].add(other.key)
@@ -308,9 +308,9 @@ def _described() -> list[pl.Expr]:
     ]
 
 
-def _known(row: Mapping[str, Any], batch: Batch | None) -> _Known:
+def _known(row: Mapping[str, Any], batch: Batch | None) -> _KnownJob:
     is_served = bool(row["source"] == SERVED)
-    return _Known(
+    return _KnownJob(
         row[KEY],
         row["job"],
         row["start_ns"],

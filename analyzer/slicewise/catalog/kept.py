@@ -23,7 +23,7 @@ from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
 from slicewise.kinds import KINDS
 from slicewise.profile.damage import Damage
-from slicewise.profile.schema import Column
+from slicewise.profile.schema import PayloadColumn
 from slicewise.scalars import whole
 from slicewise.text import words
 
@@ -211,13 +211,15 @@ class KeptDigest(Digest):
         )
 
     @property
-    def counter_columns(self) -> list[Column]:
+    def counter_columns(self) -> list[PayloadColumn]:
         """The columns of `counters`."""
         if self._behind is not None:
             return self._behind.counter_columns
         kept = DIGEST_FRAMES["process_slices"].columns
         names = [f"{kind}_{what}" for kind in KINDS for what in ("bytes", "ops", "ns")]
-        return [Column(name, "I64", kept[name].unit, "SUM", kept[name].meaning) for name in names if name in kept]
+        return [
+            PayloadColumn(name, "I64", kept[name].unit, "SUM", kept[name].meaning) for name in names if name in kept
+        ]
 
     @cached_property
     def active_slices(self) -> pl.Series:

@@ -16,7 +16,7 @@ PART_PREFIX = "part-"
 
 
 @dataclass(frozen=True)
-class Part:
+class JobsPart:
     """Jobs that were read together. jobs: their frame of that name, with the day of each; processes: key and process;
     records: rows of process_slices by key; damaged: keys. frames: all of it, or, if it lies aside, nothing; bytes: that
     these take in memory; place: where it lies.
@@ -44,7 +44,7 @@ class Part:
             shutil.rmtree(self.place, ignore_errors=True)
 
 
-def part_of(frames: Mapping[str, pl.DataFrame], catalog: Path | None) -> Part:
+def part_of(frames: Mapping[str, pl.DataFrame], catalog: Path | None) -> JobsPart:
     """Jobs' frames as a part. catalog: where the frames are to be put aside; None: they stay in memory."""
     place = None
     if catalog is not None:
@@ -53,7 +53,7 @@ def part_of(frames: Mapping[str, pl.DataFrame], catalog: Path | None) -> Part:
         for name, frame in frames.items():
             write_frame(frame, place / f"{name}.parquet", compression="lz4", statistics=False)
     jobs = frames["jobs"]
-    return Part(
+    return JobsPart(
         jobs,
         frames["processes"].select(KEY, "process"),
         dict(jobs.select(KEY, "records").iter_rows()),
@@ -68,12 +68,12 @@ def part_of(frames: Mapping[str, pl.DataFrame], catalog: Path | None) -> Part:
 class Piece:
     """Jobs of one day: those of a part, or of a batch that is to go, with these keys; None: all of them."""
 
-    source: Part | Batch
+    source: JobsPart | Batch
     keys: Collection[int] | None = None
 
     def names(self) -> list[str]:
         """The frames that it has."""
-        if isinstance(self.source, Part):
+        if isinstance(self.source, JobsPart):
             return self.source.names()
         unknown = sorted(set(self.source.rows) - set(FRAMES))
         if unknown:
@@ -85,7 +85,7 @@ class Piece:
 
     def frame(self, name: str) -> pl.DataFrame:
         """The jobs' rows of a frame."""
-        frame = self.source.frame(name) if isinstance(self.source, Part) else self.source.read(name)
+        frame = self.source.frame(name) if isinstance(self.source, JobsPart) else self.source.read(name)
         return frame if self.keys is None else frame.filter(pl.col(KEY).is_in(list(self.keys)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from slicewise.catalog.find import JOBS_AT_ONCE, Place, number_of
+from slicewise.catalog.find import JOBS_AT_ONCE, JobFiles, number_of
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, conform
 from slicewise.catalog.store import day_of
 from slicewise.digest import slices
@@ -24,7 +24,7 @@ HASH_LETTERS, SCRIPT_LETTERS = 16, 8
 PROGRAMS = ("jobs", "processes")
 
 
-def rows_of(places: Sequence[Place], salt: bytes = b"") -> list[dict[str, pl.DataFrame]]:
+def rows_of(places: Sequence[JobFiles], salt: bytes = b"") -> list[dict[str, pl.DataFrame]]:
     """The catalog's frames of some profiles, with `day` in front of those of jobs. Raises UserError if one
     cannot be read.
 
@@ -39,7 +39,7 @@ def rows_of(places: Sequence[Place], salt: bytes = b"") -> list[dict[str, pl.Dat
     return found
 
 
-def _rows_of_servers(place: Place, salt: bytes) -> list[dict[str, pl.DataFrame]]:
+def _rows_of_servers(place: JobFiles, salt: bytes) -> list[dict[str, pl.DataFrame]]:
     """The frames of the jobs that a profile of servers knows, as if each had a profile."""
     from slicewise.imports.served_jobs import write_jobs  # it brings numpy along
 
@@ -57,7 +57,7 @@ def _rows_of_servers(place: Place, salt: bytes) -> list[dict[str, pl.DataFrame]]
     return found
 
 
-def read_rows(places: Sequence[Place], salt: bytes = b"") -> tuple[list[dict[str, pl.DataFrame]], list[str]]:
+def read_rows(places: Sequence[JobFiles], salt: bytes = b"") -> tuple[list[dict[str, pl.DataFrame]], list[str]]:
     """The frames of those profiles that can be read, and a line for each that cannot."""
     try:
         return rows_of(places, salt), []
@@ -69,7 +69,7 @@ def read_rows(places: Sequence[Place], salt: bytes = b"") -> tuple[list[dict[str
     return [one for found, _ in halves for one in found], [line for _, lines in halves for line in lines]
 
 
-def _rows(together: Together, places: Mapping[Path, Place], salt: bytes) -> dict[str, pl.DataFrame]:
+def _rows(together: Together, places: Mapping[Path, JobFiles], salt: bytes) -> dict[str, pl.DataFrame]:
     frames = dict(together.frames)
     processes = frames["processes"]
     about = processes.group_by(NUMBER, "job").agg(

@@ -39,7 +39,7 @@ from slicewise.catalog.sums import (
     MISSING,
     Damaged,
     Record,
-    Written,
+    WrittenFile,
     crc32_of,
     crc32_text,
     damaged,
@@ -112,18 +112,18 @@ class Batch:
         """Where a frame is."""
         return self.place / f"{name}.parquet"
 
-    def written(self, name: str) -> Written:
+    def written(self, name: str) -> WrittenFile:
         """A frame's file as it was written."""
         return self._written(self.file(name), self.sizes.get(name))
 
     @property
-    def index(self) -> Written:
+    def index(self) -> WrittenFile:
         """Its index as it was written."""
         return self._written(self.place / INDEX, None)
 
-    def _written(self, file: Path, size: int | None) -> Written:
+    def _written(self, file: Path, size: int | None) -> WrittenFile:
         text = self.crc32.get(file.name)
-        return Written(file, size, None if text is None else int(text, 16))
+        return WrittenFile(file, size, None if text is None else int(text, 16))
 
     def may_have(self, numbers: Sequence[int]) -> bool:
         """Whether a job with one of these numbers (`number_of_name`, or a key) can be in it: looked up in its index, of

@@ -55,7 +55,7 @@ def damaged(file: Path, reason: str, catalog: Path) -> Damaged:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """A file as it was written. size, crc32: None in catalogs of builds that did not write them down."""
 
     path: Path
@@ -73,7 +73,7 @@ def crc32_of(file: Path) -> int:
     return found
 
 
-def unsound(file: Written) -> str:
+def unsound(file: WrittenFile) -> str:
     """How a file differs from what was written; nothing if it does not. All of it is read, if it has a checksum.
 
     Raises FileNotFoundError.
@@ -91,7 +91,7 @@ def unsound(file: Written) -> str:
     return ""
 
 
-def first_unsound(files: Sequence[Written]) -> tuple[Path, str] | None:
+def first_unsound(files: Sequence[WrittenFile]) -> tuple[Path, str] | None:
     """The first of some files that is not as it was written, and how it differs. Files that this user's commands found
     sound today, and that have not changed since, are not read again. Raises FileNotFoundError.
     """
@@ -112,14 +112,14 @@ def first_unsound(files: Sequence[Written]) -> tuple[Path, str] | None:
     return None
 
 
-def _reasons(files: Sequence[Written]) -> list[str]:
+def _reasons(files: Sequence[WrittenFile]) -> list[str]:
     if len(files) > 1 and sum(file.size or 0 for file in files) >= BYTES_FOR_THREADS:
         with ThreadPoolExecutor(min(len(files), len(os.sched_getaffinity(0)))) as pool:
             return list(pool.map(unsound, files))
     return [unsound(file) for file in files]
 
 
-def _number(file: Written, stat: os.stat_result) -> int:
+def _number(file: WrittenFile, stat: os.stat_result) -> int:
     """A number that is another one as soon as the file is."""
     parts = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, file.size, file.crc32)
     text = os.fsencode(file.path) + repr(parts).encode()

@@ -15,7 +15,7 @@ IDLE, MOVING = "#e4e7eb", "#5f9e6e"
 
 
 @dataclass(frozen=True)
-class Part:
+class RuntimePart:
     """A part of the runtime: who it went to, seconds, colour."""
 
     name: str
@@ -23,7 +23,7 @@ class Part:
     colour: str
 
 
-def runtime_bar(parts: Sequence[Part]) -> Figure:
+def runtime_bar(parts: Sequence[RuntimePart]) -> Figure:
     """Parts that add up to a runtime, side by side. One without length keeps its place: a chosen time may have it."""
     # Room for a legend of two names a line, as on a narrow page.
     legend_pixels = 24 + 21 * -(-len(parts) // 2)

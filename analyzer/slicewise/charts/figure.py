@@ -21,7 +21,7 @@ BYTES_OF = {"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32":
 SHORTER = {"int64": ("int8", "int16", "int32"), "uint64": ("uint8", "uint16", "uint32")}
 
 
-class Part(dict[str, Any]):
+class FigurePart(dict[str, Any]):
     """A part of a figure, whose own parts are attributes, too: layout.xaxis.range."""
 
     def __getattr__(self, name: str) -> Any:
@@ -39,8 +39,8 @@ class Part(dict[str, Any]):
                 first = next((whole for whole in WHOLE_NAMES if name.startswith(f"{whole}_")), name.split("_")[0])
                 self.merge({first: {name[len(first) + 1 :]: value}})
             elif isinstance(value, Mapping):
-                if not isinstance(self.get(name), Part):
-                    self[name] = Part()
+                if not isinstance(self.get(name), FigurePart):
+                    self[name] = FigurePart()
                 self[name].merge(value)
             else:
                 self[name] = [_part(one) for one in value] if isinstance(value, (list, tuple)) else value
@@ -49,7 +49,7 @@ class Part(dict[str, Any]):
 def _part(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
-    part = Part()
+    part = FigurePart()
     part.merge(value)
     return part
 
@@ -58,8 +58,8 @@ class Figure:
     """data: traces, in the order in which they are drawn. layout: axes, legend, shapes, annotations."""
 
     def __init__(self) -> None:
-        self.data: list[Part] = []
-        self.layout = Part()
+        self.data: list[FigurePart] = []
+        self.layout = FigurePart()
 
     def add_scatter(self, **values: Any) -> None:
         """Points or a line."""

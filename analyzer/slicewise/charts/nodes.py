@@ -15,7 +15,7 @@ LEGEND_LINE_HEIGHT = 18
 
 
 @dataclass(frozen=True)
-class Line:
+class NodeLine:
     """rows: slice (of the samples), value, in the chart's unit; where a slice was sampled and has no row it is 0."""
 
     name: str
@@ -25,7 +25,7 @@ class Line:
 
 
 def over_time(
-    lines: Sequence[Line], sampled: Sequence[int], sample_ns: int, slices: range, slice_ns: int, unit: str
+    lines: Sequence[NodeLine], sampled: Sequence[int], sample_ns: int, slices: range, slice_ns: int, unit: str
 ) -> Figure:
     """Lines over the axis of the job's `slices`. sampled: the slices, of `sample_ns`, that have samples; elsewhere the
     lines have gaps.

@@ -23,7 +23,7 @@ from slicewise.report.expect.expect_words import boxes_table, tails_table
 from slicewise.report.expect.place_words import expectation_record, places_record
 from slicewise.report.page import Page, joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.running.benchmarks import LABELS, Api, Name, Size, choose, find_programs
+from slicewise.running.benchmarks import LABELS, Api, Name, RunSize, choose, find_programs
 from slicewise.running.expect_campaign import CampaignPlan, run_campaign
 from slicewise.running.snapshot import living_jobs
 from slicewise.terminal.output import page_file, wants_json, write_json, write_text
@@ -83,7 +83,7 @@ def run(
     html: Path | None,
 ) -> None:
     programs = find_programs(shlex.split(launcher))
-    size = Size(processes, easy_mib=64, hard_transfers=400, files=400)
+    size = RunSize(processes, easy_mib=64, hard_transfers=400, files=400)
     plan = CampaignPlan(programs, choose(programs, benchmark), size, seconds, most_runs, api, stonewall)
     print(f"{LABELS[plan.benchmark]} in {visible(str(directory))}, at most {seconds:g} s", file=sys.stderr)
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))

@@ -12,7 +12,7 @@ from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.claims import claims as held_against
-from slicewise.analysis.policies.comparison import Comparison, compare, sweep
+from slicewise.analysis.policies.comparison import PolicyComparison, compare, sweep
 from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles, read_job_log
 from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
@@ -224,7 +224,7 @@ def _known(capacity: str | None, model: Path | None) -> tuple[Capacity | None, W
     return known, fitted.weight.chosen if fitted is not None else None
 
 
-def _factors(found: Comparison) -> list[RenderableType]:
+def _factors(found: PolicyComparison) -> list[RenderableType]:
     return ["", for_terminal(factors_table(found))] if len(found.undisturbed.jobs) <= MOST_JOBS else []
 
 

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from slicewise.analysis.size.job import JobSizes, job_sizes
 from slicewise.analysis.size.points import POINTS, curves, read_table, write_table
 from slicewise.analysis.size.profiles import accesses_of, points_of
-from slicewise.analysis.size.recommend import Bounds
+from slicewise.analysis.size.recommend import Requirements
 from slicewise.analysis.size.size import SizeResult, size_result
 from slicewise.catalog.sources import beside as find_beside
 from slicewise.catalog.sources import job_identity, read_digests
@@ -154,14 +154,14 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _bounds(latency_below: str | None, bandwidth_above: str | None) -> Bounds:
+def _bounds(latency_below: str | None, bandwidth_above: str | None) -> Requirements:
     rate = None
     if bandwidth_above is not None:
         text = bandwidth_above if bandwidth_above.endswith("/s") else f"{bandwidth_above}/s"
         rate, has_unit = amount(text, "--bandwidth-above", is_rate=True)
         if not has_unit or rate <= 0:
             raise UserError(f"--bandwidth-above {bandwidth_above}: give a rate with its unit, such as 200MiB")
-    return Bounds(None if latency_below is None else duration(latency_below, "--latency-below"), rate)
+    return Requirements(None if latency_below is None else duration(latency_below, "--latency-below"), rate)
 
 
 def _own_size(own: str | None) -> int | None:

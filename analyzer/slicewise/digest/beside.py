@@ -45,7 +45,7 @@ class Surroundings:
 
     copies: Mapping[Path, Path] = field(default_factory=dict)
     progress: Progress | None = None
-    _known: dict[Path, _Jobs] = field(default_factory=dict)
+    _known: dict[Path, _DirectoryJobs] = field(default_factory=dict)
 
     def place(self, job: Path) -> Path:
         """Where to read a job."""
@@ -63,7 +63,7 @@ class Surroundings:
         if not places:  # its own outline would be compared with nobody's
             return Beside([], [], 0)
         if directory.parent not in self._known:
-            self._known[directory.parent] = _Jobs(outlines(sorted({*places, self.place(directory)}), self.progress))
+            self._known[directory.parent] = _DirectoryJobs(outlines(sorted({*places, self.place(directory)}), self.progress))
         jobs = self._known[directory.parent]
         own = next(iter(outlines([self.place(job)])), None) if job.is_file() else jobs.at(self.place(directory))
         if own is None:
@@ -77,7 +77,7 @@ class Surroundings:
         return sorted(self.copies.get(one, one) for one in there | running if one != directory)
 
 
-class _Jobs:
+class _DirectoryJobs:
     """The jobs of a directory that can be read."""
 
     def __init__(self, jobs: Sequence[Outline]) -> None:

@@ -29,7 +29,7 @@ from slicewise.digest.storages import busiest_points, mounts_with_storage
 from slicewise.profile.damage import Damage
 from slicewise.profile.plan import SOURCE
 from slicewise.profile.reader import Profile, read_profile
-from slicewise.profile.schema import Column as ProfileColumn
+from slicewise.profile.schema import PayloadColumn
 from slicewise.scalars import whole
 
 PROCESS_FIGURES = (
@@ -286,7 +286,7 @@ class Digest:
         return [frame.filter(pl.col("layer") != KERNEL_LAYER).join(others, on="process", how="anti") for frame in rows]
 
     @property
-    def counter_columns(self) -> list[ProfileColumn]:
+    def counter_columns(self) -> list[PayloadColumn]:
         """The profile's own description of the columns of `counters`: name, unit, merge rule, meaning."""
         return [
             column

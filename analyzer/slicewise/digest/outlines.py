@@ -77,7 +77,7 @@ class Outline:
 
 def outlines(places: Sequence[Path], progress: Progress | None = None) -> list[Outline]:
     """The jobs at these places, in their order; what cannot be read, or be laid on an axis of time, is left out."""
-    kept = Kept(places)
+    kept = KnownOutlines(places)
     fresh = [place for place in places if place not in kept.outlines]
     found = dict(kept.outlines)
     for first in range(0, len(fresh), JOBS_AT_ONCE):
@@ -246,7 +246,7 @@ def state_of(place: Path) -> tuple[str, int]:
     return repr([(name, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino, s.st_dev) for name, s in stats]), size
 
 
-class Kept:
+class KnownOutlines:
     """What is known of some jobs. outlines: by place, of those that are as they were."""
 
     def __init__(self, places: Sequence[Path]) -> None:

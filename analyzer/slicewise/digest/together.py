@@ -39,7 +39,7 @@ class Together:
     node_slice_ns: dict[int, int]
 
 
-class _Jobs(Jobs):
+class _JobsTogether(Jobs):
     """A digest of several jobs, with the frames that are the whole job's, too."""
 
     @cached_property
@@ -104,7 +104,7 @@ def _clashing(reading: Reading) -> set[int]:
 def _frames(sources: Sequence[Source], reading: Reading) -> Together:
     tables: Mapping[str, pl.DataFrame] = reading.tables
     profile = Profile(Path(), "", sources[0].slice_ns, sources[0].schema, [], tables)
-    digest = _Jobs(profile)
+    digest = _JobsTogether(profile)
     of_process = digest.number_of_process
     frames = {"jobs": _jobs(digest, sources)}
     for name in BY_PROCESS:
@@ -126,7 +126,7 @@ def _frames(sources: Sequence[Source], reading: Reading) -> Together:
     return Together(sources, frames, node_slice_ns)
 
 
-def _jobs(digest: _Jobs, sources: Sequence[Source]) -> pl.DataFrame:
+def _jobs(digest: _JobsTogether, sources: Sequence[Source]) -> pl.DataFrame:
     about = pl.DataFrame(
         {
             NUMBER: pl.Series([source.number for source in sources], dtype=pl.UInt32),
@@ -139,7 +139,7 @@ def _jobs(digest: _Jobs, sources: Sequence[Source]) -> pl.DataFrame:
     return found.select(NUMBER, *(pl.col(name).cast(column.dtype) for name, column in FRAMES["jobs"].columns.items()))
 
 
-def _storages(digest: _Jobs) -> pl.DataFrame:
+def _storages(digest: _JobsTogether) -> pl.DataFrame:
     """The file systems of each job: as the digest's frame, by job, and what was read and written there."""
     what = digest.storages.drop("point")
     through = digest.mounts.join(digest.number_of_process, on="process")

@@ -33,12 +33,12 @@ class _BadRow(Exception):
 
 
 @dataclass
-class _Job:
+class _CsvJob:
     """A job while its rows are read."""
 
     name: str
     user: int = 0
-    who: dict[tuple[str, str], _Who] = field(default_factory=dict)
+    who: dict[tuple[str, str], _CsvProcess] = field(default_factory=dict)
     rows: list[tuple[object, ...]] = field(default_factory=list)
     moved: dict[tuple[str, str], int] = field(default_factory=dict)
     mounts: Numbered[Mount] = field(default_factory=Numbered)
@@ -46,7 +46,7 @@ class _Job:
 
 
 @dataclass
-class _Who:
+class _CsvProcess:
     place: int
     rank: int
     program: str
@@ -57,13 +57,13 @@ class _Who:
 def read_csv(files: Sequence[Path], slice_ns: int) -> list[ImportedJob]:
     """The jobs of some files. Raises UserError for a file that cannot be read, and for rows that say nothing sensible,
     by their lines."""
-    jobs: dict[str, _Job] = {}
+    jobs: dict[str, _CsvJob] = {}
     for file in files:
         _read(file, jobs)
     return [_made(job, slice_ns) for job in jobs.values()]
 
 
-def _read(file: Path, jobs: dict[str, _Job]) -> None:
+def _read(file: Path, jobs: dict[str, _CsvJob]) -> None:
     bad: list[str] = []
     count = 0
     try:
@@ -100,7 +100,7 @@ def _require_columns(file: Path, names: Sequence[str]) -> None:
         raise UserError(f"{file}: {wrong[0]}; columns are {', '.join((*REQUIRED, *OPTIONAL))}")
 
 
-def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _Job]) -> None:
+def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _CsvJob]) -> None:
     kind = row["kind"]
     if kind not in KINDS:
         raise _BadRow(f"has the kind {kind!r}, which is none of {', '.join(KINDS)}")
@@ -117,10 +117,10 @@ def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _Job]) -> None:
     rank = _whole(row, "rank", MOST_OF_ANYTHING) if row.get("rank") else -1
     user = _whole(row, "user", MOST_NS) if row.get("user") else 0
     name = job_name(row.get("job") or file.stem)
-    job = jobs.setdefault(name, _Job(name))
+    job = jobs.setdefault(name, _CsvJob(name))
     job.user = max(job.user, user)
     key = (row.get("node") or unknown_node(), row.get("process") or str(max(rank, 0)))
-    who = job.who.setdefault(key, _Who(len(job.who), rank, row.get("program") or "", begin_ns, end_ns))
+    who = job.who.setdefault(key, _CsvProcess(len(job.who), rank, row.get("program") or "", begin_ns, end_ns))
     who.begin_ns, who.end_ns = min(who.begin_ns, begin_ns), max(who.end_ns, end_ns)
     mount = Mount(row.get("mount") or "/", row.get("type") or UNKNOWN, row.get("source") or "")
     path = job.paths(row["path"]) if row.get("path") else -1
@@ -147,7 +147,7 @@ def _whole(row: Mapping[str, str], column: str, most: int) -> int:
     return int(row[column])
 
 
-def _made(job: _Job, slice_ns: int) -> ImportedJob:
+def _made(job: _CsvJob, slice_ns: int) -> ImportedJob:
     ranks = max((who.rank + 1 for who in job.who.values()), default=0)
     processes = [
         Process(

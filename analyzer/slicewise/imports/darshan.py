@@ -15,7 +15,7 @@ import numpy as np
 from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
 from slicewise.imports import events
-from slicewise.imports.darshan_heat import Amounts, heat_rows
+from slicewise.imports.darshan_heat import RecordAmounts, heat_rows
 from slicewise.imports.darshan_log import (
     DXT,
     HEATMAP,
@@ -97,7 +97,7 @@ def read_logs(
         else:
             try:
                 _require_joined(own)
-                jobs.append(_Job(own, slice_ns, heat_maps, known).made())
+                jobs.append(_LoggedJob(own, slice_ns, heat_maps, known).made())
             except UserError as error:
                 refused.append(str(error))
     return jobs, refused
@@ -177,7 +177,7 @@ def _require_whole_trace(log: Log) -> None:
     raise UserError(f"{log.place}: its DXT was cut short: {there}; {way_out}")
 
 
-class _Job:
+class _LoggedJob:
     """A job while its logs are put together."""
 
     def __init__(self, logs: Sequence[Log], slice_ns: int, heat_maps: bool, known: Mapping[str, Mount]) -> None:
@@ -265,7 +265,7 @@ class _Job:
         for way in WAYS:
             size, calls, time = NAMES[way]
             amounts = [
-                Amounts(
+                RecordAmounts(
                     record.rank,
                     *placed[record.file],
                     record.number(size),

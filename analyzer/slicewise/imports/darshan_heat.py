@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from slicewise.errors import UserError
-from slicewise.imports.darshan_log import NS, SHARED_RANK, Heat, Log
+from slicewise.imports.darshan_log import NS, SHARED_RANK, HeatBins, Log
 from slicewise.imports.events import Numbers, by_weight
 
 
 @dataclass(frozen=True)
-class Amounts:
+class RecordAmounts:
     """What a record of counters says of one direction. mount, file: numbers."""
 
     rank: int
@@ -39,7 +39,9 @@ class HeatRow:
     busy_ns: int
 
 
-def heat_rows(log: Log, heat: Sequence[Heat], amounts: Sequence[Amounts], module: str, way: str) -> Iterator[HeatRow]:
+def heat_rows(
+    log: Log, heat: Sequence[HeatBins], amounts: Sequence[RecordAmounts], module: str, way: str
+) -> Iterator[HeatRow]:
     """Events of the bins of one module and direction, whose sums by file are those of the counters.
 
     Raises UserError where map and counters are further apart than rounding brings them.
@@ -60,7 +62,7 @@ def heat_rows(log: Log, heat: Sequence[Heat], amounts: Sequence[Amounts], module
             yield from _rows(log, ranks[parts.rank], parts)
 
 
-def _shares(moving: Sequence[Amounts], heat: Sequence[Heat]) -> list[Numbers]:
+def _shares(moving: Sequence[RecordAmounts], heat: Sequence[HeatBins]) -> list[Numbers]:
     """For each record how many of its bytes each rank of the heat map moved: its own rank all of them, and of a shared
     file each rank as its map has more than its own files.
     """
@@ -83,7 +85,7 @@ def _shares(moving: Sequence[Amounts], heat: Sequence[Heat]) -> list[Numbers]:
     return shares
 
 
-def _parts(whole: Amounts, shares: Numbers, ranks: Sequence[int]) -> Iterator[Amounts]:
+def _parts(whole: RecordAmounts, shares: Numbers, ranks: Sequence[int]) -> Iterator[RecordAmounts]:
     """A record's bytes, calls and time by rank."""
     if whole.rank in ranks:
         yield whole
@@ -92,10 +94,10 @@ def _parts(whole: Amounts, shares: Numbers, ranks: Sequence[int]) -> Iterator[Am
     calls, busy = by_weight(whole.calls, shares), by_weight(whole.busy_ns, shares)
     for rank, moved, number, spent in zip(ranks, shares.tolist(), calls.tolist(), busy.tolist(), strict=True):
         if moved or number or spent:
-            yield Amounts(rank, whole.mount, whole.file, moved, number, spent)
+            yield RecordAmounts(rank, whole.mount, whole.file, moved, number, spent)
 
 
-def _rows(log: Log, heat: Heat, part: Amounts) -> Iterator[HeatRow]:
+def _rows(log: Log, heat: HeatBins, part: RecordAmounts) -> Iterator[HeatRow]:
     used = np.flatnonzero(heat.bins)
     weights = heat.bins[used]
     amounts = [by_weight(amount, weights) for amount in (part.bytes, part.calls, part.busy_ns)]

@@ -164,7 +164,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Heat:
+class HeatBins:
     """The bytes that one rank moved through one module in one direction, by bins of equal length since the start."""
 
     module: str
@@ -199,7 +199,7 @@ class Log:
     partial: Sequence[str]
     records: Sequence[Record]
     traces: Sequence[Trace]
-    heat: Sequence[Heat]
+    heat: Sequence[HeatBins]
     hosts: Mapping[int, str]
     object_bytes: int
     shift_ns: int = 0
@@ -322,12 +322,12 @@ def _traces(place: Path, package: Any, log: Any) -> tuple[list[Trace], dict[int,
     return traces, hosts
 
 
-def _heat(place: Path, package: Any, log: Any, names: Mapping[int, str]) -> list[Heat]:
+def _heat(place: Path, package: Any, log: Any, names: Mapping[int, str]) -> list[HeatBins]:
     found = []
     for record in _each(place, package, log, HEATMAP):
         module = names.get(record["id"], "").rpartition(":")[2]
         for way in ("read", "write"):
             bins = record[f"{way}_bins"].astype(np.int64)
             if module in MODULES and bins.any():
-                found.append(Heat(module, int(record["rank"]), way, float(record["bin_width_seconds"]), bins))
+                found.append(HeatBins(module, int(record["rank"]), way, float(record["bin_width_seconds"]), bins))
     return found

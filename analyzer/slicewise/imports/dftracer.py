@@ -70,7 +70,7 @@ class _BadLine(Exception):
 
 
 @dataclass
-class _Who:
+class _TracedProcess:
     place: int
     host: str
     pid: int
@@ -82,11 +82,11 @@ class _Who:
 
 
 @dataclass
-class _Job:
+class _TracedJob:
     """A job while its traces are read."""
 
     known: Mapping[str, Mount]
-    who: dict[tuple[str, int], _Who] = field(default_factory=dict)
+    who: dict[tuple[str, int], _TracedProcess] = field(default_factory=dict)
     rows: list[tuple[object, ...]] = field(default_factory=list)
     moved: Counter[tuple[str, str]] = field(default_factory=Counter)
     opens: Counter[tuple[int, int]] = field(default_factory=Counter)
@@ -104,7 +104,7 @@ def read_traces(
     may_be_cut: take what there is of a trace whose end is missing. Raises UserError for files that are no traces or are
     damaged, by their lines.
     """
-    job = _Job(known)
+    job = _TracedJob(known)
     for file in dict.fromkeys(files):
         _read(file, job, may_be_cut)
     if not job.rows:
@@ -113,7 +113,7 @@ def read_traces(
     return _made(job, job_name(whole), slice_ns)
 
 
-def _read(file: Path, job: _Job, may_be_cut: bool) -> None:
+def _read(file: Path, job: _TracedJob, may_be_cut: bool) -> None:
     names: dict[str, dict[str, str]] = {kind: {} for kind in (*NAMES_OF.values(), "units")}
     bad: list[str] = []
     count = 0
@@ -173,7 +173,7 @@ def _lines(file: Path) -> Iterator[str]:
         raise UserError(unreadable(file, error)) from error
 
 
-def _take(event: Any, names: dict[str, dict[str, str]], job: _Job) -> None:
+def _take(event: Any, names: dict[str, dict[str, str]], job: _TracedJob) -> None:
     arguments, category, kind = event.get("args") or {}, event["cat"], event["ph"]
     process = f"{arguments.get('hhash', '')} {event['pid']}"
     if kind in ABOUT:
@@ -194,7 +194,7 @@ def _take(event: Any, names: dict[str, dict[str, str]], job: _Job) -> None:
     if begin_ns < 0 or length_ns < 0 or begin_ns + length_ns > MOST_NS:
         raise _BadLine(f"was at no time that a clock tells ({event['ts']})")
     pid, end_ns = int(event["pid"]), begin_ns + length_ns
-    who = job.who.setdefault((host, pid), _Who(len(job.who), host, pid, UNKNOWN, begin_ns, end_ns))
+    who = job.who.setdefault((host, pid), _TracedProcess(len(job.who), host, pid, UNKNOWN, begin_ns, end_ns))
     who.begin_ns, who.end_ns = min(who.begin_ns, begin_ns), max(who.end_ns, end_ns)
     if category == OWN:
         _take_own(event["name"], arguments, names, who)
@@ -216,7 +216,7 @@ def _take(event: Any, names: dict[str, dict[str, str]], job: _Job) -> None:
         job.opens[who.place, file] += 1
 
 
-def _take_own(name: str, arguments: Mapping[str, Any], names: Mapping[str, Mapping[str, str]], who: _Who) -> None:
+def _take_own(name: str, arguments: Mapping[str, Any], names: Mapping[str, Mapping[str, str]], who: _TracedProcess) -> None:
     """What DFTracer says of a process as it starts and ends."""
     if name == "start":
         who.has_begin = True
@@ -236,7 +236,7 @@ def _bytes(name: str, arguments: Mapping[str, Any]) -> tuple[int | None, str]:
     return found * int(arguments.get("size", 1)) if name in OF_ITEMS else found, way
 
 
-def _mount(path: str, job: _Job) -> int:
+def _mount(path: str, job: _TracedJob) -> int:
     """The file system that a path is on. A trace knows no mounts: what was named, else the path's first directory."""
     if path.startswith(PSEUDO) and not path.startswith(IN_MEMORY):
         return job.mounts(Mount("", "", "", OTHER_THINGS))
@@ -248,7 +248,7 @@ def _mount(path: str, job: _Job) -> int:
     return job.mounts(Mount("/" + path.split("/")[1] if path.count("/") > 1 else "/", UNKNOWN, ""))
 
 
-def _made(job: _Job, name: str, slice_ns: int) -> ImportedJob:
+def _made(job: _TracedJob, name: str, slice_ns: int) -> ImportedJob:
     if job.unsized:
         calls = "1 read or write says" if job.unsized == 1 else f"{job.unsized:,} reads and writes say"
         raise UserError(f"{name}: {calls} not how many bytes it moved; trace with DFTRACER_INC_METADATA=1")

@@ -22,7 +22,7 @@ from slicewise.errors import UserError
 from slicewise.imports import served_tables
 from slicewise.imports.accounting import is_accounting, read_accounting
 from slicewise.imports.served_counts import SERVED_SCHEMA, UNNAMED, done_between
-from slicewise.imports.served_tables import LOOK_SCHEMA, Kept
+from slicewise.imports.served_tables import LOOK_SCHEMA, FileCounts
 from slicewise.imports.served_texts import lines_of, read_texts
 from slicewise.profile.files import SERVERS_NAME, SUFFIX, is_of_servers, unreadable
 from slicewise.profile.servers import is_profile, read_servers
@@ -58,7 +58,7 @@ def read_served(
     counts.
     """
     allocations = [pl.DataFrame(schema=ALLOCATIONS_SCHEMA)]
-    kept: list[Kept] = []
+    kept: list[FileCounts] = []
     servers: list[tuple[str, list[tuple[int, int]]]] = []
     rows = [pl.DataFrame(schema=SERVED_SCHEMA)]
     for path in files_of(paths):
@@ -86,7 +86,7 @@ def read_served(
     return counted.sort("begin_ns", "job", "target", "end_ns")
 
 
-def _number_unnamed(log: Path, found: Sequence[Kept], servers: list[tuple[str, list[tuple[int, int]]]]) -> None:
+def _number_unnamed(log: Path, found: Sequence[FileCounts], servers: list[tuple[str, list[tuple[int, int]]]]) -> None:
     """Tells apart the targets without names of several servers, in place: logs of one server have names that differ by
     a time or a number, and their times do not overlap. servers: the logs' names, and times, so far.
     """
@@ -164,11 +164,11 @@ def _of_profile(path: Path, tell: Callable[[str], None]) -> pl.DataFrame:
     return named.select(pl.col(name).cast(dtype) for name, dtype in SERVED_SCHEMA.items())
 
 
-def _read(path: Path, tell: Callable[[str], None]) -> list[Kept]:
+def _read(path: Path, tell: Callable[[str], None]) -> list[FileCounts]:
     chunks = _chunks(path)
     head = _head(chunks)
     if is_profile(head):
-        return [Kept(rows=_of_profile(path, tell))]
+        return [FileCounts(rows=_of_profile(path, tell))]
     lines = lines_of(_joined(head, chunks))
     if served_tables.is_series(head):
         return served_tables.read_series(path, lines)
@@ -184,7 +184,7 @@ def _read(path: Path, tell: Callable[[str], None]) -> list[Kept]:
         raise UserError(f"{path}: {NO_COUNTS}")
     if any(one.is_mixed for one in made):
         raise UserError(f"{path}: has neither times nor names of targets; put `date +%s.%N` before each sample")
-    return [Kept(one.frame(), looks=one.look_frame(), damaged=one.damaged) for one in made]
+    return [FileCounts(one.frame(), looks=one.look_frame(), damaged=one.damaged) for one in made]
 
 
 def _head(chunks: Iterator[bytes]) -> bytes:

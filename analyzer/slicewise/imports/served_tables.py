@@ -61,7 +61,7 @@ LOOK_SCHEMA = {"target": pl.String, "time_ns": pl.Int64}
 
 
 @dataclass
-class Kept:
+class FileCounts:
     """What came of a file: readings and looks, as served_counts has them, or rows that are done. damaged: rows that
     say what no server has.
     """
@@ -100,7 +100,7 @@ def _plain(name: str) -> str:
     return PREFIX.sub("", name.strip().lstrip("#").strip('"').strip().lower())
 
 
-def read_table(path: Path, text: bytes) -> Kept:
+def read_table(path: Path, text: bytes) -> FileCounts:
     """A table by its first line: begin, end, job and counts between; else time, job and counts until then, as
     Telegraf, LDMS and Prometheus write them. Raises UserError where neither is there.
     """
@@ -125,7 +125,7 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or ["unreadable"])[0]
 
 
-def _of_spans(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> Kept:
+def _of_spans(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> FileCounts:
     """begin, end (UNIX time, s), job or client, and any of target and AMOUNTS."""
     who = _first(names, (*JOBS, *CLIENTS))
     missing = [name for name in ("begin", "end") if name not in names] or ([] if who else ["job"])
@@ -150,10 +150,10 @@ def _of_spans(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> Kept
         pl.all_horizontal(pl.col(AMOUNTS).is_between(0, MOST)),
         pl.col("job") != "",
     )
-    return Kept(rows=sound, damaged=rows.height - sound.height)
+    return FileCounts(rows=sound, damaged=rows.height - sound.height)
 
 
-def _of_counters(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> Kept:
+def _of_counters(path: Path, table: pl.DataFrame, names: Mapping[str, str]) -> FileCounts:
     """A time, a job or client, and counts until then in columns; or a metric's name and its value."""
     who, time = _first(names, (*JOBS, *CLIENTS)), _first(names, TIMES)
     metric, value = _first(names, ("metric", "__name__", "measurement", "_field")), _first(names, ("value", "_value"))
@@ -237,7 +237,7 @@ def _time(text: str | None) -> int | None:
     return stamp[0] if stamp is not None else None
 
 
-def _of_readings(found: pl.DataFrame, is_client: bool = False, is_dump: bool = False) -> Kept:
+def _of_readings(found: pl.DataFrame, is_client: bool = False, is_dump: bool = False) -> FileCounts:
     """found: target, job, time_ns and some of COUNTS, null where a row says nothing of it. is_dump: at each time there
     are all jobs of a target, so that a job that is new there began since the time before.
     """
@@ -252,7 +252,7 @@ def _of_readings(found: pl.DataFrame, is_client: bool = False, is_dump: bool = F
     times = sound.filter(is_dump).select("target", "time_ns").unique().sort("target", "time_ns")
     # What is a second apart is of one look.
     looks = times.remove((pl.col("time_ns").diff().over("target") <= SECOND_NS).fill_null(False))
-    return Kept(_at_once(sound), looks=looks, damaged=rows.height - sound.height)
+    return FileCounts(_at_once(sound), looks=looks, damaged=rows.height - sound.height)
 
 
 def _at_once(rows: pl.DataFrame) -> pl.DataFrame:
@@ -265,7 +265,7 @@ def _at_once(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _of_series(path: Path, long: pl.DataFrame, is_client: bool = False) -> Kept:
+def _of_series(path: Path, long: pl.DataFrame, is_client: bool = False) -> FileCounts:
     """long: target, job, time_ns, metric, operation, value (text)."""
     of_metric = {other: name for name, known in OF_COUNT.items() for other in known}
     if long.is_empty():
@@ -340,7 +340,7 @@ def _long(metric: str, labels: Mapping[str, str], values: Iterable[tuple[Any, An
     )
 
 
-def read_json(path: Path, text: bytes) -> Kept:
+def read_json(path: Path, text: bytes) -> FileCounts:
     """Prometheus' answer to a range query, or several in one list. Raises UserError where it is none."""
     try:
         found = json.loads(text) if b"}\n{" not in text else [json.loads(line) for line in text.splitlines() if line]
@@ -375,7 +375,7 @@ def is_series(head: bytes) -> bool:
     return EXPOSED.search(head) is not None or POINT.search(head) is not None
 
 
-def read_series(path: Path, lines: Iterable[bytes]) -> list[Kept]:
+def read_series(path: Path, lines: Iterable[bytes]) -> list[FileCounts]:
     """What an exporter answered (metric{label="..."} count), sampled; or InfluxDB's line protocol, of Telegraf. Raises
     UserError where there are counts without times.
     """
@@ -412,7 +412,7 @@ def read_series(path: Path, lines: Iterable[bytes]) -> list[Kept]:
     ]
 
 
-def read_mmpmon(path: Path, text: bytes) -> Kept:
+def read_mmpmon(path: Path, text: bytes) -> FileCounts:
     """GPFS: what `mmpmon` said of fs_io_s, with or without -p. A node is a client, a file system the target."""
     rows: list[dict[str, Any]] = []
     row: dict[str, Any] = {}

@@ -46,7 +46,7 @@ CUT_STAMP = re.compile(rb"(\d{10}\.\d{3,9})\s*$")
 
 
 @dataclass
-class _Known:
+class _TargetJob:
     """What is known of a job of a target: the text it had, the place of its last reading, and when it was last seen."""
 
     text: int
@@ -60,7 +60,7 @@ class _Target:
     is_metadata: bool = False
     kinds: int = 0
     latest_ns: int = 0
-    jobs: dict[bytes, _Known] = field(default_factory=dict)
+    jobs: dict[bytes, _TargetJob] = field(default_factory=dict)
 
 
 @dataclass
@@ -310,7 +310,7 @@ class Texts:
         self._add([target.number, place, int(entry.is_client), time_ns, changed_ns, start_ns, *counts])
         at = len(columns[0]) - 1
         if known is None:
-            target.jobs[entry.name] = _Known(digest, at, time_ns)
+            target.jobs[entry.name] = _TargetJob(digest, at, time_ns)
         else:
             known.text, known.place, known.seen_ns = digest, at, time_ns
         target.latest_ns = max(target.latest_ns, time_ns)

@@ -41,7 +41,7 @@ ROWS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenProfile:
     """A profile that was written. left_out: bytes that are of no slice."""
 
     path: Path
@@ -62,7 +62,7 @@ def storage_of(target: str) -> str:
 
 def write_servers(
     served: pl.DataFrame, slice_ns: int, into: Path, source: str, unnamed: str = ""
-) -> tuple[list[Written], int]:
+) -> tuple[list[WrittenProfile], int]:
     """Write what servers counted (SERVED_SCHEMA), and give what was written, and how many bytes are of no slice.
 
     source: what it was read from; the same source replaces its own file. unnamed: the file system of targets that have
@@ -107,7 +107,7 @@ def _cut(rows: pl.DataFrame, slice_ns: int, keys: Sequence[str]) -> pl.DataFrame
     )
 
 
-def _write(slices: pl.DataFrame, storage: str, day: str, slice_ns: int, into: Path, source: str) -> Written:
+def _write(slices: pl.DataFrame, storage: str, day: str, slice_ns: int, into: Path, source: str) -> WrittenProfile:
     directory = into / job_name(f"servers.{storage or 'unnamed'}.{day}")
     code = hashlib.blake2b(os.fsencode(source), digest_size=4).hexdigest()
     path = directory / f"import-{code}{SUFFIX}"
@@ -129,7 +129,7 @@ def _write(slices: pl.DataFrame, storage: str, day: str, slice_ns: int, into: Pa
         ) from error
     finally:
         aside.unlink(missing_ok=True)
-    return Written(path, storage, slices["job"].n_unique(), slices["target"].n_unique(), *sums)
+    return WrittenProfile(path, storage, slices["job"].n_unique(), slices["target"].n_unique(), *sums)
 
 
 def _frames(slices: pl.DataFrame, storage: str, slice_ns: int, process: int) -> Iterator[bytes]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from slicewise.io500.results import Run, phase_file, text_of
+from slicewise.io500.results import IO500Run, phase_file, text_of
 from slicewise.io500.texts import PHASES, Unreadable
 
 # A rank lags if it is this much slower than the median rank, and stands out from all others as well.
@@ -49,7 +49,7 @@ class Laggards:
     source: str
 
 
-def laggards(run: Run) -> list[Laggards]:
+def laggards(run: IO500Run) -> list[Laggards]:
     """The laggards of each phase of a run that has per-rank files."""
     found: list[Laggards] = []
     nodes: dict[int, str] | None = None

@@ -43,7 +43,7 @@ IO500 = "IO500"
 
 
 @dataclass(frozen=True)
-class Run:
+class IO500Run:
     """A run of IO500, or of what stands in for it. name: its directory's, as short as tells it from the others. api:
     POSIX, MPI-IO, another of IOR's; "POSIX, hard MPI-IO" where they differ; unknown. start: when it began (None: not
     said). benchmark: IO500, or what else it was.
@@ -75,13 +75,13 @@ class NotRead:
 class Results:
     """runs: in order of their starts, those without one by their names. unreadable: what gave no run, and why."""
 
-    runs: list[Run]
+    runs: list[IO500Run]
     unreadable: list[NotRead]
 
 
 def read_results(places: Sequence[Path]) -> Results:
     """All runs in these files and below these directories."""
-    found: list[Run] = []
+    found: list[IO500Run] = []
     unreadable: list[NotRead] = []
     seen: set[Path] = set()
     for place in places:
@@ -151,14 +151,14 @@ def _why_not(file: Path) -> str:
     return "it is no result"
 
 
-def _runs_in(place: Path, directory: Path, files: list[Path], unreadable: list[NotRead]) -> list[Run]:
+def _runs_in(place: Path, directory: Path, files: list[Path], unreadable: list[NotRead]) -> list[IO500Run]:
     """The run that one directory's files make: what the summary leaves out is taken from result.txt."""
     read: list[tuple[Path, ResultSummary]] = []
     for file in files:
         try:
             if file.name == RUN_FILE:
                 own = read_run(text_of(file))
-                run = Run(_name(place, directory, file), directory, own.phases, own.api, own.start, own.benchmark,
+                run = IO500Run(_name(place, directory, file), directory, own.phases, own.api, own.start, own.benchmark,
                           own.processes)  # fmt: skip
                 return [run]
             summary = read_summary(text_of(file))
@@ -178,7 +178,7 @@ def _runs_in(place: Path, directory: Path, files: list[Path], unreadable: list[N
     return []
 
 
-def _run(place: Path, directory: Path, file: Path, summaries: list[ResultSummary]) -> Run:
+def _run(place: Path, directory: Path, file: Path, summaries: list[ResultSummary]) -> IO500Run:
     # A result.txt that was not named may still say what the summary of its directory leaves out.
     beside = directory / SUMMARY_FILES[1]
     if len(summaries) == 1 and file.name == SUMMARY_FILES[0] and beside.is_file():
@@ -196,7 +196,7 @@ def _run(place: Path, directory: Path, file: Path, summaries: list[ResultSummary
     easy, hard = (apis.get(name) or _api_of(directory, name) for name in (EASY_WRITE, HARD_WRITE))
     start = next((summary.start for summary in summaries if summary.start), None) or _start_of(directory)
     processes = next((summary.processes for summary in summaries if summary.processes), None)
-    return Run(_name(place, directory, file), directory, phases, _apis(easy, hard), start, processes=processes)
+    return IO500Run(_name(place, directory, file), directory, phases, _apis(easy, hard), start, processes=processes)
 
 
 def _apis(easy: str | None, hard: str | None) -> str:
@@ -237,7 +237,7 @@ def _name(place: Path, directory: Path, file: Path) -> str:
     return place.resolve().name if directory == place else str(directory.relative_to(place))
 
 
-def _named(runs: list[Run]) -> list[Run]:
+def _named(runs: list[IO500Run]) -> list[IO500Run]:
     """The runs with names that are nobody else's."""
     times = Counter(run.name for run in runs)
     known: Counter[str] = Counter()

@@ -79,7 +79,7 @@ class Hole(Structure):
     )
 
 
-class Loss(Structure):
+class NativeLoss(Structure):
     """A process with frames that nobody has."""
 
     _fields_ = (
@@ -98,7 +98,7 @@ class Unfinished(Structure):
     _fields_ = (("process", c_uint64), ("arrival", c_uint64), ("source", c_uint32), ("unused", c_uint32))
 
 
-class Source(Structure):
+class NativeSource(Structure):
     """What was found of a source: frames that count, processes that are known of, schemas."""
 
     _fields_ = (("frames", c_uint64), ("processes", c_uint64), ("schemas", c_uint64))
@@ -110,7 +110,7 @@ class TableLayout(Structure):
     _fields_ = (("left_out", c_uint64), ("columns", c_uint32), ("is_wanted", c_uint32))
 
 
-class Column(Structure):
+class NativeColumn(Structure):
     """A column of a table to be made."""
 
     _fields_ = (
@@ -133,7 +133,7 @@ class Plan(Structure):
 
     _fields_ = (
         ("tables", POINTER(c_int32)),
-        ("columns", POINTER(Column)),
+        ("columns", POINTER(NativeColumn)),
         ("source_name", c_char_p),
         ("column_count", c_uint32),
         ("adds_up", c_uint32),
@@ -203,9 +203,9 @@ def library() -> ctypes.CDLL:
         "add_schema": (c_int, reader, c_uint32, c_uint32, POINTER(TableLayout), POINTER(c_uint8)),
         "load": (c_int, reader, POINTER(File), c_uint32, c_uint32, c_uint64),
         "holes": (POINTER(Hole), reader, count),
-        "losses": (POINTER(Loss), reader, count),
+        "losses": (POINTER(NativeLoss), reader, count),
         "unfinished": (POINTER(Unfinished), reader, count),
-        "sources": (POINTER(Source), reader),
+        "sources": (POINTER(NativeSource), reader),
         "first_schema": (c_int32, reader, c_uint32),
         "pack_bound": (c_uint64, c_uint64),
         "pack": (c_uint64, c_void_p, c_uint64, c_char_p, c_uint64, c_int),
@@ -331,7 +331,7 @@ class Decoder:
         """What of the files is no frame."""
         return list(self._list("holes"))
 
-    def losses(self) -> list[Loss]:
+    def losses(self) -> list[NativeLoss]:
         """Whose frames are missing."""
         return self._list("losses")
 
@@ -339,7 +339,7 @@ class Decoder:
         """Whose last frame is missing."""
         return self._list("unfinished")
 
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[NativeSource]:
         """What was found of each source."""
         return list(library().slicewise_reader_sources(self._reader)[: self._source_count])
 

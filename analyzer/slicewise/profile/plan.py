@@ -16,7 +16,7 @@ import polars as pl
 
 from slicewise.profile import native
 from slicewise.profile.native import Decoder
-from slicewise.profile.schema import Column, Schema, Table
+from slicewise.profile.schema import PayloadColumn, PayloadTable, Schema
 
 UNKNOWN_NAME = "unknown"
 DTYPES = {"STRING": pl.String, "ENUM": pl.String, "I64": pl.Int64, "U64": pl.UInt64}
@@ -51,7 +51,7 @@ class Want:
     last_of: tuple[str, ...] = ()
     without: tuple[str, tuple[str, ...]] | None = None
 
-    def takes(self, column: Column, is_key: bool) -> bool:
+    def takes(self, column: PayloadColumn, is_key: bool) -> bool:
         """Whether the column is wanted."""
         if is_key:
             return column.name not in self.summed_over
@@ -77,7 +77,9 @@ def layout(schema: Schema, wants: tuple[Want, ...]) -> native.Layout:
     return tuple(tables), bytes(flags)
 
 
-def _flags(column: Column, table: Table, rows: list[Want], sums: list[Want], sieve: Column | None) -> int:
+def _flags(
+    column: PayloadColumn, table: PayloadTable, rows: list[Want], sums: list[Want], sieve: PayloadColumn | None
+) -> int:
     is_key = column.merge == "KEY"
     is_slice = is_key and column.name == SLICE
     return (
@@ -90,14 +92,14 @@ def _flags(column: Column, table: Table, rows: list[Want], sums: list[Want], sie
     )
 
 
-def _is_of_sums(want: Want, table: Table) -> bool:
+def _is_of_sums(want: Want, table: PayloadTable) -> bool:
     """Whether a wanted table is made of sums, which the decoder makes of each frame's rows, rather than of the rows."""
     others = [column for column in table.columns if column.merge != "KEY" and want.takes(column, False)]
     can_be = all(column.merge in ("SUM", "MAX") and column.type in ("U64", "I64") for column in others)
     return bool(want.last_of) and table.rows == "ADD" and can_be
 
 
-def _reduced(column: Column, wants: list[Want]) -> int:
+def _reduced(column: PayloadColumn, wants: list[Want]) -> int:
     """What becomes of a column in sums that these wants take it from."""
     if not wants:
         return 0
@@ -107,7 +109,7 @@ def _reduced(column: Column, wants: list[Want]) -> int:
     return native.REDUCED_MAX if is_greatest else native.REDUCED_KEY
 
 
-def _sieve(schema: Schema, table: Table, wants: list[Want]) -> tuple[Column | None, int]:
+def _sieve(schema: Schema, table: PayloadTable, wants: list[Want]) -> tuple[PayloadColumn | None, int]:
     """The column by which rows are left out that no want has, and its numbers that are left out, as bits."""
     keys = {want.without[0] if want.without is not None else None for want in wants}
     name = keys.pop() if len(keys) == 1 else None
@@ -160,7 +162,7 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
     up that replace each other.
     """
     tables = [next((table for table in schema.tables if table.name == want.table), None) for schema in added]
-    columns: dict[str, Column] = {}
+    columns: dict[str, PayloadColumn] = {}
     for place in order:
         if (table_there := tables[place]) is not None:
             for column in table_there.columns:
@@ -172,7 +174,7 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
     ]
     kept: list[object] = [_array(c_int32, numbers)]
     made = [_column(column, want, added, tables, order, kept) for column in columns.values()]
-    native_columns = (native.Column * max(1, len(made)))(*made)
+    native_columns = (native.NativeColumn * max(1, len(made)))(*made)
     kept.append(native_columns)
     first = next((tables[place] for place in order if tables[place] is not None), None)
     summed_over = (*want.summed_over, *want.last_of)
@@ -194,23 +196,23 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
     return TablePlan(result, tuple(columns), pl.DataFrame(schema=schema), kept)
 
 
-def _type(column: Column, want: Want) -> int:
+def _type(column: PayloadColumn, want: Want) -> int:
     is_slice = want.table == SPANNED_TABLE and column.merge == "KEY" and column.name == SLICE
     return native.I64 if is_slice else TYPES[column.type]
 
 
 def _column(
-    column: Column,
+    column: PayloadColumn,
     want: Want,
     added: tuple[Schema, ...],
-    tables: list[Table | None],
+    tables: list[PayloadTable | None],
     order: tuple[int, ...],
     kept: list[object],
-) -> native.Column:
+) -> native.NativeColumn:
     places = _array(c_int32, [-1 if table is None else table.places.get(column.name, -1) for table in tables])
     kept.append(places)
     merge = native.MAX if column.name in want.last_of else MERGES[column.merge]
-    made = native.Column(name=column.name.encode(), type=_type(column, want), merge=merge, places=places)
+    made = native.NativeColumn(name=column.name.encode(), type=_type(column, want), merge=merge, places=places)
     if column.type == "ENUM":
         listed = [_names(column.name, schema, table) for schema, table in zip(added, tables, strict=True)]
         names = {UNKNOWN_NAME: 0}
@@ -231,7 +233,7 @@ def _column(
     return made
 
 
-def _names(column: str, schema: Schema, table: Table | None) -> tuple[str, ...]:
+def _names(column: str, schema: Schema, table: PayloadTable | None) -> tuple[str, ...]:
     """What a schema's numbers in that column stand for."""
     place = None if table is None else table.places.get(column)
     return () if table is None or place is None else schema.enumerations.get(table.columns[place].enumeration, ())

@@ -227,7 +227,9 @@ def _jobs_of_processes(identity: pl.DataFrame) -> Iterable[tuple[int, str, int]]
     return zip(*(identity[column].to_list() for column in columns), strict=True)
 
 
-def _why_nothing(path: Path, source: int, loading: Loading, found: native.Source, holes: list[native.Hole]) -> str:
+def _why_nothing(
+    path: Path, source: int, loading: Loading, found: native.NativeSource, holes: list[native.Hole]
+) -> str:
     """The line for a profile of which no frame could be read."""
     own = {at for at, (_, whose) in enumerate(loading.flat) if whose == source}
     if not any(loading.states[at].bytes for at in own):

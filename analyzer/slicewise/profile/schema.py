@@ -28,7 +28,7 @@ class UnsupportedFormat(ValueError):
 
 
 @dataclass(frozen=True)
-class Column:
+class PayloadColumn:
     """One column as the payloads number them: a column of bins is as many of these as it has bins."""
 
     name: str
@@ -41,13 +41,13 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class PayloadTable:
     """A table: its columns in the order of the payload's presence bits, bins one by one."""
 
     name: str
     rows: str
     meaning: str
-    columns: tuple[Column, ...]
+    columns: tuple[PayloadColumn, ...]
 
     @property
     def keys(self) -> list[str]:
@@ -69,13 +69,13 @@ class Schema:
     """
 
     writer: str
-    tables: tuple[Table, ...]
+    tables: tuple[PayloadTable, ...]
     enumerations: dict[str, tuple[str, ...]]
     operations: dict[str, dict[str, str]]
     meanings: dict[str, dict[str, str]]
     bin_edges: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> PayloadTable:
         """The table of that name. Raises KeyError."""
         for table in self.tables:
             if table.name == name:
@@ -114,7 +114,7 @@ def parse_schema(text: bytes) -> Schema:
         raise BadSchema(f"{type(error).__name__}: {error}") from error
 
 
-def _table(table: Mapping[str, Any], enumerations: dict[str, tuple[str, ...]]) -> Table:
+def _table(table: Mapping[str, Any], enumerations: dict[str, tuple[str, ...]]) -> PayloadTable:
     if table["rows"] not in ("ADD", "LAST"):
         raise BadSchema(f"rows of {table['name']}: {table['rows']}")
     columns = tuple(part for column in table["columns"] for part in _columns(column, enumerations))
@@ -123,20 +123,20 @@ def _table(table: Mapping[str, Any], enumerations: dict[str, tuple[str, ...]]) -
         raise BadSchema(f"a column of {table['name']} is listed twice")
     if any(column.merge == "KEY" and column.type == "STRING" for column in columns):
         raise BadSchema(f"a key of {table['name']} is a string")
-    return Table(str(table["name"]), table["rows"], str(table.get("meaning", "")), columns)
+    return PayloadTable(str(table["name"]), table["rows"], str(table.get("meaning", "")), columns)
 
 
-def _columns(column: Mapping[str, Any], enumerations: dict[str, tuple[str, ...]]) -> list[Column]:
+def _columns(column: Mapping[str, Any], enumerations: dict[str, tuple[str, ...]]) -> list[PayloadColumn]:
     name, kind, merge, enumeration = str(column["name"]), column["type"], column["merge"], column.get("enumeration", "")
     if kind not in TYPES or merge not in MERGES or (kind == "ENUM" and enumeration not in enumerations):
         raise BadSchema(f"column {name}")
     rest = (kind, str(column.get("unit", "")), merge, str(column.get("meaning", "")), enumeration)
     if "bins" not in column:
-        return [Column(name, *rest)]
+        return [PayloadColumn(name, *rest)]
     bins = column["bins"]
     if not isinstance(bins, int) or not 1 <= bins <= MOST_BINS or kind != "U64":
         raise BadSchema(f"bins of {name}")
-    return [Column(f"{name}_{number}", *rest, bins=name) for number in range(bins)]
+    return [PayloadColumn(f"{name}_{number}", *rest, bins=name) for number in range(bins)]
 
 
 def _edges(column: Mapping[str, Any]) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from slicewise.charts.figure import Figure, Part
+from slicewise.charts.figure import Figure, FigurePart
 from slicewise.text import words
 
 TAG = re.compile(r"<[^>]*>")
@@ -35,7 +35,7 @@ def unit_of(title: str) -> str:
     return found.group(1) if found else title if "/s" in title or title in ("%", "s") else ""
 
 
-def _trace(chart: Figure, trace: Part) -> str:
+def _trace(chart: Figure, trace: FigurePart) -> str:
     is_map = trace.type == "heatmap"
     name = plain(str(trace.name or ""))
     values = _numbers(trace.z if is_map else trace.x if trace.orientation == "h" else trace.y)
@@ -48,7 +48,7 @@ def _trace(chart: Figure, trace: Part) -> str:
             return ""
         return f"{words.count(rows, 'row')} by {words.count(columns, 'column')}, at most {words.number(values.max())}."
     axis = (trace.xaxis or "x") if trace.orientation == "h" else (trace.yaxis or "y")
-    title = getattr(chart.layout.get(f"{axis[0]}axis{axis[1:]}", Part()), "title", None) or {}
+    title = getattr(chart.layout.get(f"{axis[0]}axis{axis[1:]}", FigurePart()), "title", None) or {}
     unit = unit_of(plain(str(title.get("text", ""))))
     known = np.isfinite(values)
     if not known.any():

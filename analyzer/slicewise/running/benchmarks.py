@@ -39,7 +39,7 @@ MDTEST_WHAT = {"write": "File creation", "stat": "File stat", "read": "File read
 
 
 @dataclass(frozen=True)
-class Size:
+class RunSize:
     """How much a run does. easy_mib, hard_transfers, files: of each process."""
 
     processes: int
@@ -47,14 +47,14 @@ class Size:
     hard_transfers: int
     files: int
 
-    def fitted(self, phases: Mapping[str, Phase], seconds: float) -> Size:
+    def fitted(self, phases: Mapping[str, Phase], seconds: float) -> RunSize:
         """The size at which each phase takes about so many seconds, from what a run of this size took."""
 
         def factor(prefix: str) -> float:
             took = max((phase.seconds or 0.0 for name, phase in phases.items() if name.startswith(prefix)), default=0.0)
             return min(MOST_SCALED, max(LEAST_SCALED, seconds / max(took, SHORTEST_SECONDS)))
 
-        return Size(
+        return RunSize(
             self.processes,
             math.ceil(self.easy_mib * factor("ior-easy")),
             math.ceil(self.hard_transfers * factor("ior-hard")),
@@ -63,7 +63,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Step:
+class BenchmarkStep:
     """One command of a run. words: for each process its own where they differ, else one list for all. read: phases out
     of what it printed and the seconds that it took. is_reading: the files of `data` should not be in the page cache.
     """
@@ -123,7 +123,7 @@ def commands(programs: Programs, words: Sequence[Sequence[str]], processes: int)
     return line
 
 
-def load_steps(programs: Programs, size: Size, data: Path, api: Api) -> list[Step]:
+def load_steps(programs: Programs, size: RunSize, data: Path, api: Api) -> list[BenchmarkStep]:
     """A run with the workload program. It removes each file as soon as it is written: creation and removal are one
     phase, of two operations a file, and there is no stat phase."""
     load = [programs.paths["load"], "--api", api]
@@ -135,12 +135,16 @@ def load_steps(programs: Programs, size: Size, data: Path, api: Api) -> list[Ste
     for place in own_places:
         place.mkdir(exist_ok=True)
     return [
-        Step([[*easy, "--fsync", str(data / "easy")]], _load_data("ior-easy-write")),
-        Step([[*small, "1", str(place / "file")] for place in own_places], _load_files("easy", size)),
-        Step([[*hard, "--fsync", str(data / "hard")]], _load_data("ior-hard-write")),
-        Step([[*small, str(HARD_FILE), str(data / "file")]], _load_files("hard", size)),
-        Step([[*easy, "--read", "--remove", str(data / "easy")]], _load_data("ior-easy-read"), is_reading=True),
-        Step([[*hard, "--read", "--remove", str(data / "hard")]], _load_data("ior-hard-read"), is_reading=True),
+        BenchmarkStep([[*easy, "--fsync", str(data / "easy")]], _load_data("ior-easy-write")),
+        BenchmarkStep([[*small, "1", str(place / "file")] for place in own_places], _load_files("easy", size)),
+        BenchmarkStep([[*hard, "--fsync", str(data / "hard")]], _load_data("ior-hard-write")),
+        BenchmarkStep([[*small, str(HARD_FILE), str(data / "file")]], _load_files("hard", size)),
+        BenchmarkStep(
+            [[*easy, "--read", "--remove", str(data / "easy")]], _load_data("ior-easy-read"), is_reading=True
+        ),
+        BenchmarkStep(
+            [[*hard, "--read", "--remove", str(data / "hard")]], _load_data("ior-hard-read"), is_reading=True
+        ),
     ]
 
 
@@ -153,7 +157,7 @@ def _load_data(phase: str) -> Callable[[str, float], list[Phase]]:
     return read
 
 
-def _load_files(level: str, size: Size) -> Callable[[str, float], list[Phase]]:
+def _load_files(level: str, size: RunSize) -> Callable[[str, float], list[Phase]]:
     def read(text: str, _: float) -> list[Phase]:
         match = _need(LOAD_SAID.search(text), f"mdtest-{level}-write", text)
         seconds = max(float(match[2]), 1e-3)
@@ -163,7 +167,7 @@ def _load_files(level: str, size: Size) -> Callable[[str, float], list[Phase]]:
     return read
 
 
-def ior_steps(programs: Programs, size: Size, data: Path, api: Api) -> list[Step]:
+def ior_steps(programs: Programs, size: RunSize, data: Path, api: Api) -> list[BenchmarkStep]:
     """A run with IOR and mdtest, in the order of IO500's phases and with their options, only smaller."""
     ior = [programs.paths["ior"], "-a", api.upper(), "-k", "-C", "-g"]
     easy = [*ior, "-F", "-t", "1m", "-b", f"{size.easy_mib}m", "-o", str(data / "easy")]
@@ -182,17 +186,17 @@ def ior_steps(programs: Programs, size: Size, data: Path, api: Api) -> list[Step
     md_easy = [*mdtest, "-u", "-L", "-d", str(data / "mdtest-easy")]
     md_hard = [*mdtest, "-t", "-w", str(HARD_FILE), "-e", str(HARD_FILE), "-d", str(data / "mdtest-hard")]
     return [
-        Step([[*easy, "-w", "-e"]], _ior("ior-easy-write")),
-        Step([[*md_easy, "-C"]], _mdtest("mdtest-easy-write", size)),
-        Step([[*hard, "-w", "-e"]], _ior("ior-hard-write")),
-        Step([[*md_hard, "-C"]], _mdtest("mdtest-hard-write", size)),
-        Step([[*easy, "-r"]], _ior("ior-easy-read"), is_reading=True),
-        Step([[*md_easy, "-T"]], _mdtest("mdtest-easy-stat", size)),
-        Step([[*hard, "-r"]], _ior("ior-hard-read"), is_reading=True),
-        Step([[*md_hard, "-T"]], _mdtest("mdtest-hard-stat", size)),
-        Step([[*md_easy, "-r"]], _mdtest("mdtest-easy-delete", size)),
-        Step([[*md_hard, "-E"]], _mdtest("mdtest-hard-read", size), is_reading=True),
-        Step([[*md_hard, "-r"]], _mdtest("mdtest-hard-delete", size)),
+        BenchmarkStep([[*easy, "-w", "-e"]], _ior("ior-easy-write")),
+        BenchmarkStep([[*md_easy, "-C"]], _mdtest("mdtest-easy-write", size)),
+        BenchmarkStep([[*hard, "-w", "-e"]], _ior("ior-hard-write")),
+        BenchmarkStep([[*md_hard, "-C"]], _mdtest("mdtest-hard-write", size)),
+        BenchmarkStep([[*easy, "-r"]], _ior("ior-easy-read"), is_reading=True),
+        BenchmarkStep([[*md_easy, "-T"]], _mdtest("mdtest-easy-stat", size)),
+        BenchmarkStep([[*hard, "-r"]], _ior("ior-hard-read"), is_reading=True),
+        BenchmarkStep([[*md_hard, "-T"]], _mdtest("mdtest-hard-stat", size)),
+        BenchmarkStep([[*md_easy, "-r"]], _mdtest("mdtest-easy-delete", size)),
+        BenchmarkStep([[*md_hard, "-E"]], _mdtest("mdtest-hard-read", size), is_reading=True),
+        BenchmarkStep([[*md_hard, "-r"]], _mdtest("mdtest-hard-delete", size)),
     ]
 
 
@@ -204,7 +208,7 @@ def _ior(phase: str) -> Callable[[str, float], list[Phase]]:
     return read
 
 
-def _mdtest(phase: str, size: Size) -> Callable[[str, float], list[Phase]]:
+def _mdtest(phase: str, size: RunSize) -> Callable[[str, float], list[Phase]]:
     what = MDTEST_WHAT[phase.rsplit("-", 1)[1]]
 
     def read(text: str, _: float) -> list[Phase]:

@@ -56,7 +56,7 @@ class NotStarted(Exception):
         self.status = status
 
 
-class Place:
+class ProfilePlace:
     """Where a job's profile goes. job_dir: its directory. was_there: whether the directory of all profiles was there
     before. note: what was chosen in place of what was asked for; empty: nothing."""
 
@@ -72,7 +72,7 @@ def require_job_name(job: str | None) -> None:
 
 def job_directory(
     directory: str | None, job: str | None, command: Sequence[str], environment: Mapping[str, str]
-) -> Place:
+) -> ProfilePlace:
     """Makes the directory that the job's profile goes to, and sees that it can be written. Raises UserError where it
     cannot.
 
@@ -92,7 +92,7 @@ def job_directory(
             name, note = _not_taken(profiles, name)
         made = _make_named(profiles / name, mode) if given else _make_new(profiles, command, mode)
         _require_writable(made)
-        return Place(made, was_there, note)
+        return ProfilePlace(made, was_there, note)
     except OSError as error:
         raise UserError(
             f"{profiles}: no profile can be written there ({error.strerror}); name another directory with --dir"

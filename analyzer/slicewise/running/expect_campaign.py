@@ -21,7 +21,7 @@ from slicewise.io500 import results
 from slicewise.io500.results import SUMMARY_FILES, read_results
 from slicewise.io500.texts import Phase, api_name
 from slicewise.running import benchmarks
-from slicewise.running.benchmarks import Api, Name, Programs, Size, Step
+from slicewise.running.benchmarks import Api, BenchmarkStep, Name, Programs, RunSize
 from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
 
@@ -36,7 +36,7 @@ class CampaignPlan:
 
     programs: Programs
     benchmark: Name
-    size: Size
+    size: RunSize
     seconds: float
     most_runs: int
     api: Api
@@ -106,7 +106,7 @@ def _settled(directory: Path) -> tuple[str, bool]:
     return f"the last runs added {words.percent(grown.added, 2)} to the union", grown.settled_after is not None
 
 
-def _one(plan: CampaignPlan, size: Size, place: Path | None, data: Path) -> list[Phase]:
+def _one(plan: CampaignPlan, size: RunSize, place: Path | None, data: Path) -> list[Phase]:
     """One run of what is not IO500, with its result in `place`; None: it is not kept."""
     start = datetime.now(timezone.utc)
     make = benchmarks.load_steps if plan.benchmark == "load" else benchmarks.ior_steps
@@ -143,7 +143,7 @@ def _one_of_io500(plan: CampaignPlan, place: Path, data: Path) -> None:
     _empty(data)
 
 
-def _step(plan: CampaignPlan, step: Step, processes: int, data: Path) -> list[Phase]:
+def _step(plan: CampaignPlan, step: BenchmarkStep, processes: int, data: Path) -> list[Phase]:
     if step.is_reading:
         _leave_page_cache(data)
     began = time.monotonic()

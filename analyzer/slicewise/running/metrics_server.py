@@ -59,7 +59,7 @@ class MetricsServer(ThreadingMixIn, TCPServer):
         if self._is_unix:
             _make_way(Path(at))
         try:
-            super().__init__(at, _Handler)
+            super().__init__(at, _MetricsHandler)
         except OSError as error:
             where = bind if self._is_unix else f"{bind}:{port}"
             raise UserError(
@@ -132,7 +132,7 @@ class MetricsServer(ThreadingMixIn, TCPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _MetricsHandler(BaseHTTPRequestHandler):
     server: MetricsServer
 
     def do_GET(self) -> None:

@@ -32,7 +32,7 @@ class PageServer(ThreadingHTTPServer):
         if place.is_dir() and not pages(self.root):
             raise UserError(f"{place}: has no pages; make one with: slicewise report PROFILE")
         try:
-            super().__init__((HOST, port), _Handler)
+            super().__init__((HOST, port), _PageHandler)
         except OSError as error:
             raise UserError(f"--port {port}: cannot listen there ({error.strerror}); choose another") from error
         first = "" if place.is_dir() else quote(place.name)
@@ -58,7 +58,7 @@ class PageServer(ThreadingHTTPServer):
         return host in (f"{HOST}:{self.server_address[1]}", f"localhost:{self.server_address[1]}")
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _PageHandler(BaseHTTPRequestHandler):
     server: PageServer
 
     def do_GET(self) -> None:

@@ -23,7 +23,7 @@ from slicewise.running.command import (
     Ended,
     NodeCollector,
     NotStarted,
-    Place,
+    ProfilePlace,
     become,
     job_directory,
     passing_on,
@@ -67,12 +67,12 @@ def run(
                 found = _bounded(directory, job, command, has_settings=False)
                 say(f"{config_file()}: did not answer within {LOOK_SECONDS:g} s, so no settings are taken from there")
             environment |= found["settings"]
-            place = Place(Path(found["job_dir"]), found["was_there"])
+            place = ProfilePlace(Path(found["job_dir"]), found["was_there"])
             for line in found["notes"]:
                 say(line)
         except Unanswered:
             is_answering = False
-            place = Place(_unseen_place(directory, job, command, environment), was_there=True)
+            place = ProfilePlace(_unseen_place(directory, job, command, environment), was_there=True)
         profiled = profiled_environment(environment, installation.library, place.job_dir, slice_seconds, command)
         if _is_foreign(installation, command[0], profiled):
             profiled = _without_library(profiled, environment)
@@ -208,8 +208,8 @@ def _size(file: Path) -> int:
 
 
 def _close(
-    installation: Installation, place: Place, command: Sequence[str], ended: Ended, environment: Mapping[str, str],
-    foreign_bytes: int, ran_seconds: float, since: float, had_collector: bool,
+    installation: Installation, place: ProfilePlace, command: Sequence[str], ended: Ended,
+    environment: Mapping[str, str], foreign_bytes: int, ran_seconds: float, since: float, had_collector: bool,
 ) -> None:  # fmt: skip
     """Finishes the profile, and says what went wrong, what was seen, and what to do next. The command has ended for
     good. foreign_bytes: of the profile, those that the command did not write. since: when it began, by CLOCK_REALTIME.

@@ -21,7 +21,7 @@ UNKNOWN = "??"
 
 
 @dataclass(frozen=True)
-class Place:
+class CodePlace:
     """A frame as it is shown: function ("module+0x12f" where that is all that is known), module (a file's name), file
     and line (empty, 0 where not known).
     """
@@ -34,7 +34,7 @@ class Place:
 
 def resolve(
     path: str, build_id: str, offsets: Iterable[int], search: Sequence[Path] = (), *, with_lines: bool = True
-) -> dict[int, list[Place]]:
+) -> dict[int, list[CodePlace]]:
     """Each offset's frames, the innermost first: more than one where functions were inlined.
 
     path, build_id: as the profile has them. search: directories that are looked into before the path itself, for
@@ -43,8 +43,8 @@ def resolve(
     offsets = sorted(set(offsets))
     name = Path(path).name
     if not path:
-        return {offset: [Place(f"code in no file+{offset:#x}")] for offset in offsets}
-    unknown = {offset: [Place(f"{name}+{offset:#x}", name)] for offset in offsets}
+        return {offset: [CodePlace(f"code in no file+{offset:#x}")] for offset in offsets}
+    unknown = {offset: [CodePlace(f"{name}+{offset:#x}", name)] for offset in offsets}
     files = list(_candidates(path, build_id, search))
     with_symbols = [elf for elf in files if len(elf.starts)]
     if not with_symbols:
@@ -54,12 +54,12 @@ def resolve(
         for offset in offsets:
             function = elf.function(offset)
             if function is not None:
-                found[offset] = [Place(demangled(function), name)]
+                found[offset] = [CodePlace(demangled(function), name)]
     lined = next((elf for elf in files if elf.has_lines), None) if with_lines else None
     if lined is not None:
         for offset, places in _lines(lined.path, offsets).items():
             if any(place.line for place in places):
-                found[offset] = [Place(place.function, name, place.file, place.line) for place in places]
+                found[offset] = [CodePlace(place.function, name, place.file, place.line) for place in places]
     return found
 
 
@@ -84,7 +84,7 @@ def _readable(path: Path) -> Elf | None:
         return None
 
 
-def _lines(file: Path, offsets: Sequence[int]) -> dict[int, list[Place]]:
+def _lines(file: Path, offsets: Sequence[int]) -> dict[int, list[CodePlace]]:
     """What a symbolizer says of offsets; nothing where there is none, or it fails."""
     program = next(([path, *options] for name, options in SYMBOLIZERS if (path := shutil.which(name))), None)
     if program is None:
@@ -104,16 +104,16 @@ def _lines(file: Path, offsets: Sequence[int]) -> dict[int, list[Place]]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    found: dict[int, list[Place]] = {}
+    found: dict[int, list[CodePlace]] = {}
     lines = iter(done.stdout.splitlines())
-    places: list[Place] = []
+    places: list[CodePlace] = []
     for line in lines:
         if line.startswith("0x"):
             places = found[int(line, 16)] = []
             continue
         where, _, number = next(lines, "??:0").split(" (discriminator")[0].rpartition(":")
         known = number.isdigit() and where != UNKNOWN
-        places.append(Place(line.split("@")[0], "", where if known else "", int(number) if known else 0))
+        places.append(CodePlace(line.split("@")[0], "", where if known else "", int(number) if known else 0))
     return found
 
 

@@ -18,7 +18,7 @@ from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside,
 from slicewise.analysis.blame.runs_taken import runs_taken
 from slicewise.analysis.blame.servers import (
     BY_SERVERS,
-    Served,
+    ServerCounts,
     clients_shared_out,
     served_neighbours,
     served_on,
@@ -303,7 +303,7 @@ def _with_outside(told: Blame, outside: Outside | None) -> Blame:
     return replace(told, alone=outside.alone, neighbours=neighbours, unexplained_seconds=unexplained, outside=outside)
 
 
-def _as_servers_counted(traffic: Traffic, served: Served) -> Traffic:
+def _as_servers_counted(traffic: Traffic, served: ServerCounts) -> Traffic:
     """Traffic of which the servers know every job by name."""
     return replace(traffic, profiled=served.all_bytes, counted=served.all_bytes, counter=BY_SERVERS)
 

@@ -36,7 +36,7 @@ MOST_SLICES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Beside:
+class CountedNeighbour:
     """A neighbour. lost_seconds: None where the job's rate alone is not known. targets: that both used."""
 
     job: str
@@ -73,7 +73,7 @@ class CountedJob:
     lost: Estimate | None
     confidence: Confidence
     unknown_because: str
-    neighbours: Sequence[Beside]
+    neighbours: Sequence[CountedNeighbour]
     hot: tuple[str, float] | None
     notes: Sequence[str]
 
@@ -272,7 +272,7 @@ def _reads(rows: pl.DataFrame) -> float:
     return float(rows["read_bytes"].sum()) / max(1.0, float(rows["amount"].sum()))
 
 
-def _neighbours(others: pl.DataFrame, scene: _Scene, grid_ns: int) -> list[Beside]:
+def _neighbours(others: pl.DataFrame, scene: _Scene, grid_ns: int) -> list[CountedNeighbour]:
     """Whoever used its targets while it was active, most first; what it lost is shared out by what they moved."""
     there = others.filter(pl.col("slice").is_in(scene.company)).filter(pl.col("amount") > 0)
     total = there.group_by("slice").agg(total=pl.col("amount").sum())
@@ -291,7 +291,7 @@ def _neighbours(others: pl.DataFrame, scene: _Scene, grid_ns: int) -> list[Besid
         .sort("amount", "job", descending=[True, False])
     )
     return [
-        Beside(
+        CountedNeighbour(
             row["job"],
             row["is_client"],
             row["read_bytes"],

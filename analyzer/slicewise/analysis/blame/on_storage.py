@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class OnStorage:
+class SlicesOnStorage:
     """A value for each slice in which the job made calls there, in order of time.
 
     seconds: of the mean process in calls, by kind; amounts and calls: of all processes (no calls of metadata: they are
@@ -63,14 +63,14 @@ class OnStorage:
         """
         return np.asarray((self.slice > self.slice[0]) & (self.slice < self.slice[-1]) & self.is_at_work)
 
-    def of(self, chosen: Mask) -> OnStorage:
+    def of(self, chosen: Mask) -> SlicesOnStorage:
         """Some of the slices."""
         by_kind = (
             {kind: values[chosen] for kind, values in one.items()}
             for one in (self.seconds, self.amounts, self.calls, self.together)
         )
         seconds, amounts, calls, together = by_kind
-        return OnStorage(
+        return SlicesOnStorage(
             self.slice[chosen],
             seconds,
             amounts,
@@ -95,7 +95,7 @@ def on_storages(
     company: pl.DataFrame | None = None,
     together: pl.DataFrame | None = None,
     known: Mapping[int, Capacities] | None = None,
-) -> dict[int, OnStorage]:
+) -> dict[int, SlicesOnStorage]:
     """A job by storage.
 
     slices: `timeline.slice_rows`. company: storage, slice, neighbour, {kind}_taken (the storage's time that it took),
@@ -140,7 +140,7 @@ def _others(there: pl.DataFrame, counts: pl.Expr) -> pl.DataFrame:
     )
 
 
-def _arrays(rows: pl.DataFrame) -> OnStorage:
+def _arrays(rows: pl.DataFrame) -> SlicesOnStorage:
     known = rows.select(selectors.numeric().cast(pl.Float64).fill_null(0.0))
 
     def floats(name: str) -> Floats:
@@ -148,7 +148,7 @@ def _arrays(rows: pl.DataFrame) -> OnStorage:
 
     has_company = rows["others"].is_not_null().to_numpy() if "others" in rows.columns else np.zeros(len(rows), bool)
     company = rows["company"].fill_null(0).to_numpy() if "company" in rows.columns else np.zeros(len(rows), np.uint64)
-    return OnStorage(
+    return SlicesOnStorage(
         rows["slice"].to_numpy(),
         {kind: floats(SECONDS[kind]) for kind in KINDS},
         {kind: floats(AMOUNTS[kind]) for kind in KINDS},

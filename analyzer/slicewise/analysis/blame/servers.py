@@ -34,7 +34,7 @@ BY_SERVERS = "the file system's servers"
 
 
 @dataclass(frozen=True)
-class Served:
+class ServerCounts:
     """What the servers of a storage counted. rows: as `timeline.job_rows` of jobs without a profile, with `job`. own:
     the name that the job has there; empty: it is not known; None: nobody asked. own_bytes: what they counted of it.
     all_bytes: of all jobs, while the job ran. elsewhere: how many jobs used other targets alone. hot: the target that
@@ -201,7 +201,7 @@ def served_on(
     did: pl.DataFrame,
     lifetimes: Sequence[tuple[str, int, int]],
     grid_ns: int,
-) -> Served | None:
+) -> ServerCounts | None:
     """What servers counted on one of the job's storages; None where they are none of its servers.
 
     counted: of `jobstats.read_served`. storages: the job's, most used first. did: `timeline.job_rows` of all profiled
@@ -232,7 +232,7 @@ def served_on(
         pl.lit(storage.number, pl.UInt64).alias("storage"),
         *(pl.lit(grid_ns / 1e9).alias(seconds) for seconds in SECONDS.values()),
     )
-    return Served(
+    return ServerCounts(
         storage,
         rows.select("job", *OF_JOBS),
         name,
@@ -255,7 +255,7 @@ def _targets_of(own: pl.DataFrame) -> list[str]:
 
 def served_neighbours(
     job: Digest, neighbours: Sequence[Digest], storages: Sequence[Storage], did: pl.DataFrame, grid_ns: int
-) -> Served | None:
+) -> ServerCounts | None:
     """The neighbours that servers alone know, as of a catalog, on the storage where most of their bytes are; None:
     there are none. job: whose neighbours they are. did: `timeline.job_rows` of all jobs.
     """
@@ -273,7 +273,7 @@ def served_neighbours(
     storage = next(one for one in storages if one.number == most)
     is_meanwhile = pl.col("slice").is_between(job.about["start_ns"] // grid_ns, job.about["end_ns"] // grid_ns)
     all_bytes = int(there.filter(is_meanwhile).select(moved.sum()).item())
-    return Served(storage, rows.select("job", *OF_JOBS), None, 0, all_bytes)
+    return ServerCounts(storage, rows.select("job", *OF_JOBS), None, 0, all_bytes)
 
 
 def _is_of(counted: pl.DataFrame, storage: Storage) -> bool:
@@ -353,7 +353,7 @@ def _plain(name: str) -> str:
     return re.sub(r" \(\d+\)$", "", name)
 
 
-def served_words(served: Served, names: Sequence[str | None], own_bytes: int) -> list[str]:
+def served_words(served: ServerCounts, names: Sequence[str | None], own_bytes: int) -> list[str]:
     """What to say of it. names: of the neighbours that are told of. own_bytes: what the job's own calls moved there."""
     unprofiled = set(served.rows["job"].unique().to_list())
     by_servers = [name for name in names if name is not None and name in unprofiled]

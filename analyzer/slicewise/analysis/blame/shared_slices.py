@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from slicewise.analysis.blame.on_storage import Floats, Mask, OnStorage, main_kind
+from slicewise.analysis.blame.on_storage import Floats, Mask, SlicesOnStorage, main_kind
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.constants import FEWEST_SLICES, FILLED, WAITING_SHARE
@@ -52,7 +52,7 @@ DO_NOT_MEET = "its bytes and those of its neighbours, which go the other directi
 
 
 @dataclass(frozen=True)
-class Part:
+class PartAlone:
     """What calls in company would have taken alone, as a part of what they took (0 to 1); error: relative, of all that
     the job's calls on the storage would have taken alone. is_sure: whether that is known of a job that need not fill
     the storage by itself.
@@ -63,7 +63,7 @@ class Part:
     is_sure: bool
 
 
-def part_alone(own: OnStorage, known: Capacities, slice_seconds: float) -> Part | str:
+def part_alone(own: SlicesOnStorage, known: Capacities, slice_seconds: float) -> PartAlone | str:
     """The part for one storage; why not, where neither law holds.
 
     A cache sends what the storage takes: of writes into one the share is sure. Of other calls, which may wait for
@@ -78,21 +78,21 @@ def part_alone(own: OnStorage, known: Capacities, slice_seconds: float) -> Part 
         return IN_FEW
     share, speed = work.by_share(), work.by_speed()
     if isinstance(share, str):
-        return share if speed is None else Part(speed, ERROR_OF_SPEED, is_sure=True)
+        return share if speed is None else PartAlone(speed, ERROR_OF_SPEED, is_sure=True)
     error = max(ERROR_OF_SHARE, work.relative(share - work.share_beside_metadata(), share))
     if speed is None:
-        return Part(share, error, is_sure=work.is_cached)
+        return PartAlone(share, error, is_sure=work.is_cached)
     mean, apart = (share + speed) / 2, work.relative((share - speed) / 2, (share + speed) / 2)
     if work.is_cached or apart <= ERROR_OF_SHARE / 2:
-        return Part(mean, max(error, apart), is_sure=True)
-    return Part(speed, ERROR_OF_SPEED, is_sure=True)
+        return PartAlone(mean, max(error, apart), is_sure=True)
+    return PartAlone(speed, ERROR_OF_SPEED, is_sure=True)
 
 
 @dataclass(frozen=True)
 class _Work:
     """The job's work and everybody's on a storage, in seconds of the storage's time."""
 
-    own: OnStorage
+    own: SlicesOnStorage
     known: Capacities
     slice_seconds: float
 
@@ -202,6 +202,6 @@ class _Work:
         return min(1.0, shared / speed / self.shared_seconds)
 
 
-def seconds_alone(own: OnStorage, kind: Kind, part: Part) -> Floats:
+def seconds_alone(own: SlicesOnStorage, kind: Kind, part: PartAlone) -> Floats:
     """What calls of a kind would have taken alone, a value a slice."""
     return np.asarray(own.seconds[kind] * np.where(own.has_company, part.of_shared, 1.0), float)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.on_storage import OnStorage, on_storages
+from slicewise.analysis.blame.on_storage import SlicesOnStorage, on_storages
 from slicewise.analysis.blame.uncontended import alone_seconds
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows, slice_rows
 from slicewise.analysis.job.period import runs_above
@@ -141,7 +141,7 @@ class Strands:
         return phase_of_slices(self.slices)
 
     @cached_property
-    def by_itself(self) -> dict[int, OnStorage]:
+    def by_itself(self) -> dict[int, SlicesOnStorage]:
         """The job by storage, as if it had each to itself."""
         return on_storages(self.slices)
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.on_storage import Mask, OnStorage
+from slicewise.analysis.blame.on_storage import Mask, SlicesOnStorage
 from slicewise.analysis.blame.result import Baseline, Source
 from slicewise.analysis.blame.shared_slices import part_alone, seconds_alone
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
@@ -88,7 +88,7 @@ class Price:
     call_seconds: float = 0.0
     idle: float = 0.0
 
-    def of(self, own: OnStorage, kind: Kind) -> float:
+    def of(self, own: SlicesOnStorage, kind: Kind) -> float:
         """What the calls of a kind cost."""
         calls = float(own.calls[kind].sum()) if self.call_seconds else 0.0
         return self.seconds * float(own.amounts[kind].sum()) + self.call_seconds * calls
@@ -117,7 +117,7 @@ class Scene:
     times as long as the mean process the one with most was in calls.
     """
 
-    own: Mapping[int, OnStorage]
+    own: Mapping[int, SlicesOnStorage]
     known: Mapping[int, Capacities]
     seconds: float
     uneven: float = 1.0
@@ -138,7 +138,7 @@ class StandaloneRows:
 
     name: str
     processes: int
-    own: Mapping[int, OnStorage]
+    own: Mapping[int, SlicesOnStorage]
     uneven: float
     is_same_command: bool = False
 
@@ -313,7 +313,7 @@ TOO_ALIKE = "its neighbours' rates were too much alike to see how its speed depe
 
 
 @dataclass(frozen=True)
-class Line:
+class SpeedLine:
     """speed: where the neighbours are at rest, in storage seconds a second in calls; error: of it, relative."""
 
     speed: float
@@ -351,7 +351,7 @@ class Points:
         return [self.of(self.company == which[at]) for at in np.flatnonzero(often)[np.argsort(first[often])]]
 
 
-def speed_line(points: Points, slice_seconds: float) -> Line | str:
+def speed_line(points: Points, slice_seconds: float) -> SpeedLine | str:
     """The line through the mean speeds of sets of neighbours; why not, where there is none."""
     sets = points.by_company()
     if len(sets) < 2:
@@ -370,7 +370,7 @@ def speed_line(points: Points, slice_seconds: float) -> Line | str:
     if not len(drawn):
         return TOO_ALIKE
     error = max(error_of_draws(drawn, float(speed)), _error_of_intercept(sets, rates) / float(speed))
-    return Line(float(speed), error)
+    return SpeedLine(float(speed), error)
 
 
 def _drawn_anew(sets: Sequence[Points], slice_seconds: float) -> tuple[np.ndarray, np.ndarray]:
@@ -488,7 +488,7 @@ def _evened(moved: np.ndarray) -> np.ndarray:
     return np.array([part.mean() for part in np.array_split(moved, len(moved) // TOGETHER)])
 
 
-def _is_filled(full: OnStorage, kind: Kind, middle: float) -> bool:
+def _is_filled(full: SlicesOnStorage, kind: Kind, middle: float) -> bool:
     """Whether the storage moves as much in the slices that are nearly all the job's: then the job fills it alone."""
     moved = full.together[kind]
     nearly_alone = moved[full.amounts[kind] >= (1 - LITTLE_COMPANY) * moved]
@@ -563,7 +563,7 @@ def _expected_error(scene: Scene, prices: Mapping[Place, Price]) -> float:
     )
 
 
-def _price_of(own: OnStorage, kind: Kind) -> Price | None:
+def _price_of(own: SlicesOnStorage, kind: Kind) -> Price | None:
     """What a kind of call cost in slices: ratios of sums, for write-back makes single slices too fast or too slow."""
     seconds, amounts, calls = own.seconds[kind], own.amounts[kind], own.calls[kind]
     if not amounts.sum() or not seconds.sum():
@@ -581,7 +581,7 @@ def _price_of(own: OnStorage, kind: Kind) -> Price | None:
     return Price(float(seconds.sum() / amounts.sum()), error, idle=idle)
 
 
-def _sizes_differ(own: OnStorage, kind: Kind) -> bool:
+def _sizes_differ(own: SlicesOnStorage, kind: Kind) -> bool:
     """Whether the mean size of a slice's calls varies, leaving the tenth of the slices at either end aside."""
     made = own.calls[kind] > 0
     sizes = own.amounts[kind][made] / own.calls[kind][made]
@@ -589,12 +589,12 @@ def _sizes_differ(own: OnStorage, kind: Kind) -> bool:
     return bool(high > LIKE_SIZES * low)
 
 
-def _as_it_was(own: OnStorage, kind: Kind) -> Price:
+def _as_it_was(own: SlicesOnStorage, kind: Kind) -> Price:
     """The price at which nothing is lost, where nobody can have cost the job anything."""
     return Price(float(own.seconds[kind].sum()) / max(1.0, float(own.amounts[kind].sum())), 0.0)
 
 
-def _was_faster(own: OnStorage, kind: Kind, price: Price, slice_seconds: float) -> bool:
+def _was_faster(own: SlicesOnStorage, kind: Kind, price: Price, slice_seconds: float) -> bool:
     """Whether full slices took so much less time than they would have alone that this is no price."""
     full = own.of((own.seconds[kind] >= slice_seconds / 2) & own.is_at_work)
     seconds = full.seconds[kind]
@@ -603,7 +603,7 @@ def _was_faster(own: OnStorage, kind: Kind, price: Price, slice_seconds: float) 
     return bool((alone - seconds)[too_fast].sum() > TRIVIAL * alone.sum())
 
 
-def _quiet(own: OnStorage, kind: Kind) -> OnStorage | None:
+def _quiet(own: SlicesOnStorage, kind: Kind) -> SlicesOnStorage | None:
     """The slices with such calls in which nobody else was there, nor in those next to them; None if they are few."""
     if len(own) - own.has_company.sum() < FEWEST_SLICES:
         return None
@@ -613,14 +613,14 @@ def _quiet(own: OnStorage, kind: Kind) -> OnStorage | None:
     return own.of(is_quiet) if is_quiet.sum() >= FEWEST_SLICES else None
 
 
-def _are_like_sizes(quiet: OnStorage, own: OnStorage, kind: Kind) -> bool:
+def _are_like_sizes(quiet: SlicesOnStorage, own: SlicesOnStorage, kind: Kind) -> bool:
     if kind not in CALLS or _sizes_differ(quiet, kind):
         return True
     sizes = [float(rows.amounts[kind].sum()) / max(1.0, float(rows.calls[kind].sum())) for rows in (quiet, own)]
     return max(sizes) <= LIKE_SIZES * min(sizes)
 
 
-def _speeds(own: OnStorage, known: Capacities) -> Points:
+def _speeds(own: SlicesOnStorage, known: Capacities) -> Points:
     """The points of `speed_line` for a storage, in seconds of its time."""
     inner = own.inner
     none = np.zeros(int(inner.sum()))

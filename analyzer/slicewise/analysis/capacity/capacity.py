@@ -57,7 +57,7 @@ class Capacity:
 
 
 @dataclass(frozen=True)
-class Demand:
+class RateAlone:
     """The rate that a job reaches alone, bytes/s. source: "standalone run" or "own slices" (slices of this very run
     that it had to itself).
     """
@@ -66,10 +66,10 @@ class Demand:
     source: Literal["standalone run", "own slices"]
 
 
-def own_slices_demand(activity: pl.DataFrame, others: pl.DataFrame, slice_ns: int) -> Demand | None:
+def own_slices_demand(activity: pl.DataFrame, others: pl.DataFrame, slice_ns: int) -> RateAlone | None:
     """What a job reached in full slices in which none of the others moved a byte; None without two such."""
     rate = mean_rate(own_slices_rates(activity, others, slice_ns))
-    return None if rate is None else Demand(rate, "own slices")
+    return None if rate is None else RateAlone(rate, "own slices")
 
 
 def own_slices_rates(activity: pl.DataFrame, others: pl.DataFrame, slice_ns: int) -> Rates:
@@ -124,7 +124,7 @@ def fastest_alone(demands: Sequence[Estimate]) -> Capacity | None:
 
 
 def of_these_jobs(
-    demands: Sequence[Demand | None], combined: Rates, by_themselves: Rates = NO_RATES
+    demands: Sequence[RateAlone | None], combined: Rates, by_themselves: Rates = NO_RATES
 ) -> Capacity | None:
     """The storage's capacity from what jobs reach alone and from their combined rates in the slices that they share
     (bytes/s); None without either. by_themselves: rates of all slices that one job had to itself.

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from slicewise.analysis.calls import Kind
-from slicewise.analysis.compare.prices import Price, price_of_bytes, price_of_calls, with_size_class
+from slicewise.analysis.compare.prices import KindPrice, price_of_bytes, price_of_calls, with_size_class
 from slicewise.analysis.compare.work import Tasks
 from slicewise.estimate import Estimate
 from slicewise.kinds import CONFIDENCES, Confidence
@@ -252,7 +252,7 @@ def _priced(of: Tasks, against: Tasks, kind: Kind, place: str, now: Amounts, the
     return priced
 
 
-def _price(against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts) -> Price | None:
+def _price(against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts) -> KindPrice | None:
     """What the first run's calls cost; None where it made too few to tell."""
     rows = against.rows.filter((pl.col("kind") == kind) & (pl.col("place") == place))
     if kind == "meta":
@@ -281,7 +281,7 @@ def _scales(of: Tasks, against: Tasks) -> tuple[float, float]:
     return min(1.0, factor), max(1.0, factor)
 
 
-def _by_size(of: Tasks, against: Tasks, kind: Kind, place: str, price: Price) -> float | None:
+def _by_size(of: Tasks, against: Tasks, kind: Kind, place: str, price: KindPrice) -> float | None:
     """What the runs differ by at the first run's cost a byte of each size class; None where these say too little."""
     if len(price.by_class) < 2:
         return None

@@ -28,7 +28,7 @@ SAME_SIZE = 1.5
 
 
 @dataclass(frozen=True)
-class Price:
+class KindPrice:
     """What one kind of calls on one file system cost. Seconds: in calls, of those that decided the runtime.
 
     per_byte: with per_call, what is left of the cost after the calls'; without, all of it. per_call: None where sizes
@@ -48,7 +48,7 @@ class Price:
         return self.sizes[0] / reach <= size <= self.sizes[1] * reach
 
 
-def price_of_bytes(rows: pl.DataFrame, seconds: float) -> Price | None:
+def price_of_bytes(rows: pl.DataFrame, seconds: float) -> KindPrice | None:
     """The price of reads or writes on one file system; None where no bytes moved, or no time passed.
 
     rows: those of one place and kind. seconds: what they took of the runtime, which is less than their sum.
@@ -71,20 +71,20 @@ def price_of_bytes(rows: pl.DataFrame, seconds: float) -> Price | None:
     if line is None:
         # A class that says too little costs what the mean byte does.
         cost = pl.col("size_class").replace_strict(by_class, default=seconds / moved, return_dtype=pl.Float64)
-        return Price(seconds / moved, None, sizes, by_class, _error(with_size_class(rows), pl.col("bytes") * cost))
+        return KindPrice(seconds / moved, None, sizes, by_class, _error(with_size_class(rows), pl.col("bytes") * cost))
     per_call, per_byte = line
     error = _error(rows, pl.col("calls") * per_call + pl.col("bytes") * per_byte)
     # So that what the run itself did costs what it took.
     scale = seconds / (per_call * float(rows["calls"].sum()) + per_byte * moved)
-    return Price(scale * per_byte, scale * per_call, sizes, by_class, error)
+    return KindPrice(scale * per_byte, scale * per_call, sizes, by_class, error)
 
 
-def price_of_calls(rows: pl.DataFrame, seconds: float) -> Price | None:
+def price_of_calls(rows: pl.DataFrame, seconds: float) -> KindPrice | None:
     """The price of metadata calls, which move nothing."""
     calls = float(rows["calls"].sum())
     if not (calls and seconds):
         return None
-    return Price(0.0, seconds / calls, (0.0, 0.0), error=_error(rows, pl.col("calls")))
+    return KindPrice(0.0, seconds / calls, (0.0, 0.0), error=_error(rows, pl.col("calls")))
 
 
 def with_size_class(rows: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ import numpy as np
 
 from slicewise.analysis.expect.box import Axis, Box, Growth, Point, area, growth, hull, union_area
 from slicewise.io500.ranks import Laggards, laggards
-from slicewise.io500.results import Results, Run
+from slicewise.io500.results import IO500Run, Results
 from slicewise.io500.texts import PHASES, Phase
 
 Aspect = Literal["aggregate", "write", "read"]
@@ -33,7 +33,7 @@ class RunBox:
     that lagged in the phases that made it one, where per-rank files lie beside the result.
     """
 
-    run: Run
+    run: IO500Run
     box: Box
     why: str = ""
     laggards: tuple[Laggards, ...] = ()
@@ -99,7 +99,7 @@ class Tail:
 
 
 @dataclass(frozen=True)
-class Place:
+class Placement:
     """Where a figure lies among public results: the share of them that are below it, of how many."""
 
     name: str
@@ -119,7 +119,7 @@ class Expectation:
     boxes: list[Boxes]
     tails: list[Tail]
     lagging: dict[str, list[Laggards]]
-    places: list[Place]
+    places: list[Placement]
     against: int = 0
 
     @property
@@ -179,7 +179,7 @@ def expectation(results: Results, public: Results | None = None) -> Expectation:
     return Expectation(results, boxes, _tails(results.runs), ordered, places, len(public.runs) if public else 0)
 
 
-def _run_box(run: Run, kind: Aspect, lags: Sequence[Laggards]) -> RunBox:
+def _run_box(run: IO500Run, kind: Aspect, lags: Sequence[Laggards]) -> RunBox:
     box = box_of(run.phases, kind)
     wrong = box.anomalies
     if not wrong:
@@ -199,7 +199,7 @@ def _geometric_mean(values: Sequence[float]) -> float:
     return float(f"{math.exp(sum(math.log(value) for value in values) / len(values)):.12g}")
 
 
-def _tails(runs: Sequence[Run]) -> list[Tail]:
+def _tails(runs: Sequence[IO500Run]) -> list[Tail]:
     names = dict.fromkeys([*PHASES, *(name for run in runs for name in run.phases)])
     tails = []
     for phase in names:
@@ -218,7 +218,7 @@ def _tails(runs: Sequence[Run]) -> list[Tail]:
     return tails
 
 
-def _places(boxes: Boxes, public: Results) -> list[Place]:
+def _places(boxes: Boxes, public: Results) -> list[Placement]:
     """Where the median run's rates lie among those of public results."""
     own = [run.box for run in boxes.runs]
     others = [box_of(run.phases, "aggregate") for run in public.runs]
@@ -230,5 +230,5 @@ def _places(boxes: Boxes, public: Results) -> list[Place]:
         for place, axis in axes:
             value = median(getattr(box, level)[place] for box in own)
             below = sum(getattr(box, level)[place] < value for box in others) / len(others)
-            places.append(Place(f"{level} {axis}", axis, value, below, len(others)))
+            places.append(Placement(f"{level} {axis}", axis, value, below, len(others)))
     return places

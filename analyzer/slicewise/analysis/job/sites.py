@@ -13,11 +13,11 @@ import polars as pl
 from slicewise.digest.digest import Digest
 from slicewise.kinds import Cost
 from slicewise.scalars import whole
-from slicewise.symbols.resolve import Place, resolve
+from slicewise.symbols.resolve import CodePlace, resolve
 
 COSTS: dict[Cost, str] = {"time": "seconds", "bytes": "bytes", "calls": "calls"}
 # What has no stack of its own: more call sites than there was room for.
-ALL_OTHERS = (Place("(call sites beyond the table)"),)
+ALL_OTHERS = (CodePlace("(call sites beyond the table)"),)
 
 SAMPLES_SCHEMA = pl.Schema(
     {
@@ -36,7 +36,7 @@ class Sites:
     sample_seconds: I/O time that one sample stands for; None where none were taken.
     """
 
-    stacks: list[tuple[Place, ...]]
+    stacks: list[tuple[CodePlace, ...]]
     samples: pl.DataFrame
     sample_seconds: float | None
 
@@ -55,9 +55,9 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
     keys = keys.join(shapes, on=["process", "site"], how="left", maintain_order="left")
     # Most processes have the same stacks: each is looked at once, in the order in which they are met.
     met = keys.select("shape", "operation").unique(maintain_order=True)
-    numbers: dict[tuple[Place, ...], int] = {}
+    numbers: dict[tuple[CodePlace, ...], int] = {}
     stack_of = [
-        numbers.setdefault((*(ALL_OTHERS if shape is None else site_stacks[shape]), Place(operation)), len(numbers))
+        numbers.setdefault((*(ALL_OTHERS if shape is None else site_stacks[shape]), CodePlace(operation)), len(numbers))
         for shape, operation in met.iter_rows()
     ]
     met = met.with_columns(pl.Series("stack", stack_of, pl.UInt32))
@@ -83,7 +83,7 @@ def _as_counted(own: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(pl.col("calls", "bytes") * factor).drop("counted")
 
 
-def _stacks(digest: Digest, search: Sequence[Path]) -> tuple[pl.DataFrame, list[tuple[Place, ...]]]:
+def _stacks(digest: Digest, search: Sequence[Path]) -> tuple[pl.DataFrame, list[tuple[CodePlace, ...]]]:
     """The shape of each (process, site), a number, and the frames of each shape, the outermost first."""
     what = ["module", "build_id", "offset", "function", "file", "line"]
     frames = digest.site_frames.lazy()
@@ -102,7 +102,7 @@ def _stacks(digest: Digest, search: Sequence[Path]) -> tuple[pl.DataFrame, list[
         asked[module, build_id].add(offset)
     resolved = {key: resolve(*key, offsets, search) for key, offsets in asked.items()}
     places = [
-        (Place(frame["function"], "", frame["file"], frame["line"]),)
+        (CodePlace(frame["function"], "", frame["file"], frame["line"]),)
         if frame["function"]
         else tuple(reversed(resolved[frame["module"], frame["build_id"]][frame["offset"]]))
         for frame in known.iter_rows(named=True)

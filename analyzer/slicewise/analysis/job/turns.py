@@ -15,7 +15,7 @@ SCHEMA = {"slice": pl.Int64, "seconds": pl.Float64}
 
 
 @dataclass(frozen=True)
-class Turns:
+class TurnWaits:
     """seconds, waits: how long and how often the process waited that waited longest; label: which one that is.
 
     slices: slice, seconds: when that process waited; sorted, and empty in profiles of versions that did not count it
@@ -56,10 +56,10 @@ class Turns:
         return self.slices.group_by(slice=numbers).agg(pl.col("seconds").sum()).sort("slice")
 
 
-NONE = Turns(0.0, 0, "", pl.DataFrame(schema=SCHEMA), False)
+NONE = TurnWaits(0.0, 0, "", pl.DataFrame(schema=SCHEMA), False)
 
 
-def turns(digest: Digest) -> Turns:
+def turns(digest: Digest) -> TurnWaits:
     """What a job's own processes waited."""
     own = digest.processes.filter("is_of_job")
     if not (own["waits"].sum() or own["waited_ns"].sum() or digest.waits.height):
@@ -76,7 +76,7 @@ def turns(digest: Digest) -> Turns:
     )
     longest = waited.row(0, named=True)
     slices = digest.waits.filter(pl.col("process") == longest["process"], pl.col("waited_ns") > 0)
-    return Turns(
+    return TurnWaits(
         longest["waited_ns"] / 1e9,
         longest["waits"],
         longest["label"],

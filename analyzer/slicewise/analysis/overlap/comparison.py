@@ -10,7 +10,7 @@ from functools import reduce
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.capacity.capacity import Capacity, Demand, of_these_jobs, own_slices_demand, own_slices_rates
+from slicewise.analysis.capacity.capacity import Capacity, RateAlone, of_these_jobs, own_slices_demand, own_slices_rates
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.overlap.direction import (
@@ -25,7 +25,7 @@ from slicewise.analysis.overlap.region import Region, Uniformity, in_region, reg
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.matching import Run
-from slicewise.analysis.runs.on_storage import OnStorage, on_storage
+from slicewise.analysis.runs.on_storage import RunOnStorage, on_storage
 from slicewise.analysis.runs.rates import (
     Rates,
     StandaloneRun,
@@ -61,7 +61,7 @@ class _Moved:
     moved there in the other direction, and how long it waited for its turn between its first and its last byte.
     """
 
-    there: OnStorage
+    there: RunOnStorage
     activity: pl.DataFrame
     use: StorageUse
     other_way_bytes: int
@@ -173,9 +173,9 @@ def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Di
     return as_one_run(like or found)
 
 
-def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, grid_ns: int) -> Demand | None:
+def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, grid_ns: int) -> RateAlone | None:
     if alone is not None:
-        return Demand(alone.bytes_per_second, "standalone run")
+        return RateAlone(alone.bytes_per_second, "standalone run")
     return own_slices_demand(job.activity, _others(job, together), grid_ns)
 
 
@@ -233,7 +233,7 @@ def _job(
     basis: Region | None,
     filled: Region | None,
     alone: StandaloneRun | None,
-    demand: Demand | None,
+    demand: RateAlone | None,
 ) -> JobInDirection:
     span, volume = job.span, job.use.bytes
     region = basis if span is not None else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.capacity.capacity import Capacity, Demand
+from slicewise.analysis.capacity.capacity import Capacity, RateAlone
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.overlap.region import Region, Regions, Uniformity
 from slicewise.analysis.runs.rates import StandaloneRun
@@ -40,7 +40,7 @@ class SlicesBeside:
 
     job: str
     rate: float | None
-    demand: Demand | None
+    demand: RateAlone | None
     seconds: Estimate
     alone_seconds: Estimate | None
 
@@ -150,7 +150,7 @@ class JobInDirection:
     uniformity: Uniformity | None
     alone: StandaloneRun | None
     alone_seconds: Estimate | None
-    demand: Demand | None
+    demand: RateAlone | None
     use: StorageUse
     waited_seconds: float = 0.0
 

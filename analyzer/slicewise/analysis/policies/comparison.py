@@ -34,7 +34,7 @@ SWEEP_SCHEMA = pl.Schema(
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PolicyComparison:
     """simulated: the policies asked for. undisturbed: the jobs under `interfere`, as they are without any policy."""
 
     metric: Metric
@@ -73,7 +73,7 @@ def compare(
     metric: Metric = "cpu_seconds",
     policies: Sequence[Policy] = POLICIES,
     delay: float | None = None,
-) -> Comparison:
+) -> PolicyComparison:
     """Simulate the jobs under each policy. delay: s, of `delay` and `dynamic`; None: the best of `DELAYS`."""
     undisturbed = simulate(capacity, jobs, "interfere", metric)
     if delay is None:
@@ -83,7 +83,7 @@ def compare(
         for policy in POLICIES
         if policy in policies
     ]
-    return Comparison(metric, simulated, undisturbed)
+    return PolicyComparison(metric, simulated, undisturbed)
 
 
 def best_delay(capacity: Capacity, jobs: Sequence[PolicyJob], metric: Metric) -> float:
@@ -111,7 +111,7 @@ class Sweep:
 
 
 def sweep(
-    capacity: Capacity, jobs: Sequence[PolicyJob], comparison: Comparison, points: int = SWEEP_POINTS
+    capacity: Capacity, jobs: Sequence[PolicyJob], comparison: PolicyComparison, points: int = SWEEP_POINTS
 ) -> Sweep | None:
     """Shift the job that began last against the one that began first, from where it would be over when the first one
     begins to where it begins when the first one is over. None for a single job.

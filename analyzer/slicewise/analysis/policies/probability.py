@@ -93,7 +93,7 @@ def _job(fields: list[float]) -> LoggedJob | None:
 
 
 @dataclass(frozen=True)
-class Size:
+class SizeClass:
     """Jobs of low to high processes: shares of all jobs, and of all jobs' time."""
 
     low: int
@@ -123,7 +123,7 @@ class Probability:
     jobs: int
     seconds: float
     concurrent: dict[int, float]
-    sizes: list[Size]
+    sizes: list[SizeClass]
     median_of_jobs: int
     median_of_time: int
     io_share: float
@@ -156,7 +156,7 @@ def concurrency(jobs: Sequence[LoggedJob]) -> dict[int, float]:
     return {int(number): float(summed[number] / summed.sum()) for number in np.flatnonzero(summed)}
 
 
-def sizes(jobs: Sequence[LoggedJob]) -> list[Size]:
+def sizes(jobs: Sequence[LoggedJob]) -> list[SizeClass]:
     """Shares of jobs, and of jobs' time, by processes in powers of two: 1, 2, 3-4, 5-8 and so on."""
     bins = [math.ceil(math.log2(job.processes)) for job in jobs]
     times = math.fsum(job.seconds for job in jobs)
@@ -164,7 +164,7 @@ def sizes(jobs: Sequence[LoggedJob]) -> list[Size]:
     for power in range(min(bins), max(bins) + 1):
         inside = [job for job, place in zip(jobs, bins, strict=True) if place == power]
         time = math.fsum(job.seconds for job in inside)
-        found.append(Size(2**power // 2 + 1 if power else 1, 2**power, len(inside) / len(jobs), time / times))
+        found.append(SizeClass(2**power // 2 + 1 if power else 1, 2**power, len(inside) / len(jobs), time / times))
     return found
 
 

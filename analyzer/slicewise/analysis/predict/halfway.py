@@ -20,7 +20,7 @@ from slicewise.analysis.predict.laws import Law
 from slicewise.analysis.predict.predict import (
     Plan,
     Predicted,
-    Served,
+    ServiceRates,
     line,
     together,
     told_by_others,
@@ -41,7 +41,7 @@ LOOKS = (0.5, 0.8)
 STANDS_STILL = 0.3
 
 
-def misfits_of(run: SeenRun, served: Served, law: Law, told: Sequence[Estimate]) -> list[Misfit]:
+def misfits_of(run: SeenRun, served: ServiceRates, law: Law, told: Sequence[Estimate]) -> list[Misfit]:
     """The jobs of a run whose time lies outside of what was told. Shares are those of slices in which the processes of
     all jobs were in calls: elsewhere bytes say what a job wanted, and not what it got.
     """
@@ -84,7 +84,7 @@ def _in_calls(seen: AloneRun, job: str) -> pl.DataFrame:
     return seen.rows.filter(busy).select("slice", *moved, job=pl.lit(job), bytes=pl.sum_horizontal(moved))
 
 
-def _gave(run: SeenRun, slices: pl.DataFrame, served: Served, law: Law) -> float | None:
+def _gave(run: SeenRun, slices: pl.DataFrame, served: ServiceRates, law: Law) -> float | None:
     """What the storage gave all jobs in these slices over what it serves; None where that is not known."""
     if slices.is_empty() or law.rules.crowding or law.is_by_requests:
         return None
@@ -94,7 +94,7 @@ def _gave(run: SeenRun, slices: pl.DataFrame, served: Served, law: Law) -> float
     return float(fullness(use, law.rules.exponent))
 
 
-def halfway(run: SeenRun, served: Served, law: Law, told: Sequence[Estimate], part: float = LOOKS[0]) -> Halfway:
+def halfway(run: SeenRun, served: ServiceRates, law: Law, told: Sequence[Estimate], part: float = LOOKS[0]) -> Halfway:
     """What a run shows when so much of its bytes have been moved; told: each job's time as predicted."""
     origin = min(one.seen.span[0] for one in run.jobs)
     moved = [_progress(one.seen, origin) for one in run.jobs]
@@ -121,7 +121,7 @@ def is_within(time: float, told: Estimate, part: float) -> bool:
     return low <= time <= high
 
 
-def off_while_running(run: SeenRun, served: Served, law: Law, told: Sequence[Estimate]) -> list[bool]:
+def off_while_running(run: SeenRun, served: ServiceRates, law: Law, told: Sequence[Estimate]) -> list[bool]:
     """Whether a run was seen to be off before the job ended, for each of its jobs."""
     looks = [look for look in (halfway(run, served, law, told, part) for part in LOOKS) if look.is_off]
     still = _stood_still(run, served)
@@ -131,7 +131,7 @@ def off_while_running(run: SeenRun, served: Served, law: Law, told: Sequence[Est
     ]
 
 
-def _stood_still(run: SeenRun, served: Served) -> list[float]:
+def _stood_still(run: SeenRun, served: ServiceRates) -> list[float]:
     """How long all of each job's processes were in calls while the storage stood still, but for its last slice (s)."""
     seconds = run.jobs[0].seen.digest.slice_ns / 1e9
     rates = [(AMOUNTS[kind], rate) for kind, rate in served.amounts.items() if kind in MOVES]

@@ -47,16 +47,16 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Served:
+class ServiceRates:
     """What the storage serves at most of each kind: bytes/s or metadata calls/s; and the same in calls of any kind."""
 
     amounts: dict[Kind, float]
     requests: dict[Kind, float]
 
 
-def served_by(quiet: Sequence[AloneRun]) -> Served:
+def served_by(quiet: Sequence[AloneRun]) -> ServiceRates:
     """By jobs that had the storage to themselves."""
-    return Served(serves(quiet), serves(run.in_requests for run in quiet))
+    return ServiceRates(serves(quiet), serves(run.in_requests for run in quiet))
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Predicted:
 
     jobs: list[PredictedJob]
     laws: Laws
-    serves: Served
+    serves: ServiceRates
     runs: list[SeenRun]
     tried: dict[Law, list[list[float]]]
     fitted: Fitted | None = None
@@ -182,7 +182,7 @@ def timeline(run: AloneRun, served: Mapping[Kind, float]) -> tuple[Segment, ...]
     return tuple(found)
 
 
-def line(run: AloneRun, served: Served, law: Law) -> tuple[Segment, ...]:
+def line(run: AloneRun, served: ServiceRates, law: Law) -> tuple[Segment, ...]:
     """`timeline` in what takes the storage's time by a law."""
     return timeline(run.in_requests, served.requests) if law.is_by_requests else timeline(run, served.amounts)
 
@@ -224,14 +224,16 @@ def weight_of(run: AloneRun, law: Law) -> float:
     return Weighting(law.by).of(run.processes, run.nodes, run.nodes, run.processes * min(size, law.part))
 
 
-def under_way(run: AloneRun, law: Law, served: Served) -> float:
+def under_way(run: AloneRun, law: Law, served: ServiceRates) -> float:
     """How long the storage takes for what a job's processes have under way while all of them write (s)."""
     if not run.calls["write"]:
         return 0.0
     return run.processes * min(run.bytes["write"] / run.calls["write"], law.part) / served.amounts["write"]
 
 
-def together(jobs: Sequence[Plan], served: Served, law: Law, weights: Sequence[float] | None = None) -> list[float]:
+def together(
+    jobs: Sequence[Plan], served: ServiceRates, law: Law, weights: Sequence[float] | None = None
+) -> list[float]:
     """How long each job's I/O takes beside the others (s), by a law. weights: other ones than its own."""
     weights = weights or [weight_of(run, law) for run, _, _ in jobs]
     plans = [
@@ -249,7 +251,9 @@ def together(jobs: Sequence[Plan], served: Served, law: Law, weights: Sequence[f
     return [end - plan.start for end, plan in zip(ends(plans, law.rules), plans, strict=True)]
 
 
-def tried_on(runs: Sequence[SeenRun], served: Served, progress: Progress | None = None) -> dict[Law, list[list[float]]]:
+def tried_on(
+    runs: Sequence[SeenRun], served: ServiceRates, progress: Progress | None = None
+) -> dict[Law, list[list[float]]]:
     """ln(predicted / seen) of each job of each run, by every law."""
     drawn = {
         law.is_by_requests: [[(one.alone, one.start, line(one.alone, served, law)) for one in run.jobs] for run in runs]
@@ -284,7 +288,7 @@ def times_of(
 
 def predicted_seconds(
     plans: Sequence[tuple[AloneRun, float]],
-    served: Served,
+    served: ServiceRates,
     laws: Laws,
     known: Mapping[Law, Sequence[float]] | None = None,
 ) -> list[Estimate]:
@@ -315,7 +319,7 @@ def told_by_others(found: Predicted) -> Iterator[tuple[SeenRun, Laws, list[Estim
         yield run, laws, predicted_seconds(plans, found.serves, laws, times_of(run, found.runs, found.tried))
 
 
-def doubt_of(run: AloneRun, beside: Sequence[AloneRun], errors: Sequence[float], served: Served) -> str:
+def doubt_of(run: AloneRun, beside: Sequence[AloneRun], errors: Sequence[float], served: ServiceRates) -> str:
     """Why laws may not hold for a job beside others, in a clause; else empty. errors: logarithms, of what was seen."""
     for one in (run, *beside):
         if (part := one.most_buffered(served.amounts)) > MUCH_BUFFERED:

@@ -13,7 +13,7 @@ import polars as pl
 
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.matching import Run, each_once, run_of
-from slicewise.analysis.runs.on_storage import OnStorage, on_storage
+from slicewise.analysis.runs.on_storage import RunOnStorage, on_storage
 from slicewise.analysis.runs.rates import Rates, outliers, rates_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.activity import (
@@ -170,7 +170,7 @@ def _no_common_storage(moved: Mapping[str, pl.DataFrame], digests: Sequence[Dige
 
 
 def campaign_of(
-    moved: Sequence[OnStorage], key: int | Mapping[str, int], direction: Direction, grid_ns: int, together: Together
+    moved: Sequence[RunOnStorage], key: int | Mapping[str, int], direction: Direction, grid_ns: int, together: Together
 ) -> Campaign:
     """The campaign of runs that moved bytes on a storage, on a grid of slices of grid_ns.
 
@@ -251,7 +251,7 @@ def _mounts_in_use(run: Run, key: int, direction: Direction) -> pl.DataFrame:
     )
 
 
-def _job_row(job: OnStorage, mounts: pl.DataFrame) -> dict[str, object]:
+def _job_row(job: RunOnStorage, mounts: pl.DataFrame) -> dict[str, object]:
     own, span, rate = job.activity, job.span, job.rate()
     assert span is not None
     return {

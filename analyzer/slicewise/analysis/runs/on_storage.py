@@ -19,7 +19,7 @@ SHARED = 0.5
 
 
 @dataclass(frozen=True)
-class OnStorage:
+class RunOnStorage:
     """activity: of the run's processes that matter, on the run's own grid (`digest.activity`); processes: those of them
     that moved bytes there; span: its I/O time span; None where it moved nothing.
     """
@@ -57,12 +57,12 @@ class OnStorage:
         return StandaloneRun(self.name, self.bytes, self.span.seconds, self.rate())
 
 
-def on_storage(run: Run, storage: int | None, direction: Direction) -> OnStorage:
+def on_storage(run: Run, storage: int | None, direction: Direction) -> RunOnStorage:
     """A run on a storage (its number; None: on all of them)."""
     moved = activity(run.digest, direction, storage)
     processes = run.members.join(moved, on="process", how="semi")
     waited_for = _while_alive(moved, processes, run.digest.slice_ns)
-    return OnStorage(run, processes, moved, io_span(waited_for, processes, run.digest.slice_ns))
+    return RunOnStorage(run, processes, moved, io_span(waited_for, processes, run.digest.slice_ns))
 
 
 def whole_span(run: Run) -> IoSpan | None:

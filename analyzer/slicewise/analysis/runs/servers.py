@@ -12,7 +12,7 @@ import polars as pl
 from slicewise.analysis.job.io_span import io_span
 from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.matching import run_of
-from slicewise.analysis.runs.on_storage import OnStorage, on_storage
+from slicewise.analysis.runs.on_storage import RunOnStorage, on_storage
 from slicewise.digest.activity import Direction
 from slicewise.errors import UserError
 from slicewise.text import words
@@ -55,13 +55,13 @@ def by_server(data: Campaign, placement: Placement) -> Parts:
     )
 
 
-def _delay(run: OnStorage, part: OnStorage) -> float:
+def _delay(run: RunOnStorage, part: RunOnStorage) -> float:
     assert run.span is not None
     assert part.span is not None
     return (part.span.start_ns - run.span.start_ns) / 1e9
 
 
-def _shares(run: OnStorage, direction: Direction, placement: Placement) -> pl.DataFrame:
+def _shares(run: RunOnStorage, direction: Direction, placement: Placement) -> pl.DataFrame:
     """process, server, share: the part of each process's bytes of files that the placement knows."""
     count = pl.col(f"{direction}_bytes")
     moved = pl.col("moved")
@@ -78,7 +78,7 @@ def _shares(run: OnStorage, direction: Direction, placement: Placement) -> pl.Da
     return shares
 
 
-def _part(run: OnStorage, shares: pl.DataFrame, server: str) -> OnStorage | None:
+def _part(run: RunOnStorage, shares: pl.DataFrame, server: str) -> RunOnStorage | None:
     """What a run did on a server; None where it was not there."""
     own = shares.filter(pl.col("server") == server).select("process", "share")
     rows = run.activity.join(own, on="process", how="inner", maintain_order="left")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from slicewise.analysis.capacity.by_clients import CapacityCurve, CostLine, CurvePoint
-from slicewise.analysis.sharing.proportional import Served, SharingJob, share_out
+from slicewise.analysis.sharing.proportional import ServedJob, SharingJob, share_out
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
@@ -242,7 +242,7 @@ def solve(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float]
 
 
 def _at_its_end(
-    model: FittedModel, place: int, jobs: Sequence[ModelJob], weights: Sequence[float], served: Sequence[Served]
+    model: FittedModel, place: int, jobs: Sequence[ModelJob], weights: Sequence[float], served: Sequence[ServedJob]
 ) -> Solved:
     """A job with what it waits for at its end; no longer than the first of the others goes on."""
     own = served[place]

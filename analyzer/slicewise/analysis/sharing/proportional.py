@@ -37,7 +37,7 @@ class SharingJob:
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedJob:
     """What became of a job: end (s, on the axis of starts), t_co = end - start, t_alone, interference = t_co / t_alone
     (Dorier et al., section II.C).
     """
@@ -62,7 +62,7 @@ class Stage:
 class Schedule:
     """The jobs in the order given, and the stages in the order of time, from the first start to the last end."""
 
-    jobs: list[Served]
+    jobs: list[ServedJob]
     stages: list[Stage]
 
 
@@ -148,9 +148,9 @@ def checked_capacity(capacity: float) -> float:
     return capacity
 
 
-def _served(job: SharingJob, capacity: float, end: float, t_co: float) -> Served:
+def _served(job: SharingJob, capacity: float, end: float, t_co: float) -> ServedJob:
     t_alone = job.volume / min(job.cap, capacity)
-    return Served(job.job, end, t_co, t_alone, t_co / t_alone)
+    return ServedJob(job.job, end, t_co, t_alone, t_co / t_alone)
 
 
 def common_start_times(capacity: float, volumes: Sequence[float], weights: Sequence[float]) -> list[float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.catalog.find import Place
+from slicewise.catalog.find import JobFiles
 from slicewise.catalog.kept import HASHED_COLUMNS, hashed, key_text
 from slicewise.catalog.rows import read_rows
 from slicewise.catalog.schema import FRAMES, KEY
@@ -68,7 +68,7 @@ def list_jobs(catalog: Catalog, wanted: Wanted, keys: Sequence[int] | None = Non
     return _told(rows, used, catalog.scan("damage", batches))
 
 
-def list_profiles(places: Sequence[Place]) -> tuple[pl.DataFrame, list[str]]:
+def list_profiles(places: Sequence[JobFiles]) -> tuple[pl.DataFrame, list[str]]:
     """The jobs of profiles, as `list_jobs`, and a line for each profile that cannot be read."""
     made, unread = read_rows(places)
     frames = {name: [one[name] for one in made if name in one] for name in ("jobs", "storages", "damage")}

@@ -31,7 +31,7 @@ Fit = Callable[[Matrix, Matrix], Callable[[Matrix], Matrix]]
 
 
 @dataclass(frozen=True)
-class Prediction:
+class HeldOutAccuracy:
     """How well one model predicts a target of configurations that it has not seen.
 
     model: mean, logarithmic regression or random forest. rmse: root of the mean squared error, in the target's unit.
@@ -51,7 +51,7 @@ class Predictions:
     refused: why there are none, or why one is left out; empty: nothing is missing.
     """
 
-    models: Sequence[Prediction]
+    models: Sequence[HeldOutAccuracy]
     features: Sequence[str]
     configurations: int
     folds: int
@@ -76,7 +76,7 @@ def predictions(points: pl.DataFrame) -> Predictions:
         truth = points[target].to_numpy()
         for name, fit in models.items():
             told = _out_of_fold(fit, features, truth, folds)
-            judged.append(Prediction(target, name, float(np.sqrt(np.mean((told - truth) ** 2))), told.tolist()))
+            judged.append(HeldOutAccuracy(target, name, float(np.sqrt(np.mean((told - truth) ** 2))), told.tolist()))
     return Predictions(judged, names, configurations, FOLDS, "" if forest is not None else FOREST_MISSING)
 
 

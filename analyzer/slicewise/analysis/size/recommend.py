@@ -21,7 +21,7 @@ RUNS_TO_BE_SURE = 3
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Requirements:
     """What a size must keep to. latency: seconds a call at most; bandwidth: bytes/s at least; None: no bound."""
 
     latency: float | None = None
@@ -55,14 +55,14 @@ class Advice:
     is_smallest: bool
 
 
-def advise(curve: SizeCurve, goal: Goal, bounds: Bounds | None = None) -> Advice | None:
+def advise(curve: SizeCurve, goal: Goal, bounds: Requirements | None = None) -> Advice | None:
     """The size to take on a curve; None where no size keeps the bounds.
 
     Of sizes within 5 % of the best bandwidth the smallest is taken, since calls are shorter then; of sizes within 5 %
     of the best latency the largest, since it moves more. A size whose interval reaches below 90 % of the best mean is
     passed over: its mean may be luck.
     """
-    bounds = bounds or Bounds()
+    bounds = bounds or Requirements()
     points = [point for point in curve.points if _keeps(point, bounds, by_interval=False)]
     if not points:
         return None
@@ -136,7 +136,7 @@ def _is_alike(one: Mean, other: Mean, scatter: tuple[float, int]) -> bool:
     return abs(math.log(one.value / other.value)) <= error
 
 
-def _keeps(point: SizePoint, bounds: Bounds, by_interval: bool) -> bool:
+def _keeps(point: SizePoint, bounds: Requirements, by_interval: bool) -> bool:
     latency, bandwidth = point.latency.estimate, point.bandwidth.estimate
     most, least = (latency.high, bandwidth.low) if by_interval else (latency.value, bandwidth.value)
     return (bounds.latency is None or most <= bounds.latency) and (

@@ -8,7 +8,7 @@ import polars as pl
 
 from slicewise.analysis.size.points import CompanyEffect, SizeCurve, company_effects, curves
 from slicewise.analysis.size.predict import Predictions, predictions
-from slicewise.analysis.size.recommend import Advice, Bounds, advise
+from slicewise.analysis.size.recommend import Advice, Requirements, advise
 
 # Of the size x in-flight law: further off than this is told.
 LAW_TOLERANCE = 0.1
@@ -37,7 +37,7 @@ class SizeResult:
 
     points: pl.DataFrame
     advices: Sequence[CurveAdvice]
-    bounds: Bounds
+    bounds: Requirements
     own: int | None
     effects: Sequence[CompanyEffect]
     predictions: Predictions
@@ -52,7 +52,7 @@ class SizeResult:
 
 
 def size_result(
-    points: pl.DataFrame, bounds: Bounds, own: int | None = None, notes: Sequence[str] = (), like: object = None
+    points: pl.DataFrame, bounds: Requirements, own: int | None = None, notes: Sequence[str] = (), like: object = None
 ) -> SizeResult:
     """What the points (`points.POINTS`, at least one) say.
 

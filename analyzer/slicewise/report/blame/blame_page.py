@@ -13,7 +13,7 @@ from slicewise.analysis.blame.result import Blame, Neighbour
 from slicewise.analysis.coverage import coverage
 from slicewise.charts import blame as charts
 from slicewise.charts import style
-from slicewise.charts.blame import LoadShare, Part
+from slicewise.charts.blame import LoadShare, RuntimePart
 from slicewise.digest.digest import Digest
 from slicewise.kinds import Confidence
 from slicewise.report.blame.anonymous import anonymous
@@ -140,35 +140,37 @@ def _bar_section(blame: Blame) -> Section:
     )
 
 
-def _parts(blame: Blame) -> list[Part]:
+def _parts(blame: Blame) -> list[RuntimePart]:
     """What the runtime is made of; the parts add up to it."""
     lost = max(0.0, blame.lost.value - blame.turn_seconds) if blame.lost else 0.0
-    turn = [Part(WAITING, blame.turn_seconds, style.TURN)] if blame.turn is not None else []
+    turn = [RuntimePart(WAITING, blame.turn_seconds, style.TURN)] if blame.turn is not None else []
     own = max(0.0, blame.io_seconds - lost)
     rest = max(0.0, blame.runtime_seconds - own - lost - blame.turn_seconds)
-    computing = Part("computing and waiting for others", rest, charts.COMPUTING)
+    computing = RuntimePart("computing and waiting for others", rest, charts.COMPUTING)
     waiting = _waiting_for_each_other(blame, own)
     own -= sum(part.seconds for part in waiting)
     waiting += turn
     if not lost:
-        return [computing, Part("I/O", own, OWN_COLOUR), *waiting]
+        return [computing, RuntimePart("I/O", own, OWN_COLOUR), *waiting]
     shown = _shown(blame)
-    parts = [Part(f"lost to {name}", max(0.0, each.lost.value), colour) for each, name, colour in shown]
+    parts = [RuntimePart(f"lost to {name}", max(0.0, each.lost.value), colour) for each, name, colour in shown]
     if others := blame.neighbours[len(shown) :]:
-        parts.append(Part("lost to others", max(0.0, sum(each.lost.value for each in others)), style.INK))
-    parts.append(Part("lost, unexplained", max(0.0, lost - sum(part.seconds for part in parts)), charts.UNEXPLAINED))
+        parts.append(RuntimePart("lost to others", max(0.0, sum(each.lost.value for each in others)), style.INK))
+    parts.append(
+        RuntimePart("lost, unexplained", max(0.0, lost - sum(part.seconds for part in parts)), charts.UNEXPLAINED)
+    )
     # What was made up elsewhere is in no part: all of them together are no more than was lost.
     scale = lost / sum(part.seconds for part in parts)
-    lost_parts = [Part(part.name, part.seconds * scale, part.colour) for part in parts]
-    return [computing, Part("I/O as alone", own, OWN_COLOUR), *waiting, *lost_parts]
+    lost_parts = [RuntimePart(part.name, part.seconds * scale, part.colour) for part in parts]
+    return [computing, RuntimePart("I/O as alone", own, OWN_COLOUR), *waiting, *lost_parts]
 
 
-def _waiting_for_each_other(blame: Blame, own: float) -> list[Part]:
+def _waiting_for_each_other(blame: Blame, own: float) -> list[RuntimePart]:
     """The part of its own I/O that its processes cost each other, if it is told."""
     if blame.own_processes is None or not has_own_processes(blame):
         return []
     seconds = min(own, blame.own_processes.seconds.value)
-    return [Part("lost among its own processes", seconds, charts.EACH_OTHER)]
+    return [RuntimePart("lost among its own processes", seconds, charts.EACH_OTHER)]
 
 
 def _axis(blame: Blame) -> range:

@@ -8,7 +8,7 @@ from slicewise.analysis.blame.result import CostByWaiting
 from slicewise.analysis.job.split import by_slice
 from slicewise.charts import blame as charts
 from slicewise.charts import style
-from slicewise.charts.blame import Part
+from slicewise.charts.blame import RuntimePart
 from slicewise.digest.digest import Digest
 from slicewise.report.page import Section
 from slicewise.report.split.split_words import (
@@ -78,7 +78,7 @@ def waiting_sections(cost: CostByWaiting, ranks: pl.DataFrame | None = None, axi
     ]
 
 
-def _parts(cost: CostByWaiting) -> list[Part]:
+def _parts(cost: CostByWaiting) -> list[RuntimePart]:
     ranks = cost.split.processes
 
     def mean(name: str) -> float:
@@ -86,19 +86,19 @@ def _parts(cost: CostByWaiting) -> list[Part]:
 
     for_io = min(mean("waiting"), cost.waited_seconds / max(ranks.height, 1))
     in_mpi = [
-        Part("MPI, moving data", mean("mpi") - mean("waiting"), charts.MOVING),
-        Part("MPI, waiting for I/O of others", for_io, charts.EACH_OTHER),
-        Part("MPI, waiting for others", mean("waiting") - for_io, style.TURN),
+        RuntimePart("MPI, moving data", mean("mpi") - mean("waiting"), charts.MOVING),
+        RuntimePart("MPI, waiting for I/O of others", for_io, charts.EACH_OTHER),
+        RuntimePart("MPI, waiting for others", mean("waiting") - for_io, style.TURN),
     ]
     if cost.split.unknown_world:
-        in_mpi = [Part("MPI, moving data or waiting", mean("mpi"), charts.MOVING)]
+        in_mpi = [RuntimePart("MPI, moving data or waiting", mean("mpi"), charts.MOVING)]
     parts = [
-        Part("computing", mean("computing"), charts.COMPUTING),
-        Part("idle", mean("idle"), charts.IDLE),
+        RuntimePart("computing", mean("computing"), charts.COMPUTING),
+        RuntimePart("idle", mean("idle"), charts.IDLE),
         *in_mpi,
-        Part("begin and end of MPI", mean("begin_and_end"), style.INK),
+        RuntimePart("begin and end of MPI", mean("begin_and_end"), style.INK),
         *(
-            Part(words_of, mean(kind), style.KIND_COLOURS.get(kind, charts.UNEXPLAINED))
+            RuntimePart(words_of, mean(kind), style.KIND_COLOURS.get(kind, charts.UNEXPLAINED))
             for kind, words_of in DOES.items()
         ),
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Box, Point, hull
-from slicewise.analysis.expect.expectation import Boxes, Expectation, Place
+from slicewise.analysis.expect.expectation import Boxes, Expectation, Placement
 from slicewise.analysis.expect.place import Placed, PlacedWork, Position
 from slicewise.io500.ranks import Laggards
 from slicewise.io500.results import IO500, UNKNOWN_API
@@ -203,7 +203,7 @@ def percentiles(found: Expectation) -> list[str]:
     return [f"Among {found.against:,} public results: {', '.join(said)} of them."]
 
 
-def _amount(place: Place) -> str:
+def _amount(place: Placement) -> str:
     return f"{words.number(place.value)} {'GiB/s' if place.axis == 'bandwidth' else 'kIOPS'}"
 
 

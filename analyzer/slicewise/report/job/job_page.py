@@ -17,7 +17,7 @@ from slicewise.analysis.job.split import Split
 from slicewise.analysis.job.split import by_slice as split_by_slice
 from slicewise.analysis.job.split import split as split_of
 from slicewise.analysis.job.totals import JobTotals, summarize
-from slicewise.analysis.job.turns import Turns
+from slicewise.analysis.job.turns import TurnWaits
 from slicewise.analysis.job.turns import turns as find_turns
 from slicewise.analysis.job.usage import Hardware, Usage, hardware
 from slicewise.analysis.job.usage import usage as usage_of
@@ -85,7 +85,7 @@ class JobReport:
     hardware: Hardware
     digest: Digest
     span: IoSpan | None
-    turns: Turns
+    turns: TurnWaits
     split: Split | None
     usage: Usage | None
 

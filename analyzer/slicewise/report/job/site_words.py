@@ -14,7 +14,7 @@ from slicewise.charts.flame import flame
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.scalars import real
-from slicewise.symbols.resolve import Place
+from slicewise.symbols.resolve import CodePlace
 from slicewise.text import words
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _alike(found: Sites) -> Sites:
     return replace(found, samples=found.samples.with_columns(pl.col("stack").replace(same)))
 
 
-def _shown_callers(stack: tuple[Place, ...]) -> tuple[Place, ...]:
+def _shown_callers(stack: tuple[CodePlace, ...]) -> tuple[CodePlace, ...]:
     return stack[-1 - SHOWN_FRAMES : -1]
 
 
@@ -127,7 +127,7 @@ def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTi
     return [sums(kind, samples, [column], axis, [row[column]]) for kind, column in columns]
 
 
-def place_words(stack: tuple[Place, ...]) -> str:
+def place_words(stack: tuple[CodePlace, ...]) -> str:
     """The function that was called, and the code that called it."""
     called = f"{stack[-1].function}()"
     if len(stack) < 2:
@@ -137,6 +137,6 @@ def place_words(stack: tuple[Place, ...]) -> str:
     return f"{called} called by {caller.function}{where}"
 
 
-def _short(place: Place) -> str:
+def _short(place: CodePlace) -> str:
     """Where a frame is: file and line, else the module."""
     return f"{Path(place.file).name}:{place.line}" if place.file else place.module

@@ -66,7 +66,7 @@ def _pairs(lines: Sequence[dict[str, str]]) -> list[list[dict[str, str]]]:
     return pairs
 
 
-def _lines(values: pl.DataFrame, chart: dict[str, Any]) -> Iterator[charts.Line]:
+def _lines(values: pl.DataFrame, chart: dict[str, Any]) -> Iterator[charts.NodeLine]:
     """The lines of a chart: of devices, which are told apart by name, those that had most."""
     colours = cycle(style.JOB_COLOURS)
     of_nodes = pl.col("value").max() if chart["of_nodes"] == "HIGHEST" else pl.col("value").sum()
@@ -83,7 +83,7 @@ def _lines(values: pl.DataFrame, chart: dict[str, Any]) -> Iterator[charts.Line]
                 )
                 if drawn.height:
                     label = f"{style.safe(style.shortened(device))}: {line['label']}" if device else line["label"]
-                    yield charts.Line(label, colour, drawn, is_second=place > 0)
+                    yield charts.NodeLine(label, colour, drawn, is_second=place > 0)
 
 
 def _note(sampled: pl.DataFrame, slice_ns: int, chart: dict[str, Any]) -> str:

@@ -95,7 +95,7 @@ def others_sections(digest: Digest, slices: range, slice_ns: int) -> list[Sectio
     return [Section(HEADING, chart=chart, tables=[table], note=note, is_linked=chart is not None)]
 
 
-def _lines(digest: Digest, found: pl.DataFrame) -> Iterator[charts.Line]:
+def _lines(digest: Digest, found: pl.DataFrame) -> Iterator[charts.NodeLine]:
     scale = words.MIB * digest.node_slice_ns / 1e9
     for row, colour in zip(found.head(MOST_LINES).iter_rows(named=True), cycle(style.JOB_COLOURS), strict=False):
         is_its = (pl.col("node") == row["node"]) & pl.col("user").eq_missing(row["user"])
@@ -103,7 +103,7 @@ def _lines(digest: Digest, found: pl.DataFrame) -> Iterator[charts.Line]:
         for way, did in WAYS.items():
             values = rows.select("slice", value=pl.col(f"{way}_bytes") / scale)
             name = f"{style.safe(_who(row))} on {style.safe(row['node'])}: {did}"
-            yield charts.Line(name, colour, values, is_second=way == "read")
+            yield charts.NodeLine(name, colour, values, is_second=way == "read")
 
 
 def _who(row: dict[str, Any]) -> str:

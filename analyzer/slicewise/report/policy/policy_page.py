@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.policies.comparison import Comparison, Sweep
+from slicewise.analysis.policies.comparison import PolicyComparison, Sweep
 from slicewise.analysis.policies.probability import JobLog, Probability
 from slicewise.analysis.policies.simulation import Simulated
 from slicewise.charts import policy
@@ -33,7 +33,7 @@ MOST_ROWS = 40
 
 
 def policy_page(
-    comparison: Comparison,
+    comparison: PolicyComparison,
     sweep: Sweep | None,
     kicker: str,
     sentences: Sequence[str],
@@ -75,7 +75,7 @@ def policy_page(
     )
 
 
-def _sweep_sections(comparison: Comparison, sweep: Sweep) -> Iterator[Section]:
+def _sweep_sections(comparison: PolicyComparison, sweep: Sweep) -> Iterator[Section]:
     moved, against = sweep.moved, sweep.against
     low, high = sweep.rows["dt"].min(), sweep.rows["dt"].max()
     actual = sweep.actual if low <= sweep.actual <= high else None  # type: ignore[operator]
@@ -104,7 +104,7 @@ def _sweep_sections(comparison: Comparison, sweep: Sweep) -> Iterator[Section]:
         )
 
 
-def _costs(comparison: Comparison) -> pl.DataFrame:
+def _costs(comparison: PolicyComparison) -> pl.DataFrame:
     rows = [
         (one.policy, metric, one.cost(metric), one.cost(metric) / comparison.undisturbed.cost(metric))
         for one in comparison.simulated
@@ -113,7 +113,7 @@ def _costs(comparison: Comparison) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["policy", "metric", "value", "share"], orient="row")
 
 
-def _stretches(comparison: Comparison) -> pl.DataFrame:
+def _stretches(comparison: PolicyComparison) -> pl.DataFrame:
     origin = min(job.start for job in comparison.undisturbed.jobs)
     last = max(job.end for one in comparison.simulated for job in one.jobs)
     finest = (last - origin) * FINEST
@@ -137,7 +137,7 @@ def _of_policy(simulated: Simulated, origin: float, finest: float) -> Iterator[t
             yield simulated.policy, job.job, drawn[0], drawn[1] - origin, drawn[2] - origin
 
 
-def machine_facts(comparison: Comparison, chosen: str) -> list[Fact]:
+def machine_facts(comparison: PolicyComparison, chosen: str) -> list[Fact]:
     """The figures at the head of the page."""
     best = next((one for one in comparison.simulated if one.policy == chosen), comparison.undisturbed)
     now, then = (one.cost(comparison.metric) for one in (comparison.undisturbed, best))

@@ -5,7 +5,7 @@ from typing import Any
 
 from slicewise.analysis.policies.after_the_fact import AfterTheFact
 from slicewise.analysis.policies.claims import Claims
-from slicewise.analysis.policies.comparison import Comparison
+from slicewise.analysis.policies.comparison import PolicyComparison
 from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Outcome, Simulated
 from slicewise.constants import TOO_FAR_OFF
@@ -43,7 +43,7 @@ def value(metric: Metric, cost: float) -> str:
     return words.seconds(cost) if metric == "makespan" else words.number(cost, 4)
 
 
-def verdict(comparison: Comparison) -> str:
+def verdict(comparison: PolicyComparison) -> str:
     """The first sentence: which policy costs least, and by how much."""
     best, metric = comparison.best, comparison.metric
     now = comparison.undisturbed.cost(metric)
@@ -112,7 +112,7 @@ def basis(found: AfterTheFact) -> list[str]:
     return lines
 
 
-def for_whom(comparison: Comparison, simulated: Simulated) -> str:
+def for_whom(comparison: PolicyComparison, simulated: Simulated) -> str:
     """Who gains and who loses I/O span under a policy."""
     gains, losses = [], []
     for job, won in zip(comparison.undisturbed.jobs, comparison.seconds_won(simulated), strict=True):
@@ -124,7 +124,7 @@ def for_whom(comparison: Comparison, simulated: Simulated) -> str:
     return f"{'. '.join(told)} of I/O span." if told else "No job gains or loses I/O span."
 
 
-def meanings(comparison: Comparison) -> list[str]:
+def meanings(comparison: PolicyComparison) -> list[str]:
     """A line a policy."""
     lines = []
     for one in comparison.simulated:
@@ -173,7 +173,7 @@ def replay_lines(found: Replay, name: str) -> list[str]:
     ]
 
 
-def comparison_record(comparison: Comparison, chosen: str) -> dict[str, Any]:
+def comparison_record(comparison: PolicyComparison, chosen: str) -> dict[str, Any]:
     """What every comparison of policies has in JSON."""
     return {
         "metric": comparison.metric,
@@ -216,7 +216,7 @@ def after_the_fact_record(found: AfterTheFact, page: Path) -> dict[str, Any]:
     }
 
 
-def _policy(comparison: Comparison, simulated: Simulated) -> dict[str, Any]:
+def _policy(comparison: PolicyComparison, simulated: Simulated) -> dict[str, Any]:
     won = comparison.seconds_won(simulated)
     return {
         "policy": simulated.policy,
@@ -241,7 +241,7 @@ def _job(job: Outcome, won: float) -> dict[str, Any]:
     }
 
 
-def costs_table(comparison: Comparison) -> Table:
+def costs_table(comparison: PolicyComparison) -> Table:
     """A row a policy: every metric, and what the chosen metric gains."""
     units = {"cpu_seconds": "s", "makespan": "s"}
 
@@ -273,7 +273,7 @@ def claims_table(found: Claims) -> Table:
     )
 
 
-def jobs_table(comparison: Comparison) -> Table:
+def jobs_table(comparison: PolicyComparison) -> Table:
     """A row a policy and job: I/O span, interference factor, and what the job gains."""
 
     def gain(job: Outcome, won: float) -> Cell:
@@ -295,7 +295,7 @@ def jobs_table(comparison: Comparison) -> Table:
     )
 
 
-def factors_table(comparison: Comparison) -> Table:
+def factors_table(comparison: PolicyComparison) -> Table:
     """A row a job, a column a policy: I/O span and interference factor. For the terminal, and few jobs."""
     names = [one.policy for one in comparison.simulated]
     table = Table([Column("I/O span (interference factor)", is_figure=False), *(Column(name) for name in names)])

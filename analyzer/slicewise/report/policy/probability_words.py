@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.policies.probability import IoSource, JobLog, Probability, Size
+from slicewise.analysis.policies.probability import IoSource, JobLog, SizeClass, Probability
 from slicewise.estimate import Estimate
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -66,7 +66,7 @@ def _estimated(estimate: Estimate) -> str:
     return f"{words.percent(estimate.value)} {words.interval(estimate.low * 100, estimate.high * 100)}"
 
 
-def size_range(size: Size) -> str:
+def size_range(size: SizeClass) -> str:
     return f"{size.low:,}" if size.low == size.high else f"{size.low:,}-{size.high:,}"
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from slicewise.analysis.size.points import CompanyEffect, Curve, Mean, SizeCurve, SizePoint
-from slicewise.analysis.size.predict import Prediction, Target
-from slicewise.analysis.size.recommend import Advice, Bounds
+from slicewise.analysis.size.predict import HeldOutAccuracy, Target
+from slicewise.analysis.size.recommend import Advice, Requirements
 from slicewise.analysis.size.size import CurveAdvice, SizeResult
 from slicewise.text import words
 
@@ -22,7 +22,7 @@ def opening(found: SizeResult) -> list[str]:
     return lines
 
 
-def headline(told: CurveAdvice, bounds: Bounds) -> str:
+def headline(told: CurveAdvice, bounds: Requirements) -> str:
     """Such as: For throughput use 1 MiB (2.3 times the bandwidth of your 64 KiB), for latency 4 KiB."""
     throughput, latency = told.throughput, told.latency
     if throughput is None or latency is None:
@@ -88,7 +88,7 @@ def curve_words(curve: Curve, with_mount: bool = True) -> str:
     return f"{curve.access} {VERBS[curve.direction]}{processes}{place}, {curve.sharing}{company}"
 
 
-def bound_words(bounds: Bounds) -> str:
+def bound_words(bounds: Requirements) -> str:
     """The bounds that were asked for."""
     said = []
     if bounds.latency is not None:
@@ -98,7 +98,7 @@ def bound_words(bounds: Bounds) -> str:
     return words.listing(said)
 
 
-def _nearest(curve: SizeCurve, bounds: Bounds) -> str:
+def _nearest(curve: SizeCurve, bounds: Requirements) -> str:
     fastest = min(curve.points, key=lambda point: point.latency.value)
     widest = max(curve.points, key=lambda point: point.bandwidth.value)
     said = []
@@ -118,7 +118,7 @@ def as_good(told: CurveAdvice) -> list[str]:
     return [f"These measurements cannot tell {sizes} apart in throughput; the smallest steady one within 5 % is named."]
 
 
-def sureness(told: CurveAdvice, bounds: Bounds) -> list[str]:
+def sureness(told: CurveAdvice, bounds: Requirements) -> list[str]:
     """How far off the advice may be, and whether its bounds are sure."""
     advice = told.throughput
     if advice is None or len(told.curve.points) < 2:
@@ -184,7 +184,7 @@ def models(found: SizeResult) -> list[str]:
     return [*said, *([told.refused] if told.refused else [])]
 
 
-def rmse_words(model: Prediction) -> str:
+def rmse_words(model: HeldOutAccuracy) -> str:
     """An error in its target's unit."""
     return said_of(model.target, model.rmse)
 
