@@ -5,6 +5,15 @@ imported here. What decides in one place alone stands there.
 # Bytes: what the loaders and the libc of a few processes read for themselves (measured: 0.2 MiB of headers and locale
 # for a shell with some commands). Less than this is no I/O to speak of.
 LITTLE_BYTES = 1 << 20
+# Bytes: what nobody profiled is named from here on, and is taken for a job by its volume. Daemons, shells and journals
+# move less.
+WORTH_NAMING_BYTES = 16 << 20
+
+# Times.
+SECOND_NS = 10**9
+DAY_NS = 86_400 * SECOND_NS
+# A server's counts are known to lie in a job's time but for so much: the usual time between two of its samples.
+SAMPLE_NS = 5 * SECOND_NS
 
 # When something was full, and what it can do at most.
 # Of a slice's time in calls, of a job's processes at work, of a capacity, of a node's limit: from this share on it is
@@ -46,6 +55,9 @@ NO_SECONDS = 1e-9
 # 98 % of what they have alone, which no slices tell from all of it.
 TAKES_TURNS = 1.0
 APART = 32.0
+# Below the first a reader may say that kinds take turns, from the second on that they hardly meet: two that meet at 8
+# each have 92 %.
+NEARLY_TURNS, HARDLY_MEET = 1.5, 8.0
 # A direction that is hardly used says nothing of what the storage can do: assumed to be no slower than the other one by
 # more than this factor.
 MOST_SLOWER_DIRECTION = 4.0

@@ -29,7 +29,8 @@ from slicewise.catalog.beside import partners
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
-from slicewise.catalog.store import NS_A_DAY, Catalog
+from slicewise.catalog.store import Catalog
+from slicewise.constants import DAY_NS
 from slicewise.report.page import write_page
 from slicewise.report.site.site_page import site_page
 from support.site_days import FIRST_DAY, write_days
@@ -55,9 +56,9 @@ def ask_partners(catalog: Path, job: str) -> int:
 def ask_pairs(catalog: Path, _: str) -> int:
     """The pairs that were together longest, among all jobs of the first day: among how many they were looked for."""
     opened = Catalog(catalog)
-    start_ns = (FIRST_DAY.toordinal() - 719_163) * NS_A_DAY
-    batches = opened.batches_between(start_ns, start_ns + NS_A_DAY)
-    return pairs(opened, batches, start_ns, start_ns + NS_A_DAY, 20).jobs
+    start_ns = (FIRST_DAY.toordinal() - 719_163) * DAY_NS
+    batches = opened.batches_between(start_ns, start_ns + DAY_NS)
+    return pairs(opened, batches, start_ns, start_ns + DAY_NS, 20).jobs
 
 
 def ask_losses(catalog: Path, _: str) -> int:
@@ -74,8 +75,8 @@ def ask_page(catalog: Path, _: str) -> int:
 
 def ask_page_again(catalog: Path, _: str) -> int:
     """The same, where all answers are known."""
-    start_ns = (FIRST_DAY.toordinal() - 719_163) * NS_A_DAY
-    found = summary(Catalog(catalog), start_ns, start_ns + NS_A_DAY, None, inf)
+    start_ns = (FIRST_DAY.toordinal() - 719_163) * DAY_NS
+    found = summary(Catalog(catalog), start_ns, start_ns + DAY_NS, None, inf)
     where = catalog.parent / "page.html"
     write_page(site_page(found, str(catalog), {}), where)
     return where.stat().st_size

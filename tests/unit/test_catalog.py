@@ -20,7 +20,8 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.prune import prune_older
 from slicewise.catalog.schema import FRAMES, NAMES
-from slicewise.catalog.store import NS_A_DAY, Catalog, Journal, Writing, day_of, in_order, number_of_name, opened_here
+from slicewise.catalog.store import Catalog, Journal, Writing, day_of, in_order, number_of_name, opened_here
+from slicewise.constants import DAY_NS
 from slicewise.digest.digest import read_digest
 from slicewise.digest.processes import usage_in_sum
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
@@ -172,8 +173,8 @@ def test_prune_removes_whole_days(undisturbed, tmp_path):
     catalog = Catalog(shutil.copytree(undisturbed, tmp_path / "catalog"))
     first, *later = catalog.days()
     end_ns = max(batch.end_ns for batch in catalog.batches([first]))
-    assert prune_older(catalog, NS_A_DAY, end_ns + NS_A_DAY) == []
-    gone = prune_older(catalog, NS_A_DAY, end_ns + NS_A_DAY + 1)
+    assert prune_older(catalog, DAY_NS, end_ns + DAY_NS) == []
+    gone = prune_older(catalog, DAY_NS, end_ns + DAY_NS + 1)
     assert [day["day"] for day in gone] == [first]
     assert catalog.days() == later
     assert check(catalog) == []

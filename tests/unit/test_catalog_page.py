@@ -13,7 +13,8 @@ from slicewise.analysis.site.summary import summary
 from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
-from slicewise.catalog.store import NS_A_DAY, Catalog
+from slicewise.catalog.store import Catalog
+from slicewise.constants import DAY_NS
 from slicewise.report.page import html_of
 from slicewise.report.site.site_page import site_page
 from support import browser
@@ -23,7 +24,7 @@ from support.site_days import FIRST_DAY, write_days
 
 DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
 LAST = 1 << 62
-DAY_START = (FIRST_DAY.toordinal() - date(1970, 1, 1).toordinal()) * NS_A_DAY
+DAY_START = (FIRST_DAY.toordinal() - date(1970, 1, 1).toordinal()) * DAY_NS
 needs_browser = pytest.mark.skipif(
     browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
 )
@@ -46,7 +47,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 
 
 def test_the_load_is_that_of_all_jobs(month: Catalog) -> None:
-    end_ns = DAY_START + 2 * NS_A_DAY
+    end_ns = DAY_START + 2 * DAY_NS
     batches = month.batches_between(DAY_START, end_ns)
     found = load(month, batches, DAY_START, end_ns)
     rows = month.scan("job_slices").filter(pl.col("begin_ns") >= DAY_START, pl.col("begin_ns") < end_ns).collect()
@@ -61,7 +62,7 @@ def test_the_load_is_that_of_all_jobs(month: Catalog) -> None:
 
 
 def test_days_and_programs_add_up(month: Catalog) -> None:
-    end_ns = DAY_START + 4 * NS_A_DAY
+    end_ns = DAY_START + 4 * DAY_NS
     batches = month.batches_between(DAY_START, end_ns)
     days = by_day(month, batches, DAY_START, end_ns)
     assert days["day"].to_list() == [date(2026, 1, number) for number in (1, 2, 3, 4)]
@@ -70,7 +71,7 @@ def test_days_and_programs_add_up(month: Catalog) -> None:
     programs = changed_programs(month, batches, DAY_START, end_ns, 1000)
     assert programs["change_seconds"].abs().is_sorted(descending=True)
     seconds = {half: programs[f"{half}_seconds"].sum() for half in ("first", "second")}
-    is_first = rows["begin_ns"] < DAY_START + 2 * NS_A_DAY
+    is_first = rows["begin_ns"] < DAY_START + 2 * DAY_NS
     ns = rows["read_ns"] + rows["write_ns"]
     assert seconds["first"] == pytest.approx(ns.filter(is_first).sum() / 1e9, rel=0.01)
     assert seconds["second"] == pytest.approx(ns.filter(~is_first).sum() / 1e9, rel=0.01)
@@ -113,7 +114,7 @@ def test_who_lost_most_stands_before_those_who_cost_others_less(catalog: Catalog
 @needs_browser
 @pytest.mark.parametrize("width", [600, 1400])
 def test_its_tables_are_sorted_and_searched_in_the_browser(month: Catalog, tmp_path: Path, width: int) -> None:
-    found = summary(month, DAY_START, DAY_START + 4 * NS_A_DAY, most_asked=1, most_seconds=0)
+    found = summary(month, DAY_START, DAY_START + 4 * DAY_NS, most_asked=1, most_seconds=0)
     assert found.is_of_several_days
     (tmp_path / "page.html").write_text(html_of(site_page(found, "SITE", {})), encoding="utf-8")
     with browser.Browser(width) as window:

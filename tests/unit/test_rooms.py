@@ -64,6 +64,19 @@ def test_no_two_classes_have_one_name():
     assert [name for name, times in found.items() if times > 1] == []
 
 
+def assigned(path: Path) -> set[str]:
+    names = re.findall(r"^([A-Z][A-Z0-9_, ]*?)(?:: [^=]*)? = ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name.strip() for some in names for name in some.split(",")}
+
+
+def test_what_decides_in_several_places_has_no_namesake():
+    package = ANALYZER / "slicewise"
+    known = assigned(package / "constants.py")
+    assert {"SECOND_NS", "NEARLY_TURNS", "HARDLY_MEET"} <= known
+    others = {path.relative_to(package).as_posix(): assigned(path) & known for path in package.rglob("*.py")}
+    assert {place for place, names in others.items() if names} == {"constants.py"}
+
+
 def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 

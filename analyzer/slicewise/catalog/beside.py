@@ -15,6 +15,7 @@ from slicewise.catalog.answers import Answers
 from slicewise.catalog.kept import KeptJob, Shelf, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
+from slicewise.constants import SECOND_NS
 from slicewise.digest.company import (
     company_of,
     in_company,
@@ -30,7 +31,7 @@ RUNS = (KEY, "start_ns", "command", "processes", *(f"{way}_{what}" for way in DI
 PLACES = (KEY, "storage")
 MOVED = pl.sum_horizontal("read_bytes", "write_bytes") > 0
 # The finest grid that jobs are laid on, so that rows stay few.
-LEAST_GRID_NS = 1_000_000_000
+LEAST_GRID_NS = SECOND_NS
 
 
 def partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:

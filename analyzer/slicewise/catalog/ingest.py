@@ -21,6 +21,7 @@ from slicewise.catalog.rows import read_rows
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, Writing, number_of_name
 from slicewise.catalog.workers import OneByOne, Threads, Workers
+from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS, WORTH_NAMING_BYTES
 from slicewise.digest.jobs import SERVED
 from slicewise.errors import UserError
 from slicewise.scalars import whole
@@ -37,7 +38,6 @@ SMALL_ROWS = 500_000
 MERGED_ROWS = 1_500_000
 # Servers counted a job that has a profile if both moved the same bytes, but for so much (caches, headers), if it is so
 # many that this says something, and if the servers' lie in its time, give or take a sample.
-SAME_BYTES, LEAST_BYTES, SAMPLE_NS = 0.05, 16 << 20, 5_000_000_000
 # How a disk says that it is full, or that its user has had his share.
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # So far the clocks of file servers and of whoever ingests may differ.
@@ -92,8 +92,8 @@ class _KnownJob:
             return True
         served, profiled = (self, other) if self.is_served else (other, self)
         is_within = served.start_ns >= profiled.start_ns - SAMPLE_NS and served.end_ns <= profiled.end_ns + SAMPLE_NS
-        is_alike = abs(served.moved - profiled.moved) <= SAME_BYTES * profiled.moved
-        return is_within and is_alike and profiled.moved >= LEAST_BYTES
+        is_alike = abs(served.moved - profiled.moved) <= EQUAL_VOLUMES * profiled.moved
+        return is_within and is_alike and profiled.moved >= WORTH_NAMING_BYTES
 
 
 def ingest(
@@ -177,7 +177,7 @@ class _Ingest:
         for row in jobs.sort("path").select(_described()).iter_rows(named=True):
             one = _known(row, None)
             namesakes = [*kept.get(row["job"], ()), *self.waiting.get(row["job"], ())]
-            namesakes += twice.get(one.is_served, ()) if one.moved >= LEAST_BYTES else ()
+            namesakes += twice.get(one.is_served, ()) if one.moved >= WORTH_NAMING_BYTES else ()
             same = [other for other in namesakes if self._is_same(one, processes[one.key], other)]
             if any(not ((one.fullness, other.path) > (other.fullness, one.path)) for other in same):
                 taken.keys.discard(one.key)
@@ -233,7 +233,7 @@ class _Ingest:
                 rows = self.catalog.scan("jobs", [batch]).filter(
                     wanted, pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns
                 )
-                told = rows.select(_described()).filter(pl.col("moved") >= LEAST_BYTES).collect()
+                told = rows.select(_described()).filter(pl.col("moved") >= WORTH_NAMING_BYTES).collect()
                 others += [_known(row, batch) for row in told.iter_rows(named=True) if row[KEY] not in gone]
             found[is_served] = others
         return found

@@ -4,7 +4,8 @@ import re
 import time
 from typing import TypedDict
 
-from slicewise.catalog.store import NS_A_DAY, Catalog
+from slicewise.catalog.store import Catalog
+from slicewise.constants import DAY_NS
 from slicewise.errors import UserError
 
 DAYS_OF = {"d": 1, "w": 7, "y": 365}
@@ -22,7 +23,7 @@ def age_ns(text: str) -> int:
     match = re.fullmatch(r"(\d{1,6})([dwy])", text)
     if match is None:
         raise UserError(f"--older-than {text}: is no age; give one such as 90d, 12w or 2y")
-    return int(match[1]) * DAYS_OF[match[2]] * NS_A_DAY
+    return int(match[1]) * DAYS_OF[match[2]] * DAY_NS
 
 
 def prune_older(catalog: Catalog, age: int, now_ns: int | None = None) -> list[Gone]:

@@ -51,6 +51,7 @@ from slicewise.catalog.sums import (
     record_bytes,
     unsound,
 )
+from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError
 
 ABOUT, SALT, LOCK, JOURNAL, ASIDE = "catalog.json", ".salt", ".lock", ".journal.json", ".aside"
@@ -60,7 +61,6 @@ LOST = "is damaged: it speaks of a batch that is nowhere"
 # Bytes of a number in an index.
 WORD = 8
 DAY_PREFIX, BATCH_PREFIX = "day=", "batch="
-NS_A_DAY = 86_400_000_000_000
 # What is asked for by job or time lies in few of these.
 ROWS_A_GROUP = {"jobs": 16_384, "job_slices": 65_536}
 ROWS_A_GROUP_OF_OTHERS = 131_072
@@ -175,7 +175,7 @@ def number_of_name(name: str) -> int:
 
 def day_of(time_ns: int) -> str:
     """The day of an instant, in UTC."""
-    return datetime.fromtimestamp(time_ns // 1_000_000_000, timezone.utc).strftime("%Y-%m-%d")
+    return datetime.fromtimestamp(time_ns // SECOND_NS, timezone.utc).strftime("%Y-%m-%d")
 
 
 class Catalog:

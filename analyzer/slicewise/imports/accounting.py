@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from slicewise.constants import SECOND_NS
 from slicewise.digest.clients import ALLOCATIONS_SCHEMA
 from slicewise.errors import UserError
 from slicewise.imports.served_times import stamp_ns
@@ -127,7 +128,7 @@ def _time_ns(text: str | None) -> int | None:
     """A time (UNIX time, ns); None where there is none: Unknown, N/A."""
     given = (text or "").strip()
     try:
-        return min(int(datetime.fromisoformat(given).astimezone().timestamp()) * 10**9, NEVER)
+        return min(int(datetime.fromisoformat(given).astimezone().timestamp()) * SECOND_NS, NEVER)
     except (ValueError, OverflowError):
         pass
     if (found := LSF.match(given)) is not None:  # the last such day

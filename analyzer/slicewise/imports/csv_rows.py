@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from slicewise.constants import SECOND_NS
 from slicewise.contract import job_name
 from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
@@ -135,7 +136,7 @@ def _ns(row: Mapping[str, str], column: str) -> int:
     found = SECONDS.fullmatch(row[column])
     if found is None:
         raise _BadRow(f"has {row[column]!r} in {column}: not seconds with at most 9 digits behind the point")
-    ns = int(found[1]) * 1_000_000_000 + int((found[2] or "").ljust(9, "0"))
+    ns = int(found[1]) * SECOND_NS + int((found[2] or "").ljust(9, "0"))
     if ns > MOST_NS:
         raise _BadRow(f"has {row[column]!r} in {column}: later than any clock tells")
     return ns

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from slicewise.constants import SECOND_NS
 from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
 from slicewise.imports import events
@@ -20,7 +21,6 @@ from slicewise.imports.darshan_log import (
     DXT,
     HEATMAP,
     MODULES,
-    NS,
     OBJECT_MODULES,
     SHARED_RANK,
     STREAMS,
@@ -252,8 +252,8 @@ class _LoggedJob:
     def _take_traces(self, log: Log, first: int, records: Sequence[Record]) -> None:
         for trace in log.traces:
             mount, path = self._place(log, trace.file)
-            begin = log.start_ns + np.round(np.maximum(trace.begin, 0) * NS).astype(np.int64)
-            end = np.maximum(begin, log.start_ns + np.round(np.maximum(trace.end, 0) * NS).astype(np.int64))
+            begin = log.start_ns + np.round(np.maximum(trace.begin, 0) * SECOND_NS).astype(np.int64)
+            end = np.maximum(begin, log.start_ns + np.round(np.maximum(trace.end, 0) * SECOND_NS).astype(np.int64))
             who = first + trace.rank
             self.rows += [
                 (who, mount, path, "posix", trace.way, one, other, moved, 1, other - one, False)
@@ -270,7 +270,7 @@ class _LoggedJob:
                     *placed[record.file],
                     record.number(size),
                     record.number(calls),
-                    round(record.seconds(f"{time}_TIME") * NS),
+                    round(record.seconds(f"{time}_TIME") * SECOND_NS),
                 )
                 for record in records
             ]
@@ -313,7 +313,7 @@ class _LoggedJob:
     ) -> None:
         """One event for each rank, over the time in which the file's calls of that kind can have been."""
         mount, path = self._place(log, record.file)
-        busy = 0 if kind == "sync" else round(record.seconds(f"{time}_TIME") * NS)
+        busy = 0 if kind == "sync" else round(record.seconds(f"{time}_TIME") * SECOND_NS)
         begin, end = _extent(log, record, time)
         amounts = zip(
             _by_rank(log, record.rank, size),
@@ -343,7 +343,7 @@ def _extent(log: Log, record: Record, time: str) -> tuple[int, int]:
         known = [record.seconds(name) for name in ("OPEN_START_TIMESTAMP", "CLOSE_END_TIMESTAMP")]
     else:
         known = [record.seconds(f"{time}_{which}_TIMESTAMP") for which in ("START", "END")]
-    begin, end = (log.start_ns + round(seconds * NS) for seconds in known)
+    begin, end = (log.start_ns + round(seconds * SECOND_NS) for seconds in known)
     return (
         (begin, end) if log.start_ns <= begin < end and known[1] else (log.start_ns, max(log.end_ns, log.start_ns + 1))
     )

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError
-from slicewise.imports.darshan_log import NS, SHARED_RANK, HeatBins, Log
+from slicewise.imports.darshan_log import SHARED_RANK, HeatBins, Log
 from slicewise.imports.events import Numbers, by_weight
 
 
@@ -101,7 +102,7 @@ def _rows(log: Log, heat: HeatBins, part: RecordAmounts) -> Iterator[HeatRow]:
     used = np.flatnonzero(heat.bins)
     weights = heat.bins[used]
     amounts = [by_weight(amount, weights) for amount in (part.bytes, part.calls, part.busy_ns)]
-    width = heat.bin_seconds * NS
+    width = heat.bin_seconds * SECOND_NS
     for number, moved, calls, busy in zip(used.tolist(), *(one.tolist() for one in amounts), strict=True):
         if moved or calls or busy:
             begin, end = log.start_ns + round(number * width), log.start_ns + round((number + 1) * width)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError
 from slicewise.imports.events import Numbers
 from slicewise.profile.files import unreadable
@@ -35,7 +36,6 @@ TAKE_ANOTHER = "take an undamaged copy"
 MISSING = (
     "slicewise import darshan needs the package `darshan`: pip install 'slicewise[darshan]' (or: pip install darshan)"
 )
-NS = 1_000_000_000
 MODULES = ("POSIX", "STDIO")
 DXT, HEATMAP = "DXT_POSIX", "HEATMAP"
 # Object stores, which are no file systems: their bytes are in none of the counters that are imported.
@@ -227,8 +227,8 @@ def load(place: Path) -> Log:
 def _loaded(place: Path, digest: str, package: Any, log: Any) -> Log:
     job, modules = package.log_get_job(log), package.log_get_modules(log)
     names = package.log_get_name_records(log)
-    start_ns = int(job["start_time_sec"]) * NS + int(job["start_time_nsec"])
-    end_ns = int(job["end_time_sec"]) * NS + int(job["end_time_nsec"])
+    start_ns = int(job["start_time_sec"]) * SECOND_NS + int(job["start_time_nsec"])
+    end_ns = int(job["end_time_sec"]) * SECOND_NS + int(job["end_time_nsec"])
     ranks = int(job["nprocs"])
     if start_ns <= 0 or ranks < 1:
         raise UserError(f"{place}: says neither when it began nor how many processes it had; take an undamaged copy")
@@ -247,8 +247,8 @@ def _loaded(place: Path, digest: str, package: Any, log: Any) -> Log:
         program=program,
         start_ns=start_ns,
         has_end=end_ns > 0,
-        end_ns=max(end_ns, start_ns + round(_last_seconds(records, traces) * NS)),
-        clock_error_ns=0 if knows_ns else NS,
+        end_ns=max(end_ns, start_ns + round(_last_seconds(records, traces) * SECOND_NS)),
+        clock_error_ns=0 if knows_ns else SECOND_NS,
         ranks=ranks,
         mounts=dict(package.log_get_mounts(log)),
         names=names,

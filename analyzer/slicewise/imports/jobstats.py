@@ -17,6 +17,7 @@ from typing import IO
 
 import polars as pl
 
+from slicewise.constants import DAY_NS, SECOND_NS
 from slicewise.digest.clients import ALLOCATIONS_SCHEMA, with_jobs
 from slicewise.errors import UserError
 from slicewise.imports import served_tables
@@ -30,7 +31,6 @@ from slicewise.text import words
 
 __all__ = ["SERVED_SCHEMA", "read_served"]
 
-DAY_NS = 86400 * 10**9
 CHUNK_BYTES = 1 << 20
 HEAD_BYTES = 1 << 16
 # What commands make beside profiles.
@@ -130,7 +130,7 @@ def _may_hold(path: Path, between: tuple[int, int]) -> bool:
     found = SERVERS_NAME.fullmatch(path.name)
     if found is None:
         return True
-    begin_ns = int(datetime.fromisoformat(found[1]).replace(tzinfo=timezone.utc).timestamp()) * 10**9
+    begin_ns = int(datetime.fromisoformat(found[1]).replace(tzinfo=timezone.utc).timestamp()) * SECOND_NS
     return begin_ns - DAY_NS < between[1] and begin_ns + 2 * DAY_NS > between[0]
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import polars as pl
 
+from slicewise.constants import SECOND_NS
+
 # What is counted, of a job (or client) and target. busy_ns: time that the server took for its reads and writes.
 COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops", "busy_ns")
 # Operations on metadata, by Lustre's names. A rename is counted once more by its sort (samedir_rename, ...), and statfs
@@ -50,7 +52,7 @@ MOST_A_SECOND = float(1 << 40)
 KEY = ("target", "job", "is_client")
 # Before the numbers of targets without names.
 UNNAMED = "#"
-SHORTEST_NS = 1_000_000_000
+SHORTEST_NS = SECOND_NS
 # Lustre forgets a job that was idle for job_cleanup_interval, which is 600 s unless a site has another one.
 IDLE_NS = 120_000_000_000
 

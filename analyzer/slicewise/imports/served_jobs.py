@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from slicewise.constants import SECOND_NS
 from slicewise.contract import layers_of
 from slicewise.digest.clients import with_jobs
 from slicewise.digest.jobs import SERVED as SOURCE
@@ -23,7 +24,7 @@ from slicewise.profile.files import SUFFIX, is_of_servers
 from slicewise.profile.servers import read_servers
 
 # Into such slices logs are cut: what is sampled oftener than once a second is rare.
-SLICE_NS = 1_000_000_000
+SLICE_NS = SECOND_NS
 UNKNOWN = "unknown"
 # A scheduler's accounting has such a name where it is looked for.
 TABLES = (".txt", ".csv", ".tsv")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
+from slicewise.constants import SECOND_NS
 from slicewise.profile.plausible import MOST_NS
 
-SECOND_NS = 1_000_000_000
 # Digits of an epoch: seconds, and thousands, millions and milliards of them.
 EPOCH_DIGITS = {9: 9, 10: 9, 11: 9, 13: 6, 16: 3, 19: 0}
 # Around a time: its name, a host's.

@@ -19,6 +19,7 @@ import numpy as np
 import polars as pl
 
 from slicewise import __version__, contract
+from slicewise.constants import DAY_NS
 from slicewise.contract import job_name
 from slicewise.errors import UserError
 from slicewise.imports import write
@@ -34,7 +35,6 @@ OF_SERVERS = ("server_runs", "server_targets", "server_jobs", "server_slices")
 # The tables that every profile has are empty here.
 TABLES = [*write.TABLES, *(table for table in contract.tables() if table["name"] in OF_SERVERS)]
 CHUNKS = Chunks(TABLES)
-DAY_NS = 86400 * 10**9
 # Counts of a longer time than this, as of a job before the first reading, say nothing of a slice: they are left out.
 LONGEST_NS = DAY_NS
 ROWS_AT_ONCE = 1 << 20

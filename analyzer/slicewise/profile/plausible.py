@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 
 import polars as pl
 
+from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError
 from slicewise.profile import damage
 from slicewise.profile.damage import Damage
@@ -30,7 +31,7 @@ PROCESS, SLICE, SLICE_NS, RANK = "process", "slice", "slice_ns", "rank"
 # By a node's clock; 0 where it is not known.
 TIMES = ("start_ns", "end_ns")
 # No two processes of one job are that far apart, but for the clock of one of them.
-A_YEAR_NS = 366 * 86400 * 10**9
+A_YEAR_NS = 366 * 86400 * SECOND_NS
 # Tables of a node's collector, whose slices may be of another length than the job's.
 NODES, OF_NODES = "nodes", "node_"
 MOST_RANKS = 1 << 40
@@ -117,7 +118,7 @@ def _odd_times(processes: Sequence[tuple[int, int, int]]) -> dict[int, str]:
 
 def _date(ns: int) -> str:
     """A time as a clock says it, also one of the century before 1970."""
-    seconds = (ns if ns < (1 << 64) - 100 * A_YEAR_NS else ns - (1 << 64)) // 10**9
+    seconds = (ns if ns < (1 << 64) - 100 * A_YEAR_NS else ns - (1 << 64)) // SECOND_NS
     try:
         return datetime.fromtimestamp(seconds, timezone.utc).date().isoformat()
     except (OverflowError, OSError, ValueError):

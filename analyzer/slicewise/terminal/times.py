@@ -3,6 +3,7 @@
 import pwd
 from datetime import datetime
 
+from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError
 
 
@@ -13,7 +14,7 @@ def time_ns(text: str | None, option: str) -> int | None:
     # Python 3.10 takes no Z for UTC.
     iso = f"{text[:-1]}+00:00" if text.endswith("Z") else text
     try:
-        return round(datetime.fromisoformat(iso).astimezone().timestamp()) * 1_000_000_000
+        return round(datetime.fromisoformat(iso).astimezone().timestamp()) * SECOND_NS
     except (ValueError, OverflowError) as error:
         raise UserError(f"{option} {text}: is no time; give one such as 2026-11-22 or 2026-11-22T10:30") from error
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from slicewise.constants import SECOND_NS
 from slicewise.estimate import Estimate
 
 UNKNOWN = "unknown"
@@ -196,13 +197,13 @@ def local_time(time_ns: int) -> datetime:
 def utc_offset_ns(time_ns: int) -> int:
     """By how much the reader's time zone is ahead of UTC at a CLOCK_REALTIME instant."""
     offset = local_time(time_ns).utcoffset()
-    return 0 if offset is None else round(offset.total_seconds()) * 1_000_000_000
+    return 0 if offset is None else round(offset.total_seconds()) * SECOND_NS
 
 
-def clock(time_ns: int, slice_ns: int = 1_000_000_000) -> str:
+def clock(time_ns: int, slice_ns: int = SECOND_NS) -> str:
     """The time of day, "10:31:04", with a tenth where slices are shorter than a second."""
     time = local_time(time_ns)
-    tenth = f".{time.microsecond // 100_000}" if slice_ns % 1_000_000_000 else ""
+    tenth = f".{time.microsecond // 100_000}" if slice_ns % SECOND_NS else ""
     return f"{time:%H:%M:%S}{tenth}"
 
 
@@ -231,7 +232,7 @@ def date_and_zone(time_ns: int) -> str:
     return f"{time:%Y-%m-%d}, UTC{offset[:3]}:{offset[3:]}"
 
 
-def span(start_ns: int, end_ns: int, slice_ns: int = 1_000_000_000) -> str:
+def span(start_ns: int, end_ns: int, slice_ns: int = SECOND_NS) -> str:
     """Such as "10:31:04 to 10:34:28", with dates where the two are not of one day."""
     start, end = local_time(start_ns), local_time(end_ns)
     if start.date() == end.date():

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops")
-SECOND_NS = 1_000_000_000
 LONGEST_GRID_NS = 60 * SECOND_NS
 # Of what the job moved in a slice, or on a target, so much is no company, and no use of it.
 LEAST = 0.02

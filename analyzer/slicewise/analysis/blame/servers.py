@@ -13,6 +13,7 @@ from slicewise.analysis.blame.counted import by_slice, hot_target
 from slicewise.analysis.blame.unprofiled import excess, fetched_beyond_calls
 from slicewise.analysis.calls import AMOUNTS, OF_JOBS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS
 from slicewise.digest.clients import is_address, node_name
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import unknown_node
@@ -22,11 +23,9 @@ from slicewise.text import words
 
 # A server's job is a profiled one if both moved the same bytes, but for so much (what is read from a cache, headers),
 # and if so much of the server's bytes lies in the profiled job's time, give or take a sample.
-SAME_BYTES = 0.05
 WITHIN = 0.9
 # Less of a job's bytes, or of its metadata requests, is no use of a target.
 LEAST_USE = 0.02
-SAMPLE_NS = 5_000_000_000
 # What of a node's traffic is of no profiled job.
 REST_OF = "the rest of "
 # Who counted, in words.
@@ -139,7 +138,7 @@ def _by_bytes(
     for node, jobs in nodes:
         did = int(job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage).select(moved).item())
         served = int(rows.filter(_is_meanwhile(jobs)).select(moved).item())
-        if did > 0 and abs(served - did) <= SAME_BYTES * did:
+        if did > 0 and abs(served - did) <= EQUAL_VOLUMES * did:
             found[node] = jobs
     return found if len(found) == 1 else {}
 
@@ -307,7 +306,7 @@ def _name_of(
     is_in_time = (pl.col("begin_ns") >= start_ns - SAMPLE_NS) & (pl.col("end_ns") <= end_ns + SAMPLE_NS)
     inside = here.filter(is_in_time).group_by("job").agg(inside=pl.sum_horizontal("read_bytes", "write_bytes").sum())
     alike = sums.join(inside, on="job").filter(
-        (pl.col("bytes") - own).abs() <= SAME_BYTES * own, pl.col("inside") >= WITHIN * pl.col("bytes")
+        (pl.col("bytes") - own).abs() <= EQUAL_VOLUMES * own, pl.col("inside") >= WITHIN * pl.col("bytes")
     )
     return str(alike["job"][0]) if alike.height == 1 else ""
 
@@ -343,7 +342,7 @@ def _is_shadow(one: Digest, other: Digest, moved: Mapping[tuple[str, object], in
     storages = [storage for job, storage in moved if job == one.job]
     return is_within and any(
         moved.get((other.job, storage), 0) > 0
-        and abs(moved[one.job, storage] - moved[other.job, storage]) <= SAME_BYTES * moved[other.job, storage]
+        and abs(moved[one.job, storage] - moved[other.job, storage]) <= EQUAL_VOLUMES * moved[other.job, storage]
         for storage in storages
     )
 
@@ -366,12 +365,12 @@ def served_words(served: ServerCounts, names: Sequence[str | None], own_bytes: i
     if served.own:
         theirs, ours = words.size(served.own_bytes), words.size(own_bytes)
         found.append(f"The servers know this job as {served.own}: they counted {theirs}, and its calls moved {ours}")
-        if served.own_bytes > (1 + SAME_BYTES) * own_bytes:
+        if served.own_bytes > (1 + EQUAL_VOLUMES) * own_bytes:
             found.append(
                 "The servers counted more than its calls moved, and no cache explains that: programs of it without a "
                 "profile, memory-mapped files, or reading ahead"
             )
-        elif served.own_bytes < (1 - SAME_BYTES) * own_bytes:
+        elif served.own_bytes < (1 - EQUAL_VOLUMES) * own_bytes:
             found.append(
                 "The servers counted less than its calls moved: caches served the rest, or it was not written back yet"
             )

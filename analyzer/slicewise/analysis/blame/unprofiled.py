@@ -13,6 +13,7 @@ from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.calls import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import WORTH_NAMING_BYTES
 from slicewise.digest.counting import SIGNALS, devices_of, way_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES
@@ -20,7 +21,6 @@ from slicewise.digest.storages import NETWORK_TYPES
 
 # A counter holds journals, headers and what was sent again, too: so much more than the profiles is nobody's.
 MARGIN = 0.05
-LEAST_BYTES = 16 << 20
 # What a local file system writes by itself: its journal for each sync (measured on ext4, kernels 6.1 and 6.12: 2 to 16
 # KiB), and a block of an inode or of a directory for each metadata call.
 JOURNAL_A_SYNC, BLOCK_A_CALL = 16 << 10, 4 << 10
@@ -234,7 +234,7 @@ def excess(name: str, own: int) -> pl.Expr:
     """
     counted, seen = pl.col(name), pl.col(f"{name}_seen")
     more = counted.sum() - seen.sum() - own
-    is_real = (more > LEAST_BYTES) & (more > MARGIN * counted.sum())
+    is_real = (more > WORTH_NAMING_BYTES) & (more > MARGIN * counted.sum())
     above = (counted - seen).clip(0)
     share = above * (more / above.sum())
     return pl.when(is_real & (above.sum() > 0)).then(share).otherwise(0).round().cast(pl.Int64).alias(name)

@@ -9,6 +9,7 @@ import polars as pl
 
 from slicewise.analysis.job.holds import COMMUNICATING, TOGETHER, ns_of
 from slicewise.analysis.job.period import runs_above
+from slicewise.constants import LEAST_OF_RATE
 from slicewise.digest.digest import Digest
 from slicewise.kinds import KINDS
 
@@ -16,7 +17,7 @@ IO_KINDS = (*KINDS, "mpi_io")
 # What a rank does while it keeps others waiting. mpi: moving data, not waiting.
 PARTS = ("computing", *IO_KINDS, "mpi")
 # A stretch of I/O has so many times the I/O of the slice of its mean second, and a rank spends so much of it in I/O.
-LEAST_OF_RATE, LEAST_IN_IO = 0.05, 0.05
+LEAST_IN_IO = 0.05
 # A rank is critical if it took longer than the mean rank by more than this share of the phase.
 LEAST_LONGER = 0.01
 # Of the waiting in a phase, what was in slices in which the critical rank was also the one that took longest.

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from slicewise import contract
-from slicewise.constants import FILLED
+from slicewise.constants import FILLED, LEAST_OF_RATE
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.nodes import SIGNALS as NODE_SIGNALS
@@ -72,8 +72,6 @@ DECIMALS = 6
 # An asymmetry from here on is one of who came first (see delta.py).
 LEAST_ASYMMETRY = 0.25
 SMALL_BYTES = 64 << 10
-# A slice is part of a job's I/O from this fraction on of what the mean byte's slice has (see job/phases.py).
-LEAST_OF_MEAN = 0.05
 
 SIGNALS_SCHEMA = pl.Schema({"node": pl.String, "slice": pl.Int64, "signal": pl.String, "value": pl.Float64})
 EVIDENCE_SCHEMA = pl.Schema(
@@ -112,7 +110,7 @@ def window_of(digest: Digest) -> Window:
     if total == 0.0:
         processes = members(digest)
         return Window(digest, whole(processes["start_ns"].min()), whole(processes["end_ns"].max()))
-    least = LEAST_OF_MEAN * float((moved["bytes"].cast(pl.Float64) ** 2).sum()) / total
+    least = LEAST_OF_RATE * float((moved["bytes"].cast(pl.Float64) ** 2).sum()) / total
     slices = moved.filter(pl.col("bytes") >= least)["slice"]
     return Window(digest, whole(slices.min()) * digest.slice_ns, (whole(slices.max()) + 1) * digest.slice_ns)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.constants import LEAST_OF_RATE
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.scalars import whole
@@ -15,8 +16,8 @@ from slicewise.scalars import whole
 COUNTS = [f"{way}_{what}" for what in ("bytes", "ops") for way in DIRECTIONS]
 # A slice is slow in which a byte took so many times as long as in the job's median slice with I/O; one that moved next
 # to nothing beside the mean one says nothing.
-SLOW, LEAST_OF_MEAN = 2.0, 0.05
-FEWEST_SLICES = 3
+SLOW = 2.0
+FEWEST_WITH_IO = 3
 STORAGE_COUNTS = [f"storage_{way}_bytes" for way in DIRECTIONS]
 
 
@@ -71,14 +72,14 @@ def beside_slow(digest: Digest) -> BesideSlow | None:
     both = [f"{direction}_bytes" for direction in DIRECTIONS]
     moved = digest.others.group_by("slice").agg(moved=pl.sum_horizontal(pl.col(both).sum()))
     rows = (
-        did.filter(pl.col("bytes") >= LEAST_OF_MEAN * pl.col("bytes").mean(), pl.col("bytes") > 0)
+        did.filter(pl.col("bytes") >= LEAST_OF_RATE * pl.col("bytes").mean(), pl.col("bytes") > 0)
         .join(digest.node_samples.select("slice").unique(), on="slice", how="semi")
         .join(moved, on="slice", how="left")
         .with_columns(pl.col("moved").fill_null(0), price=pl.col("ns") / pl.col("bytes"))
         .with_columns(is_slow=pl.col("price") > SLOW * pl.col("price").median())
     )
     slow, other = rows.filter("is_slow")["moved"], rows.filter(~pl.col("is_slow"))["moved"]
-    if min(len(slow), len(other)) < FEWEST_SLICES:
+    if min(len(slow), len(other)) < FEWEST_WITH_IO:
         return None
     seconds = digest.slice_ns / 1e9
     rates = [whole(part.sum()) / len(part) / seconds for part in (slow, other)]

@@ -12,13 +12,13 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.policies.replay import with_decisions
+from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.scalars import whole
 
 # A job that moved so many times what it claimed, or so little of it, gained or lost turns by its claims.
 FAR_OFF = 2.0
-NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,10 @@ def _end(job: _Logged, now: float) -> None:
 def _claimed(digest: Digest, phases: Sequence[_Phase]) -> Claimed:
     compared = phases[1:]
     slice_ns = digest.slice_ns
-    spans = [range(int(one.start * NS) // slice_ns, int(one.end * NS) // slice_ns + 1) for one in compared]
-    first_phase = {int(phases[0].end * NS) // slice_ns} if phases else set()
+    spans = [
+        range(int(one.start * SECOND_NS) // slice_ns, int(one.end * SECOND_NS) // slice_ns + 1) for one in compared
+    ]
+    first_phase = {int(phases[0].end * SECOND_NS) // slice_ns} if phases else set()
     slices = sorted({number for span in spans for number in span} - first_phase)
     moved = digest.process_slices.filter(pl.col("slice").is_in(slices))
     claimed_bytes = sum(one.claimed for one in compared)

@@ -10,13 +10,14 @@ import polars as pl
 
 from slicewise.analysis.site.jobs import places_of_storages, with_key_text
 from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import NS_A_DAY, Batch, Catalog
+from slicewise.catalog.store import Batch, Catalog
+from slicewise.constants import DAY_NS, SECOND_NS
 from slicewise.text.words import MIB
 
 MOST_STORAGES, MOST_JOBS = 4, 5
 # Of how many pieces a chart is made over all of the time.
 PIECES = 288
-SHORTEST_PIECE_NS = 1_000_000_000
+SHORTEST_PIECE_NS = SECOND_NS
 # A metadata call of a job that made fewer says nothing of the file system.
 FEWEST_META_OPS = 100
 # Below this a program's time in I/O is no matter for anybody.
@@ -150,7 +151,7 @@ def by_day(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: in
     """
     rows = _between(catalog, batches, start_ns, end_ns)
     return (
-        rows.group_by(day=pl.from_epoch(pl.col("begin_ns") // NS_A_DAY, time_unit="d"))
+        rows.group_by(day=pl.from_epoch(pl.col("begin_ns") // DAY_NS, time_unit="d"))
         .agg(
             pl.col("read_bytes").sum(),
             pl.col("write_bytes").sum(),

@@ -14,8 +14,9 @@ import polars as pl
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, nobody
 from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import NS_A_DAY, Batch, Catalog
+from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
+from slicewise.constants import DAY_NS
 from slicewise.contract import seconds_allowed
 
 # A job's first slice began before it, and on a grid of longer slices it begins earlier still.
@@ -49,11 +50,11 @@ def spans_of(batches: Sequence[Batch], start_ns: int, end_ns: int) -> list[Span]
     """The time between two instants, as far as batches have jobs then, day by day."""
     if not batches:
         return []
-    first = (max(start_ns, min(batch.start_ns for batch in batches)) - MARGIN_NS) // NS_A_DAY
-    last = (min(end_ns, max(batch.end_ns for batch in batches)) + MARGIN_NS) // NS_A_DAY
+    first = (max(start_ns, min(batch.start_ns for batch in batches)) - MARGIN_NS) // DAY_NS
+    last = (min(end_ns, max(batch.end_ns for batch in batches)) + MARGIN_NS) // DAY_NS
     spans = []
     for day in range(first, last + 1):
-        begin_ns, until_ns = day * NS_A_DAY, (day + 1) * NS_A_DAY
+        begin_ns, until_ns = day * DAY_NS, (day + 1) * DAY_NS
         near = [
             batch for batch in batches if batch.start_ns - MARGIN_NS < until_ns and batch.end_ns + MARGIN_NS >= begin_ns
         ]

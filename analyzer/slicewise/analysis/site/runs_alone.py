@@ -10,7 +10,8 @@ import polars as pl
 
 from slicewise.catalog.beside import MOVED, PLACES, RUNS, Company, rows_of_slices, with_company
 from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import NS_A_DAY, Batch, Catalog, day_of
+from slicewise.catalog.store import Batch, Catalog, day_of
+from slicewise.constants import DAY_NS
 from slicewise.digest.company import runs_like
 
 # Rows of `runs_alone`: a job, a run that it is compared with, and when that began.
@@ -47,6 +48,6 @@ def _quiet(catalog: Catalog, programs: pl.Series) -> pl.DataFrame:
     ended = catalog.scan("jobs").filter(~pl.col("is_running"), pl.col("program").is_in(programs.implode()))
     runs = ended.select(*RUNS, "program").sort("start_ns", KEY).collect()
     company = Company(catalog)
-    days = (runs["start_ns"] // NS_A_DAY).unique()
-    loud = {key for day in days for key in company.not_quiet(day_of(day * NS_A_DAY))}
+    days = (runs["start_ns"] // DAY_NS).unique()
+    loud = {key for day in days for key in company.not_quiet(day_of(day * DAY_NS))}
     return runs.filter(~pl.col(KEY).is_in(pl.Series(list(loud), dtype=pl.UInt64).implode()))

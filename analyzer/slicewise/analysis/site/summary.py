@@ -12,8 +12,9 @@ from slicewise.analysis.site.load import SiteLoad, by_day, changed_programs, loa
 from slicewise.analysis.site.overlaps import Pairs, known_pairs
 from slicewise.analysis.site.quality import quality
 from slicewise.analysis.site.worst import Worst, worst
-from slicewise.catalog.store import NS_A_DAY, Catalog
+from slicewise.catalog.store import Catalog
 from slicewise.catalog.workers import Workers
+from slicewise.constants import DAY_NS
 
 # Rows of a table, and of that of the busiest jobs.
 MOST_ROWS, MOST_JOBS = 50, 500
@@ -77,7 +78,7 @@ def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int, workers: Worker
     together = known_pairs(catalog, batches, start_ns, end_ns, MOST_ROWS, workers)
     first_ns = max(start_ns, int(jobs["start_ns"].min() or 0)) if jobs.height else start_ns  # type: ignore[arg-type]
     last_ns = min(end_ns, int(jobs["end_ns"].max() or 0)) if jobs.height else end_ns  # type: ignore[arg-type]
-    is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > NS_A_DAY
+    is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > DAY_NS
     return partial(
         SiteSummary,
         start_ns=first_ns,

@@ -27,9 +27,10 @@ from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptJob, key_text
 from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import NS_A_DAY, Catalog, day_of
+from slicewise.catalog.store import Catalog, day_of
 from slicewise.catalog.sums import Damaged
 from slicewise.catalog.workers import OneByOne, Workers
+from slicewise.constants import DAY_NS
 from slicewise.errors import UserError
 from slicewise.kinds import CONFIDENCES
 
@@ -102,8 +103,8 @@ class _Day:
 
     def __init__(self, catalog: Catalog, day_ns: int) -> None:
         self._catalog, self._begin_ns = catalog, day_ns
-        is_of_day = pl.col("start_ns").is_between(day_ns, day_ns + NS_A_DAY, closed="left")
-        its = catalog.scan("jobs", catalog.batches_between(day_ns, day_ns + NS_A_DAY)).filter(is_of_day)
+        is_of_day = pl.col("start_ns").is_between(day_ns, day_ns + DAY_NS, closed="left")
+        its = catalog.scan("jobs", catalog.batches_between(day_ns, day_ns + DAY_NS)).filter(is_of_day)
         self._last_ns = int(its.select(pl.col("end_ns").max()).collect().item() or day_ns)
         self._batches = catalog.batches_between(day_ns - MARGIN_NS, self._last_ns + MARGIN_NS)
         self._runs = runs_alone(catalog, self._batches, (is_of_day,))
@@ -168,7 +169,7 @@ def worst(
     hands = workers or OneByOne()
     ran = (pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns)
     began = catalog.scan("jobs", catalog.batches_between(start_ns, end_ns)).filter(ran)
-    days = began.select((pl.col("start_ns") // NS_A_DAY * NS_A_DAY).unique().sort()).collect().to_series().to_list()
+    days = began.select((pl.col("start_ns") // DAY_NS * DAY_NS).unique().sort()).collect().to_series().to_list()
     found = hands.each(_known, ((catalog.path, day, most_asked is None) for day in days))
     known = pl.concat([KEPT.to_frame().with_columns(day=pl.lit(0, pl.Int64)), *found]).filter(ran)
     known = known.sort("at_most_seconds", KEY, descending=[True, False])
@@ -226,7 +227,7 @@ def _answer_alone(catalog: Path, day_ns: int, key: int, is_one_day: bool) -> _An
         day = _day(catalog, day_ns, opened.state())
         return _answer(day.around, day.around, day.around.job(key))
     around = Around(opened)
-    (job,) = around.jobs_of_keys([key], day_ns, day_ns + NS_A_DAY)
+    (job,) = around.jobs_of_keys([key], day_ns, day_ns + DAY_NS)
     return _answer(around, Rows(), job)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside
+from slicewise.constants import HARDLY_MEET, NEARLY_TURNS
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import (
     WORTH_A_CLAUSE,
@@ -24,8 +25,6 @@ WAYS = {
     "shared slices": "its share of what the storage served while others were there, and its speed without them",
     "envelope": "the highest rate that the storage served, if the job can fill the storage by itself",
 }
-# Exponents of a storage's capacity region.
-TAKES_TURNS, DOES_NOT_MEET = 1.5, 8.0
 WAITS = {
     "ranks": "Its ranks wait for each other, so every phase of the program lost what its slowest rank lost.",
     "processes": "Its processes do not wait for each other, so the job lost what its most delayed process lost.",
@@ -146,9 +145,9 @@ def _traffic(blame: Blame) -> Iterator[str]:
 
 def _meeting(exponent: float) -> str:
     """How a storage serves several kinds of calls at once."""
-    if exponent < TAKES_TURNS:
+    if exponent < NEARLY_TURNS:
         return "take turns"
-    return "hardly meet" if exponent >= DOES_NOT_MEET else "partly get in each other's way"
+    return "hardly meet" if exponent >= HARDLY_MEET else "partly get in each other's way"
 
 
 def _confidence(blame: Blame) -> str:

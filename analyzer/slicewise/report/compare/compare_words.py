@@ -15,7 +15,7 @@ WORTH_TELLING = 0.1
 # A ratio below this is told in percent.
 LEAST_TIMES = 1.2
 # Two numbers of one thing further apart than this fraction are a reason.
-APART = 0.02
+WORTH_A_REASON = 0.02
 PART_NAMES: dict[Part, str] = {
     "bytes": "more or fewer bytes",
     "calls": "more or fewer calls",
@@ -149,7 +149,7 @@ def _own_reason(told: Difference) -> str:
     changes = []
     for kind in kinds[most]:
         now, then = told.of.total(kind, column), told.against.total(kind, column)
-        if abs(now - then) > APART * max(now, then):
+        if abs(now - then) > WORTH_A_REASON * max(now, then):
             seconds = abs(_io_seconds(told.of, kind) - _io_seconds(told.against, kind))
             changes.append((seconds, _change(kind, column, now, then)))
     if not changes:

@@ -8,13 +8,12 @@ from typing import Any
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Row
 from slicewise.analysis.copies.demand import Demand
+from slicewise.constants import HARDLY_MEET, NEARLY_TURNS
 from slicewise.estimate import Estimate
 from slicewise.report import columns
 from slicewise.report.tables import Table
 from slicewise.text import words
 
-# Exponents of a capacity region below which kinds of call take turns, and from which on they hardly meet.
-TAKE_TURNS, APART = 1.25, 8.0
 MOST_ELSEWHERE = 0.2
 # What a Lustre client sends in one request, if it has as much: osc.*.max_pages_per_rpc is 1024 pages of 4 KiB.
 RPC_BYTES = 4 << 20
@@ -93,9 +92,9 @@ def meeting(region: Capacities) -> str:
             "profile a job that reads beside one that writes."
         )
     basis = f"(exponent {words.number(region.exponent)}, from {words.count(region.mixed, 'slice')})"
-    if region.exponent < TAKE_TURNS:
+    if region.exponent < NEARLY_TURNS:
         return f"Reads, writes and metadata calls take turns on it {basis}."
-    if region.exponent >= APART:
+    if region.exponent >= HARDLY_MEET:
         return f"Reads, writes and metadata calls hardly slow each other down on it {basis}."
     return f"Reads, writes and metadata calls slow each other down in part on it {basis}."
 

@@ -9,6 +9,7 @@ import polars as pl
 from slicewise.analysis.nodes.others import beside_slow, by_user
 from slicewise.charts import nodes as charts
 from slicewise.charts import style
+from slicewise.constants import WORTH_NAMING_BYTES
 from slicewise.digest.digest import Digest
 from slicewise.report import columns
 from slicewise.report.page import Section
@@ -21,8 +22,6 @@ NOTE = (
     "Counts are the kernel's, of files, pipes and terminals alike, and in no other figure of this page. Which file "
     "system they used is not known. What a process did after the last look at it may be missing."
 )
-# What daemons and shells move anyhow is no news.
-LEAST_BYTES = 16 << 20
 MOST_NODES, MOST_USERS, MOST_ROWS, MOST_LINES = 3, 3, 20, 4
 WAYS = {"write": "wrote", "read": "read"}
 
@@ -31,10 +30,12 @@ def other_lines(digest: Digest) -> Iterator[str]:
     """What others moved on each node while the job ran: the nodes on which they moved most."""
     found = by_user(digest)
     nodes = found.group_by("node").agg(moved=(pl.col("read_bytes") + pl.col("write_bytes")).sum())
-    busy = nodes.filter(pl.col("moved") >= LEAST_BYTES).sort("moved", "node", descending=[True, False])
+    busy = nodes.filter(pl.col("moved") >= WORTH_NAMING_BYTES).sort("moved", "node", descending=[True, False])
     for node in busy["node"].head(MOST_NODES):
         rows = found.filter(pl.col("node") == node)
-        told = [row for row in rows.iter_rows(named=True) if row["read_bytes"] + row["write_bytes"] >= LEAST_BYTES]
+        told = [
+            row for row in rows.iter_rows(named=True) if row["read_bytes"] + row["write_bytes"] >= WORTH_NAMING_BYTES
+        ]
         said = [
             f"{_who(row)} {words.wrote_and_read(row['write_bytes'], row['read_bytes'])} "
             f"(most about {words.clock(row['busiest_ns'])})"
@@ -44,7 +45,7 @@ def other_lines(digest: Digest) -> Iterator[str]:
     more = busy.height - MOST_NODES
     if more > 0:
         where = words.count(more, "more node")
-        yield f"Unprofiled neighbours moved {words.size(LEAST_BYTES)} and more on {where}, too."
+        yield f"Unprofiled neighbours moved {words.size(WORTH_NAMING_BYTES)} and more on {where}, too."
 
     beside = beside_slow(digest) if busy.height else None
     if beside is not None:

@@ -8,6 +8,7 @@ import polars as pl
 
 from slicewise.analysis.job.holds import Hold
 from slicewise.analysis.job.split import Split
+from slicewise.constants import SECOND_NS
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.scalars import real
 from slicewise.text import words
@@ -130,7 +131,7 @@ def _critical(row: dict[str, Any]) -> str:
 
 def _clock(row: dict[str, Any], name: str) -> str:
     """A time of day; with tenths where the phase is short."""
-    return words.clock(row[name], 1 if row["seconds"] < SECONDS_OF_TENTHS else 1_000_000_000)
+    return words.clock(row[name], 1 if row["seconds"] < SECONDS_OF_TENTHS else SECOND_NS)
 
 
 def critical_table(split: Split) -> Table:
