@@ -91,10 +91,10 @@ Spark reads the same pattern with `spark.read.option("basePath", "CATALOG").parq
 
 ## Who may read it?
 
-Only the owner can read a new catalog (mode 700). With `--names hash`, given when the catalog is made and not to be changed later, it stores hashes in place of users, job
-names and paths in these columns: {names}. A user's number becomes another number, everything else a text. Not hashed
-are: programs' names without their paths, functions of call sites, nodes, and file systems with their sources and mount
-points, even if a mount point holds a user's name.
+Only the owner can read a new catalog (mode 700). With `--names hash`, given when the catalog is made and not to be
+changed later, it stores hashes in place of users, job names and paths in these columns: {names}. A user's number
+becomes another number, everything else a text. Not hashed are: programs' names without their paths, functions of call
+sites, nodes, and file systems with their sources and mount points, even if a mount point holds a user's name.
 
 The hashes are salted. The salt lies in the catalog with mode 600, so only the owner can read it. Nobody else can ask
 for a job by its name, or check whether a name is in the catalog: other users ask by the job's key.
