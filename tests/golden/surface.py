@@ -80,7 +80,8 @@ def _sections(path: str) -> dict[str, str]:
 
 def _first_cells(text: str) -> list[str]:
     """Of rows of tables and of items: what these are about."""
-    items = re.findall(r"^- (?:(`[^`]+`):|\[common\]\S+ (.*(?:\n  .*)*))", text, re.MULTILINE)
+    names = r"(?:`[^`]+`(?:,\s+| of [a-z ]+)?)+"
+    items = re.findall(rf"^- (?:({names}):|\[common\]\S+ (.*(?:\n  .*)*))", text, re.MULTILINE)
     return [line.split("|")[1] for line in text.splitlines() if line.startswith("| ")] + [
         "".join(item) for item in items
     ]

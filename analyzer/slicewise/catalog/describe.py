@@ -26,8 +26,8 @@ table `damage`. An ingest that is killed leaves a whole catalog; a second one wa
 
 ## How do I ask it?
 
-- `slicewise catalog list`, `show`, `overlaps`, `worst`, `quality` and `page`:
-  [options.md](options.md#slicewise-catalog) has their options. `prune` removes old jobs.
+- `slicewise catalog list`, `show`, `overlaps`, `worst`, `quality` and `page`
+  ([options.md](options.md#slicewise-catalog)). `prune` removes old jobs.
   [operating.md](operating.md#keep-all-jobs-in-a-catalog) says how large a
   catalog gets, and how fast it answers.
 - With `SLICEWISE_CATALOG=/site/catalog`, every command that takes a PROFILE takes the name of a job as well, for
@@ -41,7 +41,7 @@ A catalog does not keep everything of a profile. It leaves out these frames: {le
 leaves out calls that failed, counters by layer, counters of pipes, sockets and devices, and the texts that explain
 counters. If the profile still
 exists and has not changed, commands read these figures from the profile. Otherwise `report` says that the
-figures are missing; it shows no zeros instead. `slicewise storage size` and `slicewise export` need the profile.
+figures are missing. `slicewise storage size` and `slicewise export` need the profile.
 
 ## What lies where?
 
@@ -70,8 +70,7 @@ write `false`, which shows less.
 No number from a damaged file is shown: the command ends with exit status 2 and one line that names the file.
 `_batch.json` holds the CRC-32 of each file of its batch. A command compares the files that it needs once a day and user
 (`~/.cache/slicewise/checked`), `slicewise catalog verify` all of them each time, and an ingest what it copies from
-older batches. polars, DuckDB and Spark compare nothing: run `verify` before. Catalogs of early builds have no
-checksums.
+older batches. polars, DuckDB and Spark compare nothing: run `verify` before.
 
 ## How do I read it without Slicewise?
 
@@ -92,11 +91,10 @@ Spark reads the same pattern with `spark.read.option("basePath", "CATALOG").parq
 
 ## Who may read it?
 
-Only the owner can read a new catalog (mode 700): to all other users it gives nothing until the owner opens it. With
-`--names hash`, given when the catalog is made and not to be changed later, it stores hashes in place of users, job
-names and paths in these columns: {names}. A user's number becomes another number, everything else a text. Not hashed
-are: programs' names without their paths, functions of call sites, nodes, and file systems with their sources and mount
-points, even if a mount point holds a user's name.
+Only the owner can read a new catalog (mode 700). With `--names hash`, given when the catalog is made and not to be
+changed later, it stores hashes in place of users, job names and paths in these columns: {names}. A user's number
+becomes another number, everything else a text. Not hashed are: programs' names without their paths, functions of call
+sites, nodes, and file systems with their sources and mount points, even if a mount point holds a user's name.
 
 The hashes are salted. The salt lies in the catalog with mode 600, so only the owner can read it. Nobody else can ask
 for a job by its name, or check whether a name is in the catalog: other users ask by the job's key.

@@ -183,9 +183,8 @@ COMMANDS = [
             "catalog:worst",
             """Say who lost most time to others, and who cost others most. Without times: on the catalog's last day.
 
-            For more than 200 jobs one estimate of all takes the place of blame for each (docs/models.md says how
-            far the two differ). With --ask N blame is asked about the N jobs that can have lost most. Answers are
-            kept in the catalog.
+            Blame is asked about each job, with --ask N only about the N that can have lost most. Answers are kept in
+            the catalog.
             """,
             "slicewise catalog worst /site/catalog --since 2026-11-22 --ask 1000 --by program",
             CATALOG,
