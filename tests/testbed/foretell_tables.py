@@ -56,7 +56,7 @@ def outcomes(directory: Path) -> list[Outcome]:
     ]
 
 
-def _seen(directory: Path) -> tuple[list[Recorded], list[SeenRun], foretold.Served, int, list[AloneRun]]:
+def _seen(directory: Path) -> tuple[list[Recorded], list[SeenRun], foretold.ServiceRates, int, list[AloneRun]]:
     everything = recorded.runs_of(directory)
     storage = foretold.storage_of([recorded.digest_of(directory / run.jobs[0].profile) for run in everything[:2]])
     alone: dict[str, list[AloneRun]] = {}

@@ -233,7 +233,7 @@ def test_commands_have_it(tmp_path):
 
 def test_a_line_has_gaps_where_nothing_was_sampled(profile):
     rows = moved(Digest(profile)).head(0).select(slice="highest_ns", value="mean")
-    chart = charts.over_time([charts.Line("a", "#000000", rows)], [1, 2, 6], S, range(8), S, "x")
+    chart = charts.over_time([charts.NodeLine("a", "#000000", rows)], [1, 2, 6], S, range(8), S, "x")
     assert [value == value for value in chart.data[0].y] == [False, True, True, True, False, False, True, True, False]
 
 

@@ -12,6 +12,7 @@ import polars as pl
 from slicewise.alike import begins_of_alike, is_ordered
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.fetched import READ_AHEAD
 from slicewise.digest.served import BY_CALLS, Counters, counters_of, served_writes
 from slicewise.digest.slices import synced_ns
 
@@ -81,6 +82,8 @@ def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Cou
     if known.sent.is_empty():
         rows = rows.join(processes.lazy().select("process"), on="process", how="semi", maintain_order="left")
     found = rows.collect()
+    if len(known.fetched):
+        found = _with_fetched(found, known.fetched.join(processes, on="process", how="semi", maintain_order="left"))
     # In this order, so that sums are the same to the last byte, whichever other jobs are there. A catalog has it.
     ordered = found if is_ordered(found, ORDER) else found.sort(*ORDER)
     ordered = served_writes(ordered, known)
@@ -105,6 +108,16 @@ def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Cou
         seconds if threads is None else seconds / threads,
         *COUNTS,
     )
+
+
+def _with_fetched(rows: pl.DataFrame, fetched: pl.DataFrame) -> pl.DataFrame:
+    """Rows as of `_on_grid` with what processes read by mapped files."""
+    more = fetched.select(
+        *ORDER, read_bytes="bytes", read_ops=(pl.col("bytes") / READ_AHEAD).ceil().cast(pl.Int64), read="ns"
+    )
+    own = rows.cast({"read": pl.Int64})
+    values = [name for name in rows.columns if name not in ORDER]
+    return pl.concat([own, more], how="diagonal").group_by(ORDER).agg(pl.col(values).sum()).cast(rows.schema)
 
 
 def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:

@@ -63,7 +63,9 @@ class Surroundings:
         if not places:  # its own outline would be compared with nobody's
             return Beside([], [], 0)
         if directory.parent not in self._known:
-            self._known[directory.parent] = _DirectoryJobs(outlines(sorted({*places, self.place(directory)}), self.progress))
+            self._known[directory.parent] = _DirectoryJobs(
+                outlines(sorted({*places, self.place(directory)}), self.progress)
+            )
         jobs = self._known[directory.parent]
         own = next(iter(outlines([self.place(job)])), None) if job.is_file() else jobs.at(self.place(directory))
         if own is None:

@@ -133,6 +133,18 @@ class Digest:
         return slices.process_slices(taken, self._profile.sums, self._mounts)
 
     @cached_property
+    def fetched(self) -> pl.DataFrame:
+        """What processes fetched by mapped files, and how long they waited for it: estimates."""
+        if self.node_slices.is_empty() or "mapped_bytes" not in self._profile.sums.columns:
+            return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
+        from slicewise.digest.fetched import fetched_frame, is_stored  # it brings numpy along
+
+        files = self._mounts.filter(is_stored()).select("process", "mount", "storage")
+        mapped = self._profile.sums.join(files, on=["process", "mount"]).group_by("process", "storage")
+        sums = mapped.agg(pl.col("mapped_bytes").sum().cast(pl.Int64))
+        return fetched_frame(self, sums.filter(pl.col("mapped_bytes") > 0))
+
+    @cached_property
     def processes(self) -> pl.DataFrame:
         """Every process of the profile: who it is, whether it matters, and what it did in sum."""
         did = slices.process_sums(self._profile.sums, self._mounts)

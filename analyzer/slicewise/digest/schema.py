@@ -237,6 +237,19 @@ FRAMES: dict[str, Frame] = {
             "write_bytes": _number("bytes", "bytes written through that mount"),
         },
     ),
+    "fetched": Frame(
+        "one row for each process, storage and slice in which it waited for pages of mapped files (`mmap`), which no "
+        "call shows; estimates, of processes for which the kernel fetched much beyond their calls, where a collector "
+        "sampled the node",
+        ("process", "storage", "slice"),
+        {
+            "process": PROCESS,
+            "storage": STORAGE,
+            "slice": SLICE,
+            "fetched_bytes": _number("bytes", "bytes that the kernel fetched for it beyond its calls"),
+            "waited_ns": _number("ns", "time in which it did not compute, was not in calls and not ready to run"),
+        },
+    ),
     "files": Frame(
         "one row for each process and file that transferred much or took long; "
         "all its other files are in its row with an empty path",

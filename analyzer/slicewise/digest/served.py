@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from slicewise.alike import begins_of_alike
-from slicewise.digest.counting import SIGNALS, WRITTEN, devices_of, way_of
+from slicewise.digest.counting import SIGNALS, devices_of, way_of
 from slicewise.digest.slices import synced_ns
 from slicewise.kept_once import kept_once
 from slicewise.scalars import real
@@ -63,6 +63,7 @@ SEPARATOR = "\0"
 BY_CALLS, BY_BURST, BY_COUNTER = "calls", "burst", "counter"
 ORDER = ("process", "storage", "slice")
 SENT_SCHEMA = {"counter": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "sent": pl.Float64}
+FETCHED_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "slice": pl.Int64, "bytes": pl.Int64, "ns": pl.Int64}
 USERS_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "counter": pl.String}
 
 
@@ -70,12 +71,14 @@ USERS_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "counter": pl.String
 class Counters:
     """What is known of jobs' caches beside their calls. sent: by counter (a name), storage and slice, the bytes that a
     node sent there. users: process, storage, counter: which one counts what a process writes there. closing: the
-    storages on which a close sends what is in the cache, and waits for it.
+    storages on which a close sends what is in the cache, and waits for it. fetched: by process, storage and slice, what
+    was fetched for mapped files, and how long the process waited for it.
     """
 
     sent: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SENT_SCHEMA))
     users: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=USERS_SCHEMA))
     closing: frozenset[int] = frozenset()
+    fetched: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FETCHED_SCHEMA))
 
 
 def served_writes(rows: pl.DataFrame, known: Counters) -> pl.DataFrame:
@@ -426,9 +429,9 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
     """
     digests = [digest for digest in digests if not digest.is_served]
     sent, users = [pl.DataFrame(schema=SENT_SCHEMA)], [pl.DataFrame(schema=USERS_SCHEMA)]
-    found = [(one, digest.node_slice_ns) for digest in digests for one in _counters_of(digest)]
+    found = [(one, digest.node_slice_ns) for digest in digests for one in counters_in(digest, "write")]
     for (counter, storage, amounts, processes), slice_ns in [*found, *_by_level(digests)]:
-        placed = _on_grid(amounts, slice_ns, grid_ns)
+        placed = amounts_on_grid(amounts, slice_ns, grid_ns)
         keys = {"counter": pl.lit(counter), "storage": pl.lit(storage, pl.UInt64)}
         sent.append(placed.select(slice="slice", sent="sent", **keys).select(*SENT_SCHEMA))
         users.append(processes.select(process="process", **keys).select(*USERS_SCHEMA))
@@ -444,11 +447,18 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
         pl.concat(sent).group_by(of_slice).agg(pl.col("sent").max()).sort(of_slice),
         _users_of_all(pl.concat(users).unique(maintain_order=True), digests),
         frozenset(closing),
+        pl.concat([pl.DataFrame(schema=FETCHED_SCHEMA), *(_fetched_on_grid(digest, grid_ns) for digest in digests)]),
     )
 
 
+def _fetched_on_grid(digest: Digest, grid_ns: int) -> pl.DataFrame:
+    slices = digest.fetched.with_columns(slice=pl.col("slice") * digest.slice_ns // grid_ns)
+    by_slice = slices.group_by("process", "storage", "slice", maintain_order=True)
+    return by_slice.agg(bytes=pl.col("fetched_bytes").sum(), ns=pl.col("waited_ns").sum())
+
+
 def _by_level(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, int, pl.DataFrame, pl.DataFrame], int]]:
-    """As `_counters_of`, of file systems without a counter whose clients keep what is written in the page cache until
+    """As `counters_in`, of file systems without a counter whose clients keep what is written in the page cache until
     it was sent, with the length of its slices: what was written less by how much the cache grew. Only where jobs wrote
     little else on the node.
     """
@@ -504,7 +514,7 @@ def _users_of_all(users: pl.DataFrame, digests: Sequence[Digest]) -> pl.DataFram
     return pl.concat(more).unique(["process", "storage"], keep="first", maintain_order=True)
 
 
-def _on_grid(total: pl.DataFrame, slice_ns: int, grid_ns: int) -> pl.DataFrame:
+def amounts_on_grid(total: pl.DataFrame, slice_ns: int, grid_ns: int) -> pl.DataFrame:
     """slice, sent, with slices of the grid."""
     if slice_ns <= grid_ns:
         slices = total.with_columns(slice=pl.col("slice") * slice_ns // grid_ns)
@@ -525,11 +535,14 @@ def _busiest_points(digest: Digest) -> pl.DataFrame:
 
 
 @kept_once
-def _counters_of(digest: Digest) -> list[tuple[str, int, pl.DataFrame, pl.DataFrame]]:
-    """What counts what a job's nodes wrote to its storages: a counter's name (the node, and of NFS its mounts), the
-    storage, by slice what was sent, and the processes that it counts.
+def counters_in(
+    digest: Digest, direction: Literal["read", "write"]
+) -> list[tuple[str, int, pl.DataFrame, pl.DataFrame]]:
+    """What counts what a job's nodes read from its storages, or wrote to them: a counter's name (the node, and of NFS
+    its mounts), the storage, by slice what was sent, and the processes that it counts.
     """
-    signals = digest.node_slices.filter(pl.col("signal").is_in(WRITTEN)) if len(digest.node_slices) else None
+    names = [signals[direction] for signals in SIGNALS.values()]
+    signals = digest.node_slices.filter(pl.col("signal").is_in(names)) if len(digest.node_slices) else None
     if signals is None or signals.is_empty():
         return []
     found = []
@@ -540,7 +553,7 @@ def _counters_of(digest: Digest) -> list[tuple[str, int, pl.DataFrame, pl.DataFr
         way = way_of(kind, source)
         if way is None:
             continue
-        rows = signals.filter(pl.col("node") == node, pl.col("signal") == SIGNALS[way]["write"])
+        rows = signals.filter(pl.col("node") == node, pl.col("signal") == SIGNALS[way][direction])
         groups = devices_of(way, source, rows, here["point"].unique().sort().to_list())
         # An NFS client counts each of its mounts for those that it shares with; all else is counted by node.
         for points in groups if way == "nfs" else [[]]:

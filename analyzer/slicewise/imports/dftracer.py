@@ -216,7 +216,9 @@ def _take(event: Any, names: dict[str, dict[str, str]], job: _TracedJob) -> None
         job.opens[who.place, file] += 1
 
 
-def _take_own(name: str, arguments: Mapping[str, Any], names: Mapping[str, Mapping[str, str]], who: _TracedProcess) -> None:
+def _take_own(
+    name: str, arguments: Mapping[str, Any], names: Mapping[str, Mapping[str, str]], who: _TracedProcess
+) -> None:
     """What DFTracer says of a process as it starts and ends."""
     if name == "start":
         who.has_begin = True

@@ -40,7 +40,7 @@ from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE
+from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import has_rank
@@ -421,11 +421,16 @@ def _told(
             **{name: pl.col(name) for name in AMOUNTS.values()},
         ).sort("slice", "storage"),
         shares=shares,
+        mapped_seconds=0.0 if by_process.is_empty() else _waited_for_pages(digest, by_process["process"][0]),
     )
     # The time alone may be known well, and yet not well enough for an answer.
     if result.is_too_uncertain and confidence in SURE:
         return replace(result, confidence="low")
     return result if _is_narrow(result) else replace(result, confidence=LESS_SURE[confidence])
+
+
+def _waited_for_pages(digest: Digest, process: int) -> float:
+    return float(digest.fetched.filter(pl.col("process") == process)["waited_ns"].sum()) / SECOND_NS
 
 
 def _is_narrow(told: Blame) -> bool:

@@ -192,7 +192,8 @@ class Blame:
 
     runtime_seconds: from the job's first process to its last one's end (of a running job: to `as_of_ns`). io_seconds:
     time in calls on files of the process with most; io_processes: how many processes that was compared over, of which
-    those that ran one after another count as one. alone: the runtime without the loss; lost: seconds of the runtime;
+    those that ran one after another count as one. mapped_seconds: of these, that process's waits for pages of mapped
+    files, an estimate. alone: the runtime without the loss; lost: seconds of the runtime;
     both None where it is unknown. slowdown: runtime over alone. is_claimed: the loss is above its interval and above
     2 % of the I/O time. Neighbours' losses, `turn` (the wait for its turn, where jobs take turns; else None) and
     `unexplained_seconds` add up to `lost`, and `apart_seconds` is the part of the unexplained during which processes
@@ -245,6 +246,7 @@ class Blame:
     by_waiting: CostByWaiting | None = None
     outside: Outside | None = None
     delayed_seconds: float | None = None
+    mapped_seconds: float = 0.0
     time_limited: TimeLimited | None = None
     runs: list[RunTaken] = field(default_factory=list)
 

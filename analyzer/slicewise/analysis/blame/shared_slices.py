@@ -1,10 +1,10 @@
 """What a job's I/O would cost alone, by the very slices in which it had company: the storage's work goes on without
 the neighbours, and the job has all of it.
 
-Arrays in (`on_storage.OnStorage`), prices out. Two laws, each with its own gate. By the job's *share*: while it was in
-calls, the storage served it so much and others so much, and alone it would have waited for its own part. By its *own
-speed*: in slices without company it did so much a second. Where both are to be had, their mean counts, and the interval
-reaches to both. docs/models.md has the formulas, and how far off they were.
+Arrays in (`SlicesOnStorage`), prices out. Two laws, each with its own gate. By the job's *share*: while it was in calls,
+the storage served it so much and others so much, and alone it would have waited for its own part. By its *own speed*:
+in slices without company it did so much a second. Where both are to be had, their mean counts, and the interval reaches
+to both. docs/models.md has the formulas, and how far off they were.
 """
 
 from dataclasses import dataclass

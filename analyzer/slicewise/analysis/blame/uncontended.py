@@ -1,6 +1,6 @@
 """What a job's I/O costs when nobody else is there: six ways to know it.
 
-Arrays in (`on_storage.OnStorage`), dataclasses out. Each way gives a price for every kind of call on every storage, or
+Arrays in (`SlicesOnStorage`), dataclasses out. Each way gives a price for every kind of call on every storage, or
 refuses with a reason; the gates and what they are for are in docs/models.md.
 """
 

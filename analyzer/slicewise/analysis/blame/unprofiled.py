@@ -214,7 +214,8 @@ def _beside_calls(digests: Sequence[Digest], storage: Storage, start_ns: int, en
         )
         syncs, calls = there.select(pl.col("sync_ops", "meta_ops").sum()).row(0)
         wrote += JOURNAL_A_SYNC * syncs + BLOCK_A_CALL * calls
-    return {"write_bytes": wrote, "read_bytes": fetched_beyond_calls(digests[0])}
+    told = int(digests[0].fetched["fetched_bytes"].sum())  # is in its rows
+    return {"write_bytes": wrote, "read_bytes": max(0, fetched_beyond_calls(digests[0]) - told)}
 
 
 def fetched_beyond_calls(digest: Digest) -> int:

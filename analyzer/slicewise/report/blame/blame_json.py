@@ -35,6 +35,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "runtime_seconds": blame.runtime_seconds,
         "io_seconds": blame.io_seconds,
         "io_processes": blame.io_processes,
+        "mapped_seconds": blame.mapped_seconds,
         "alone_seconds": blame.alone,
         "lost_seconds": blame.lost,
         "io_lost_seconds": blame.io_lost,

@@ -159,9 +159,10 @@ def second_sentence(blame: Blame) -> str:
         return f"{_shared_with(blame)}{harm}."
     lost = blame.lost.value
     clauses = [*_clauses_of_neighbours(blame), *_clauses_of_the_rest(blame)]
-    start = f"{words.duration(lost)} were lost in I/O calls"
+    in_calls = "in I/O calls" if not blame.mapped_seconds else "in I/O calls and in waits for mapped files"
+    start = f"{words.duration(lost)} were lost {in_calls}"
     if blame.io_seconds >= lost:
-        start = f"Of {words.duration(blame.io_seconds)} in I/O calls, {words.duration(lost)} were lost"
+        start = f"Of {words.duration(blame.io_seconds)} {in_calls}, {words.duration(lost)} were lost"
     if blame.turn is not None:
         start = f"It lost {words.duration(lost)}"
         clauses = [_clause_of_turn(blame.turn, lost), *clauses]

@@ -55,7 +55,8 @@ def _measured(blame: Blame) -> Iterator[str]:
     by = f", by the one of its {blame.io_processes:,} processes with most" if blame.io_processes > 1 else ""
     if blame.waits == "strands":
         by = ", by those of its processes with most that ran one after another"
-    yield f"I/O: {words.duration(blame.io_seconds)} in calls on files{by}."
+    mapped = f" and in waits for mapped files ({words.duration(blame.mapped_seconds)}, a guess)"
+    yield f"I/O: {words.duration(blame.io_seconds)} in calls on files{mapped if blame.mapped_seconds else ''}{by}."
 
 
 def _runs(blame: Blame) -> Iterator[str]:

@@ -1,0 +1,100 @@
+"""What processes waited for pages of mapped files: no call shows it."""
+
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from slicewise.digest.fetched import fetched_frame
+from slicewise.digest.schema import FRAMES
+
+SECOND, MIB = 10**9, 1 << 20
+PROCESS, STORAGE = 5, 7
+
+
+class Job(SimpleNamespace):
+    """A digest's frames: one process that ran for 10 s, 1 to 10 s after it began to be looked at."""
+
+    __hash__ = object.__hash__
+
+
+def frame(name, rows):
+    given = pl.DataFrame(rows)
+    columns = {column: given[column] if column in given.columns else None for column in FRAMES[name].columns}
+    made = given.select(pl.lit(found).alias(name) if found is None else name for name, found in columns.items())
+    return made.cast(FRAMES[name].polars_schema)
+
+
+def job(read_storage=64, counted=(0, 8, 8, 8, 8, 8, 8, 8, 8, 0), faults=500, calls=(), messages=()):
+    """read_storage, counted: MiB that the kernel fetched for the process, and that its node's NFS mount counted."""
+    signals = [
+        {"node": "n1", "kind": "nfs", "device": "/n", "signal": "nfs_read", "slice": at, "amount": size * MIB, "per": 1}
+        for at, size in enumerate(counted)
+    ]
+    slices = [{"process": PROCESS, "storage": STORAGE, "slice": at, "read_ns": ns, "threads": 1} for at, ns in calls]
+    zeros = {name: 0 for name in FRAMES["process_slices"].columns if name.endswith(("_ns", "_ops", "_bytes"))}
+    slices = [zeros | one for one in slices or [{"process": PROCESS, "storage": STORAGE, "slice": 0}]]
+    return Job(
+        slice_ns=SECOND,
+        node_slice_ns=SECOND,
+        processes=frame(
+            "processes",
+            [{"process": PROCESS, "node": "n1", "start_ns": 0, "end_ns": 10 * SECOND, "is_of_job": True}],
+        ),
+        coverage=frame(
+            "coverage", [{"process": PROCESS, "read_storage": read_storage * MIB, "read_seen": 0, "mapped": 64 * MIB}]
+        ),
+        usage=frame(
+            "usage",
+            [
+                {
+                    "process": PROCESS, "slice": 0, "late_ns": 0, "sampled_ns": 10 * SECOND, "user_ns": SECOND,
+                    "system_ns": SECOND, "delayed_ns": SECOND, "major_faults": faults,
+                }
+            ],
+        ),
+        process_slices=frame("process_slices", slices),
+        communication=frame(
+            "communication",
+            [{"process": PROCESS, "slice": at, "class": "wait", "ns": ns} for at, ns in messages or [(0, 0)]],
+        ),
+        node_slices=frame("node_slices", signals),
+        mounts=frame("mounts", [{"process": PROCESS, "storage": STORAGE, "point": "/n", "write_bytes": 0}]),
+        storages=frame("storages", [{"storage": STORAGE, "type": "nfs4", "source": "s:/", "node": "", "point": "/n"}]),
+    )  # fmt: skip
+
+
+def mapped(size=64):
+    schema = {"process": pl.UInt64, "storage": pl.UInt64, "mapped_bytes": pl.Int64}
+    return pl.DataFrame([(PROCESS, STORAGE, size * MIB)], schema=schema, orient="row")
+
+
+def test_what_is_neither_computing_nor_a_call_is_waiting_where_pages_were_fetched():
+    found = fetched_frame(job(calls=[(3, SECOND // 2)], messages=[(4, SECOND // 4)]), mapped())
+    assert found["slice"].to_list() == list(range(1, 9))
+    assert found["fetched_bytes"].to_list() == [8 * MIB] * 8
+    waits = dict(found.select("slice", pl.col("waited_ns") / SECOND).iter_rows())
+    assert waits == pytest.approx({1: 0.7, 2: 0.7, 3: 0.2, 4: 0.45, 5: 0.7, 6: 0.7, 7: 0.7, 8: 0.7})
+
+
+def test_sleeping_while_nothing_is_fetched_is_no_waiting():
+    found = fetched_frame(job(counted=(0, 32, 32, 0, 0, 0, 0, 0, 0, 0)), mapped())
+    assert found["slice"].to_list() == [1, 2]
+    assert found["fetched_bytes"].sum() == 64 * MIB
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"read_storage": 12},  # as much as programs and their libraries
+        {"counted": (0, 2, 2, 0, 0, 0, 0, 0, 0, 0)},  # the mount's counter is of other traffic
+        {"counted": ()},
+        {"faults": 0},
+    ],
+)
+def test_silence_where_it_is_not_known(changed):
+    assert fetched_frame(job(**changed), mapped()).is_empty()
+
+
+def test_silence_where_less_was_mapped_than_fetched():
+    assert fetched_frame(job(), mapped(16)).is_empty()
+    assert fetched_frame(job(), mapped(0).clear()).is_empty()
