@@ -171,7 +171,7 @@ demo:  ## run two competing MPI jobs and look at them
 
 PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # Tests whose results depend on what else the machine does: times, real contention, all processes of the machine. The others run side by side,
-# one more than there are processors, since many wait.
+# one more than there are processors, since many wait; each with one thread of polars, for threads that wait for each other beside load take longer.
 ALONE = $(addprefix tests/,bench \
   $(addprefix endtoend/,$(addprefix test_,compare.py contention.py delta_run.py footprint.py hostile_processes.py life_starts.py live.py \
     live_costs.py others.py profiling_cost.py tutorial.py)) \
@@ -208,7 +208,7 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	rm -f $(FAILED)
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit > $(BUILD)/engine.log 2>&1 & testing_engine=$$!; \
 	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
-	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(IN_PAIRS) tests/guest) tests; side_by_side=$$?; \
+	  POLARS_MAX_THREADS=1 $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(IN_PAIRS) tests/guest) tests; side_by_side=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n 2 --dist loadfile $(IN_PAIRS); two=$$?; \
 	  wait $$testing_engine; engine=$$?; wait $$linting; lint=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) $(ALONE); tests=$$((side_by_side | two | $$?)); \
