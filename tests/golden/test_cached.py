@@ -267,3 +267,13 @@ def test_no_loss_is_told_without_runs_alone_where_nothing_was_lost(without_runs)
 
 def test_the_figures_are_those_that_were_looked_at():
     assert measured.made("cached") == measured.kept("cached")
+
+
+def test_overlap_and_policies_take_the_runs_alone_that_blame_takes(recorded):
+    found = answer(recorded / "nfs-kinds", "cold")
+    words = ("cold", "cold-other", "--json")
+    compared = json.loads(completed("overlap", *words, directory=recorded / "nfs-kinds").stdout)
+    assert compared["blames"][0]["alone_seconds"] == found["alone_seconds"]
+    policies = json.loads(completed("turns", "policy", *words, directory=recorded / "nfs-kinds").stdout)["policies"]
+    first = next(one["jobs"][0] for one in policies if one["policy"] == "fcfs")
+    assert first["io_seconds"] == pytest.approx(8.37, abs=0.01)  # of cold-alone

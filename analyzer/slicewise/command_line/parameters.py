@@ -150,7 +150,13 @@ PROFILE = argument("profile", "PROFILE", PATH, "A job's directory, or one of its
 SYMBOLS = option(
     "--symbols", "DIR", PATH, "Where programs or their debug information are; may be repeated.", multiple=True
 )
-ALONE = option("--alone", "JOBDIR", PATH, "A standalone run of one of the programs; may be repeated.", multiple=True)
+ALONE = option(
+    "--alone",
+    "JOBDIR",
+    PATH,
+    "A standalone run of one of the programs; may be repeated. Without it: those beside the jobs.",
+    multiple=True,
+)
 
 
 def _give_servers(context: click.Context, _option: click.Parameter, paths: Sequence[Path]) -> None:

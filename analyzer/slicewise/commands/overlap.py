@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
+from slicewise.analysis.blame.case import standalone_runs
 from slicewise.analysis.blame.result import Blame
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
@@ -29,7 +30,7 @@ def overlap(
             f"{profiles[0]}: one profile overlaps with none; give two or more, or: slicewise report {profiles[0]}"
         )
     digests = read_digests(profiles)
-    standalone = read_digests(alone or [])
+    standalone = read_digests(alone) if alone else standalone_runs(profiles)
     found = overlap_report(digests, standalone, direction)
     overlap, main, seen, blames, evidence = found.overlap, found.main, found.seen, found.blames, found.evidence
     page = html or page_path(profiles[0], f"overlap-{joined_names(job.job for job in overlap.jobs)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
+from slicewise.analysis.blame.case import standalone_runs
 from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
@@ -56,12 +57,11 @@ def jobs(
     delay: float | None,
     html: Path | None,
 ) -> None:
-    places, standalone = job_places(job), job_places(alone or [])
-    digests = read_digests([*places, *standalone])
+    places, given = job_places(job), job_places(alone or [])
+    digests = read_digests([*places, *given])
+    standalone = digests[len(places) :] if given else standalone_runs(places)
     known, weighting = _known(capacity, model)
-    found = after_the_fact(
-        digests[: len(places)], digests[len(places) :], known, weighting, metric, policy or POLICIES, delay
-    )
+    found = after_the_fact(digests[: len(places)], standalone, known, weighting, metric, policy or POLICIES, delay)
     comparison = found.comparison
     page = html or page_path(places[0], f"policy-{joined_names(one.plan.job for one in found.jobs)}")
     said = [policy_words.verdict_after(found), policy_words.for_whom(comparison, found.best), policy_words.fit(found)]

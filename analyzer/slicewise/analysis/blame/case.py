@@ -18,7 +18,7 @@ from slicewise.catalog.kept import KeptDigest, KeptJob
 from slicewise.catalog.sources import counted_beside, kept_job, read_digests, with_names_of_their_own
 from slicewise.catalog.store import Catalog
 from slicewise.digest import large
-from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings
+from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings, job_directory
 from slicewise.digest.digest import Digest
 from slicewise.digest.large import LargeNeighbour
 from slicewise.digest.served import know_each_other
@@ -166,6 +166,21 @@ def kept_case(
         told=told,
     )
     return case, names
+
+
+def standalone_runs(jobs: Sequence[Path]) -> list[Digest]:
+    """The standalone runs of jobs' programs that blame finds: beside the jobs, or in the catalog that keeps them."""
+    around, places, kept = Surroundings(), dict[Path, None](), dict[int, Digest]()
+    for job in jobs:
+        found = kept_job(job)
+        if found is None:
+            places |= dict.fromkeys(around.beside(job).quiet)
+        else:
+            catalog, own = found
+            kept |= {run.key: KeptDigest(catalog, run) for run in Around(catalog).quiet_runs(own)}
+    own_places = {job_directory(job) for job in jobs}
+    runs = [place for place in places if job_directory(place) not in own_places]
+    return [*read_digests(runs), *kept.values()]
 
 
 def _is_in(place: Path, places: Sequence[Path]) -> bool:

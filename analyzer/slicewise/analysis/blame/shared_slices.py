@@ -1,7 +1,7 @@
 """What a job's I/O would cost alone, by the very slices in which it had company: the storage's work goes on without
 the neighbours, and the job has all of it.
 
-Arrays in (`SlicesOnStorage`), prices out. Two laws, each with its own gate. By the job's *share*: while it was in calls,
+Arrays in (`SlicesOnStorage`), prices out. Two laws, each with a gate. By the job's *share*: while it was in calls,
 the storage served it so much and others so much, and alone it would have waited for its own part. By its *own speed*:
 in slices without company it did so much a second. Where both are to be had, their mean counts, and the interval reaches
 to both. docs/models.md has the formulas, and how far off they were.
