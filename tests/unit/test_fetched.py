@@ -72,8 +72,14 @@ def test_what_is_neither_computing_nor_a_call_is_waiting_where_pages_were_fetche
     found = fetched_frame(job(calls=[(3, SECOND // 2)], messages=[(4, SECOND // 4)]), mapped())
     assert found["slice"].to_list() == list(range(1, 9))
     assert found["fetched_bytes"].to_list() == [8 * MIB] * 8
+    assert found["faults"].to_list() == [62] * 8  # all 500 are of these 8 s
     waits = dict(found.select("slice", pl.col("waited_ns") / SECOND).iter_rows())
     assert waits == pytest.approx({1: 0.7, 2: 0.7, 3: 0.2, 4: 0.45, 5: 0.7, 6: 0.7, 7: 0.7, 8: 0.7})
+
+
+def test_a_program_that_reads_here_and_there_fetches_little_by_many_faults():
+    found = fetched_frame(job(read_storage=6, counted=(0, 1, 1, 1, 1, 1, 1, 0, 0, 0)), mapped())
+    assert found["slice"].to_list() == list(range(1, 7))
 
 
 def test_sleeping_while_nothing_is_fetched_is_no_waiting():
@@ -85,7 +91,7 @@ def test_sleeping_while_nothing_is_fetched_is_no_waiting():
 @pytest.mark.parametrize(
     "changed",
     [
-        {"read_storage": 12},  # as much as programs and their libraries
+        {"read_storage": 12, "faults": 100},  # as much as programs and their libraries
         {"counted": (0, 2, 2, 0, 0, 0, 0, 0, 0, 0)},  # the mount's counter is of other traffic
         {"counted": ()},
         {"faults": 0},

@@ -12,7 +12,6 @@ import polars as pl
 from slicewise.alike import begins_of_alike, is_ordered
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
-from slicewise.digest.fetched import READ_AHEAD
 from slicewise.digest.served import BY_CALLS, Counters, counters_of, served_writes
 from slicewise.digest.slices import synced_ns
 
@@ -112,9 +111,7 @@ def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Cou
 
 def _with_fetched(rows: pl.DataFrame, fetched: pl.DataFrame) -> pl.DataFrame:
     """Rows as of `_on_grid` with what processes read by mapped files."""
-    more = fetched.select(
-        *ORDER, read_bytes="bytes", read_ops=(pl.col("bytes") / READ_AHEAD).ceil().cast(pl.Int64), read="ns"
-    )
+    more = fetched.select(*ORDER, read_bytes="bytes", read_ops="faults", read="ns")
     own = rows.cast({"read": pl.Int64})
     values = [name for name in rows.columns if name not in ORDER]
     return pl.concat([own, more], how="diagonal").group_by(ORDER).agg(pl.col(values).sum()).cast(rows.schema)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.constants import WORTH_NAMING_BYTES
+from slicewise.constants import LITTLE_BYTES, WORTH_NAMING_BYTES
 from slicewise.digest.coverage import TYPES_IN_MEMORY
 from slicewise.digest.schema import FRAMES
 from slicewise.digest.served import LEAST_COUNTED, LEAST_OF_MEAN, amounts_on_grid, counters_in
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from slicewise.digest.digest import Digest
 
 Floats = npt.NDArray[np.float64]
-# Bytes that the kernel fetches at once for a file that is read in order (its usual window): faults count as such calls.
-READ_AHEAD = 128 << 10
+# Page faults that read from storage: a cold start of a program and its libraries makes fewer (of Python 60 to 150).
+# Readers in order make as few for more bytes: the kernel reads ahead.
+MANY_FAULTS = 200
 
 
 def fetched_frame(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     """The digest's frame `fetched`. mapped: process, storage, mapped_bytes, where files of storages were mapped.
 
-    Nothing is said of a process for which the kernel fetched little beyond its calls, or more than it mapped; nor
-    where no counter of its node shows when.
+    Nothing is said of a process for which the kernel fetched little beyond its calls, or more than it mapped; nor where
+    no counter of its node shows when.
     """
     rows = [_of_process(digest, *one) for one in _who_fetched(digest, mapped).iter_rows()]
     return pl.concat([pl.DataFrame(schema=FRAMES["fetched"].polars_schema), *rows]).sort("process", "storage", "slice")
@@ -41,13 +42,18 @@ def _who_fetched(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     """process, node, storage, and the bytes that were fetched there beyond calls; shared out by what was mapped."""
     more = pl.col("read_storage") - pl.col("read_seen")
     of_all = pl.col("mapped_bytes").sum().over("process")
+    faults = digest.usage.group_by("process").agg(pl.col("major_faults").sum())
     found = (
         digest.coverage.select("process", more=more)
-        .filter(pl.col("more") >= WORTH_NAMING_BYTES)
+        .join(faults, on="process")
+        .filter(
+            pl.col("more")
+            >= pl.when(pl.col("major_faults") >= MANY_FAULTS).then(LITTLE_BYTES).otherwise(WORTH_NAMING_BYTES)
+        )
         .join(mapped, on="process")
         .filter(of_all >= LEAST_COUNTED * pl.col("more"))
         .with_columns(more=pl.col("more") * (pl.col("mapped_bytes") / of_all))
-        .filter(pl.col("more") >= WORTH_NAMING_BYTES)
+        .filter(pl.col("more") >= LITTLE_BYTES)
     )
     nodes = digest.processes.filter("is_of_job").select("process", "node")
     return found.join(nodes, on="process").select("process", "node", "storage", "more").sort("process", "storage")
@@ -74,6 +80,7 @@ def _of_process(digest: Digest, process: int, node: str, storage: int, more: flo
             "storage": np.full(len(slices), storage, np.uint64),
             "slice": slices + first,
             "fetched_bytes": np.rint(fetched[slices]),
+            "faults": np.rint(fetched[slices] * (faults.sum() / fetched.sum())),
             "waited_ns": np.rint(idle[slices]),
         },
         schema_overrides=FRAMES["fetched"].polars_schema,

@@ -247,6 +247,7 @@ FRAMES: dict[str, Frame] = {
             "storage": STORAGE,
             "slice": SLICE,
             "fetched_bytes": _number("bytes", "bytes that the kernel fetched for it beyond its calls"),
+            "faults": _number("", "page faults that read them"),
             "waited_ns": _number("ns", "time in which it did not compute, was not in calls and not ready to run"),
         },
     ),

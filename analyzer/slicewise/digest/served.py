@@ -63,7 +63,14 @@ SEPARATOR = "\0"
 BY_CALLS, BY_BURST, BY_COUNTER = "calls", "burst", "counter"
 ORDER = ("process", "storage", "slice")
 SENT_SCHEMA = {"counter": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "sent": pl.Float64}
-FETCHED_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "slice": pl.Int64, "bytes": pl.Int64, "ns": pl.Int64}
+FETCHED_SCHEMA = {
+    "process": pl.UInt64,
+    "storage": pl.UInt64,
+    "slice": pl.Int64,
+    "bytes": pl.Int64,
+    "faults": pl.Int64,
+    "ns": pl.Int64,
+}
 USERS_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "counter": pl.String}
 
 
@@ -454,7 +461,9 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
 def _fetched_on_grid(digest: Digest, grid_ns: int) -> pl.DataFrame:
     slices = digest.fetched.with_columns(slice=pl.col("slice") * digest.slice_ns // grid_ns)
     by_slice = slices.group_by("process", "storage", "slice", maintain_order=True)
-    return by_slice.agg(bytes=pl.col("fetched_bytes").sum(), ns=pl.col("waited_ns").sum())
+    return by_slice.agg(
+        bytes=pl.col("fetched_bytes").sum(), faults=pl.col("faults").sum(), ns=pl.col("waited_ns").sum()
+    )
 
 
 def _by_level(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, int, pl.DataFrame, pl.DataFrame], int]]:

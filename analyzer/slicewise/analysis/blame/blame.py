@@ -137,7 +137,7 @@ def _asked(
         there = pl.col("storage") == served.storage.number
         rest, beside = rest.remove(there), pl.concat([beside, served.rows.select(beside.columns)])
         traffic = [_as_servers_counted(one, served) if one.storage == served.storage else one for one in traffic]
-    runs, runs_told = runs_taken(digest, alone, found, where, rows, grid_ns)
+    runs, runs_told, beside_strangers = runs_taken(digest, alone, found, where, rows, grid_ns)
     known = capacities(pl.concat([beside, rows.of(runs, grid_ns).filter(is_used)]) if runs else beside, grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
@@ -160,6 +160,10 @@ def _asked(
     asked_alike = {run.job for run in runs if not by_command or run in by_command or run in alone}
     standalone = [
         _standalone(run, its, waits, run.job in asked_alike) for run, its in zip(runs, alone_strands, strict=True)
+    ]
+    standalone += [
+        _standalone(run, job_strands(run, grid_ns), waits, run.about["command"] == job.command, seconds)
+        for run, seconds in beside_strangers
     ]
     why_not = NO_TIME if digest.is_served else ""
     sure = sources.ask(scene, standalone, calls["process"].n_unique(), why_not)
@@ -204,7 +208,12 @@ def _asked(
         )
     )
     runs_told = [_as_other_work(one, sure) for one in runs_told]
-    notes = [*told.notes, *_cache_notes(runs_told), *(_harmless(one) for one in where if one.number in harmless)]
+    notes = [
+        *told.notes,
+        *_speed_notes(sure, runs_told),
+        *_cache_notes(runs_told),
+        *(_harmless(one) for one in where if one.number in harmless),
+    ]
     if served is not None:
         its = beside.filter(pl.col("job") == digest.job, pl.col("storage") == served.storage.number)
         own_bytes = int(its.select(pl.sum_horizontal(BYTES).sum()).item())
@@ -243,6 +252,17 @@ def _as_other_work(run: RunTaken, sure: Answered) -> RunTaken:
     if run.job in sure.asked_otherwise:
         return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")
     return RunTaken(run.job, False, "it is of another size: it moved other amounts than this job")
+
+
+def _speed_notes(sure: Answered, runs: Sequence[RunTaken]) -> list[str]:
+    """Where a run that had traffic beside it shows that the storage is not always as fast as in those taken."""
+    slow = sure.chosen.slower_run if sure.chosen is not None else ""
+    return [
+        f"{run.job} did the same and took longer than that traffic can have cost it ({run.why_not}): the storage was "
+        "slower then, and may have been now"
+        for run in runs
+        if slow and run.job == slow
+    ]
 
 
 def _cache_notes(runs: Sequence[RunTaken]) -> list[str]:
@@ -343,10 +363,12 @@ def _unevenness(calls: pl.DataFrame) -> float:
     return float(by_process.max() / by_process.mean()) if len(by_process) and by_process.mean() > 0 else 1.0
 
 
-def _standalone(run: Digest, strands: Strands, waits: Waits, is_same_command: bool) -> StandaloneRows:
+def _standalone(
+    run: Digest, strands: Strands, waits: Waits, is_same_command: bool, strangers: float | None = None
+) -> StandaloneRows:
     uneven = to_runtime.unevenness(strands.calls, strands.phases, waits)
     processes = strands.calls["process"].n_unique()
-    return StandaloneRows(run.job, processes, strands.by_itself, uneven, is_same_command)
+    return StandaloneRows(run.job, processes, strands.by_itself, uneven, is_same_command, strangers)
 
 
 def _told(

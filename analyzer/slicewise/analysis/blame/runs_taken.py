@@ -13,6 +13,7 @@ from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import SECOND_NS
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
@@ -29,19 +30,23 @@ LEAST_STRANGER = 0.1
 
 def runs_taken(
     digest: Digest, given: Sequence[Digest], found: Sequence[Digest], where: Sequence[Storage], rows: Rows, grid_ns: int
-) -> tuple[list[Digest], list[RunTaken]]:
-    """The runs that are taken, those given first, and a word on each."""
+) -> tuple[list[Digest], list[RunTaken], list[tuple[Digest, float]]]:
+    """The runs that are taken, those given first; a word on each; and those that are not taken for traffic without a
+    profile alone, with the seconds that this traffic can have cost them.
+    """
     own = part_from_storage(digest) if given or found else None
-    taken, told = [], []
+    taken, told, beside_strangers = [], [], []
     known = {run.path for run in given}
     for run in (*given, *(one for one in found if one.path not in known)):
         why = _other_warmth(own, part_from_storage(run))
         if not why and run.path not in known:
-            why = _stranger(run, where, rows, grid_ns)
+            why, seconds = _stranger(run, where, rows, grid_ns)
+            if why:
+                beside_strangers.append((run, seconds))
         told.append(RunTaken(run.job, not why, why))
         if not why:
             taken.append(run)
-    return taken, told
+    return taken, told, beside_strangers
 
 
 def part_from_storage(digest: Digest) -> float | None:
@@ -64,21 +69,26 @@ def _other_warmth(own: float | None, run: float | None) -> str:
     return f"it read {its} of its bytes from the page cache, and this job {here}: {NOT_COMPARED}"
 
 
-def _stranger(run: Digest, where: Sequence[Storage], rows: Rows, grid_ns: int) -> str:
-    """What counters saw of others while a run went on."""
+def _stranger(run: Digest, where: Sequence[Storage], rows: Rows, grid_ns: int) -> tuple[str, float]:
+    """What counters saw of others while a run went on, and the seconds of the storage's time that this can have taken:
+    at the rate of the slice in which most was counted.
+    """
     if run.node_slices.is_empty():
-        return ""
+        return "", 0.0
     used = set(run.mounts["storage"])
     numbers = [one.number for one in where if one.number in used]
     if not numbers:
-        return ""
+        return "", 0.0
     its = storages.describe_all(numbers, [run])
-    traffic, rest = unprofiled(run, [], its, rows.of([run], grid_ns), grid_ns)
+    own = rows.of([run], grid_ns)
+    traffic, rest = unprofiled(run, [], its, own, grid_ns)
     for one in traffic:
         there = rest.filter(pl.col("storage") == one.storage.number)
         others = int(there.select(pl.sum_horizontal(BYTES).sum()).item() or 0)
         if one.counted and others > LEAST_STRANGER * one.counted:
-            return (
-                f"it was not alone: {one.counter} counted {words.size(others)} of programs without a profile meanwhile"
-            )
-    return ""
+            by_slice = pl.concat([there, own.filter(pl.col("storage") == one.storage.number).select(there.columns)])
+            moved = by_slice.group_by("slice").agg(pl.sum_horizontal(BYTES).sum())
+            most = int(moved[BYTES[0]].max())  # type: ignore[arg-type]
+            counted = f"{one.counter} counted {words.size(others)} of programs without a profile meanwhile"
+            return f"it was not alone: {counted}", others / most * grid_ns / SECOND_NS
+    return "", 0.0

@@ -40,6 +40,10 @@ SURE_WITHIN = 0.025
 SURE_LINE = 0.04
 # However little is known of how runs differ: a loss so many times as large as that is no matter of it.
 FAR_BEYOND = 5.0
+# Of the loss: where runs differ by more for the storage's sake, nothing is told by them.
+MOST_OPEN_OF_LOSS = 0.25
+# Of the time alone: a run that must have taken so much more alone was made while the storage was slower.
+LEAST_SLOWER = 0.2
 MOST_ERROR = {"quiet slices": 0.05, "line": 0.10, "shared slices": 0.40}
 AGREE_WITHIN = 0.05
 LEAST_RATIO_OF_RATES = 1.25
@@ -99,6 +103,7 @@ class Prices:
     """What a source gives. of: the prices. refused: why it gives none. uneven: by how much the processes' slowest part
     exceeded the mean alone, as a factor (see to_runtime.py); None where it is not known. did_as_much: the runs did what
     the job did. asked_otherwise: runs that did so, too, and are left out, since their command lines are others.
+    slower_run: a run that was not alone and shows that the storage is slower at times, if any does.
     """
 
     source: Source
@@ -109,6 +114,7 @@ class Prices:
     runs: tuple[str, ...] = ()
     did_as_much: bool = False
     asked_otherwise: tuple[str, ...] = ()
+    slower_run: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,8 @@ class Scene:
 @dataclass(frozen=True)
 class StandaloneRows:
     """A run that had the storages to itself. own: what it did, by storage; uneven: see `to_runtime.unevenness`.
-    is_same_command: its command line was the job's, or the user gave it.
+    is_same_command: its command line was the job's, or the user gave it. strangers: of a run that had traffic without
+    a profile beside it, the seconds that this can have cost it: it took as long alone, less these, or longer.
     """
 
     name: str
@@ -141,6 +148,12 @@ class StandaloneRows:
     own: Mapping[int, SlicesOnStorage]
     uneven: float
     is_same_command: bool = False
+    strangers: float | None = None
+
+    @property
+    def least_alone(self) -> float:
+        """Seconds in I/O that it took alone at least."""
+        return sum(float(own.in_calls.sum()) for own in self.own.values()) - (self.strangers or 0.0)
 
 
 def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
@@ -148,7 +161,8 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     the others are left out: they are other sizes. Where any of these has its command line, too, the others are left
     out: with other arguments a program may compute for another time.
     """
-    like = [run for run in runs if run.processes == processes]
+    same_size = [run for run in runs if run.processes == processes]
+    like = [run for run in same_size if run.strangers is None]
     if not like:
         return Prices("standalone runs", refused="no standalone run of the same program and size is known")
     places = list(scene.places)
@@ -167,7 +181,19 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     lost = sum(scene.places.values()) - volume
     is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
     sure: Confidence = "high" if is_sure else "medium"
-    return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much), asked_otherwise)
+    bounds = [run for run in same_size if run.strangers is not None and _did_as_much(scene, run, places)]
+    slowest = max((run for run in bounds if run.is_same_command), key=lambda run: run.least_alone, default=None)
+    if slowest is None or not as_much or lost <= 0 or slowest.least_alone <= (1 + max(error, LEAST_SLOWER)) * volume:
+        return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much), asked_otherwise)
+    # The storage is not always as fast as in the runs that were alone.
+    more = slowest.least_alone - volume
+    if more > MOST_OPEN_OF_LOSS * lost:
+        refused = (
+            f"{slowest.name} did the same and took longer than the traffic beside it explains: storage speeds differ"
+        )
+        return Prices("standalone runs", refused=refused, runs=names, asked_otherwise=asked_otherwise)
+    chosen = {place: replace(price, error=max(price.error, more / volume)) for place, price in chosen.items()}
+    return Prices("standalone runs", chosen, "", "medium", uneven, names, True, asked_otherwise, slowest.name)
 
 
 def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:
@@ -224,7 +250,7 @@ def _middle_run(
 
 def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
     """Runs of the same program with other numbers of processes, if what they cost in all does not depend on that."""
-    others = [run for run in runs if run.processes != processes]
+    others = [run for run in runs if run.processes != processes and run.strangers is None]
     names = tuple(run.name for run in others)
     if len(others) < 2:
         return Prices("other sizes", refused="fewer than two standalone runs of other sizes are known", runs=names)
