@@ -15,13 +15,14 @@ from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
 from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptDigest, KeptJob
-from slicewise.catalog.sources import counted_beside, kept_job, read_digests, with_names_of_their_own
+from slicewise.catalog.sources import counted_beside, kept_job, read_digests
 from slicewise.catalog.store import Catalog
 from slicewise.digest import large
 from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings, job_directory
 from slicewise.digest.digest import Digest
 from slicewise.digest.large import LargeNeighbour
 from slicewise.digest.served import know_each_other
+from slicewise.digest.shared import with_names_of_their_own
 from slicewise.text import words
 
 MOST_NAMED = 6
