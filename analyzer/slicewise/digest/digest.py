@@ -145,6 +145,11 @@ class Digest:
         self._profile = self._profile.with_tables(slices=pl.DataFrame())
         return slices.process_slices(taken, self._profile.sums, self._mounts)
 
+    @property
+    def together(self) -> pl.DataFrame | None:
+        """What the job did as a whole, a row a storage and slice; None if `process_slices` has to be asked for that."""
+        return self._source("together")
+
     @_frame
     def fetched(self) -> pl.DataFrame:
         """What processes fetched by mapped files, and how long they waited for it: estimates."""
