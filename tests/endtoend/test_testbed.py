@@ -13,7 +13,7 @@ from slicewise.analysis.runs.campaign import campaign
 from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.digest.shared import several
 from slicewise.profile.files import job_places
-from slicewise.profile.many import profiles_of
+from slicewise.profile.reader import read_profile
 from support.command_line import slicewise_command
 from support.programs import BUILD
 from support.workload import require_load
@@ -76,7 +76,7 @@ def belongs_to(segment: Path, folder: Path) -> bool:
 def test_by_what_a_server_shares(tmp_path, server, is_by_process):
     before = traces(tmp_path)
     run_campaign(server, tmp_path / "profiles", "4 1+4")
-    data = campaign(several(profiles_of(job_places([tmp_path / "profiles"]))))
+    data = campaign(several(job_places([tmp_path / "profiles"])))
     assert data.jobs["pair"].unique().sort().to_list() == ["1 + 4", "4"]
     assert data.jobs["bytes"].unique().to_list() == [64 << 20]
     # By process the larger job ends at 5/8 of the other's time, by mount both end together.
@@ -97,7 +97,7 @@ def test_readers_find_nothing_in_memory(tmp_path):
     runs = [json.loads(line) for line in (tmp_path / "profiles" / "runs.jsonl").read_text().splitlines()]
     assert [len(run["seconds"]) for run in runs] == [1, 1]
     assert min(run["seconds"][0] for run in runs) > 24 * MIB * 8 / 100e6 * 0.9
-    assert campaign(several(profiles_of(job_places([tmp_path / "profiles"]))), "read").jobs["bytes"].to_list() == [
+    assert campaign(several(job_places([tmp_path / "profiles"])), "read").jobs["bytes"].to_list() == [
         24 * MIB
     ]
 
@@ -129,7 +129,7 @@ def test_the_truth_is_recorded_beside_the_profiles(tmp_path):
     assert run["run"] == "brief+briefafter0.5-1s-1"
     first, second = run["jobs"]
     assert second["began"] - first["began"] == pytest.approx(0.5, abs=0.1)
-    profiled = {digest.job for digest in several(profiles_of(job_places([tmp_path / "profiles"])))}
+    profiled = {digest.job for digest in several(job_places([tmp_path / "profiles"]))}
     for job in run["jobs"]:
         assert job["bytes"] == 2 << 20
         assert 0 < job["in_calls_mean"] <= job["in_calls"] < job["seconds"]
@@ -177,7 +177,7 @@ def test_another_program_takes_the_place_of_the_workload(tmp_path):
         "--program",
         "dd if=/dev/zero of={file}.{kib} bs={kib}K count=1",
     )
-    (profile,) = profiles_of(job_places([tmp_path / "profiles"]))
+    (profile,) = map(read_profile, job_places([tmp_path / "profiles"]))
     files = profile.files.filter(pl.col("path").str.ends_with(f".{32 << 10}"))
     assert files["write_bytes"].sum() == 64 << 20
     (line,) = (tmp_path / "profiles" / "seconds.jsonl").read_text().splitlines()

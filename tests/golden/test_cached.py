@@ -5,6 +5,12 @@ import statistics
 from pathlib import Path
 
 import pytest
+from polars.testing import assert_frame_equal
+from slicewise.catalog.find import places
+from slicewise.catalog.ingest import ingest
+from slicewise.catalog.kept import KeptDigest, find_job
+from slicewise.catalog.store import Catalog
+from slicewise.digest.digest import read_digest
 from support.command_line import completed, run_slicewise
 from testbed import measured, recordings
 from testbed.cached_tables import Told, told
@@ -118,6 +124,16 @@ def test_a_program_that_reads_a_mapped_file_is_a_culprit_by_its_name(recorded):
     assert one["job"] == "mapped"
     assert one["lost_seconds"]["value"] > 0.8 * found["lost_seconds"]["value"] > 0.0
     assert found["mapped_seconds"] == 0.0
+
+
+def test_a_catalog_keeps_what_mapped_files_fetched(recorded, tmp_path):
+    catalog = Catalog.make(tmp_path / "catalog")
+    names = ["mapped", "mapped-other", "cold"]
+    ingest(catalog, places([recorded / "nfs-kinds" / name for name in names]))
+    for name in names:
+        fetched = read_digest(recorded / "nfs-kinds" / name).fetched
+        assert fetched.is_empty() == (name != "mapped"), name
+        assert_frame_equal(KeptDigest(catalog, find_job(catalog, name)).fetched, fetched)
 
 
 @pytest.mark.parametrize("servers", [[], ["--servers", "jobstats"]])

@@ -15,7 +15,6 @@ from slicewise.analysis.blame.result import Blame, Source
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import several
 from slicewise.profile.files import job_places
-from slicewise.profile.many import profiles_of
 
 from testbed.blame_plans import JOBS, STORAGES, recording_of
 
@@ -139,11 +138,9 @@ def runs_of(directory: Path) -> list[Recorded]:
 @functools.cache
 def _digests(directory: Path) -> dict[str, Digest]:
     """The digests of a recording, by the names of their places: what was done again has the job's name once more."""
-    profiles = profiles_of(job_places([directory]))
-    found = {}
-    for digest, profile in zip(several(profiles), profiles, strict=True):
-        digest.job = profile.job
-        found[profile.path.name] = digest
+    found = {digest.path.name: digest for digest in several(job_places([directory]))}
+    for digest in found.values():
+        digest.job = digest.own_name
     return found
 
 

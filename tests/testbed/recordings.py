@@ -20,7 +20,6 @@ from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import several
 from slicewise.profile.files import job_places
-from slicewise.profile.many import profiles_of
 from support.folders import folder_for_life
 
 from testbed import blame_plans, servers, usual_plans
@@ -115,7 +114,7 @@ def unpacked(directory: Path) -> Path:
 @functools.cache
 def _digests(directory: Path) -> list[Digest]:
     """A directory of profiles, read once."""
-    return several(profiles_of(job_places([directory])))
+    return several(job_places([directory]))
 
 
 @functools.cache

@@ -27,7 +27,6 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.shared import several
 from slicewise.estimate import Estimate
 from slicewise.profile.files import job_places
-from slicewise.profile.many import profiles_of
 from slicewise.text import words
 from support import told as figures
 from support.held_out import held_out
@@ -88,7 +87,7 @@ class Told(figures.Told):
 @functools.cache
 def digests(directory: Path) -> list[Digest]:
     """Every profiled job of a recording."""
-    return list(several(profiles_of(job_places(sorted(path for path in directory.iterdir() if path.is_dir())))))
+    return several(job_places(sorted(path for path in directory.iterdir() if path.is_dir())))
 
 
 @functools.cache

@@ -31,6 +31,7 @@ from support.command_line import slicewise_command
 from support.hostile import sound_tables
 from support.hostile import write_job as write_hostile_job
 from support.jobs import write_competing_jobs, write_job
+from support.runs import write_run, wrote
 
 ROOT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("SLICEWISE_TEST_KILLS", "5"))
@@ -101,6 +102,19 @@ def test_a_kept_job_has_the_frames_of_its_digest(jobs, undisturbed, tmp_path):
             keys = list(DIGEST_FRAMES[name].keys)
             assert found.schema == DIGEST_FRAMES[name].polars_schema
             assert own.sort(keys).equals(found.sort(keys)), name
+
+
+def test_a_storage_has_the_name_by_which_its_job_mounted_it(tmp_path):
+    """Whichever jobs came into the catalog with it."""
+    for name in ("one", "two"):
+        mounts = {"type": "nfs4", "source": f"{name}:/home", "address": "10.0.0.9"}
+        write_run(tmp_path / "jobs" / name, 10, [{0: wrote(10, 0.5)}], mounts=mounts)
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([tmp_path / "jobs"]))
+    first, second = read_digests(sorted((tmp_path / "jobs").iterdir()))
+    assert first.storages["storage"].to_list() == second.storages["storage"].to_list()
+    for digest in (first, second):
+        assert KeptDigest(catalog, find_job(catalog, digest.job)).storages.equals(digest.storages)
 
 
 def test_paths_are_kept_as_absolute_ones(jobs, tmp_path, monkeypatch):

@@ -11,8 +11,7 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import Digest
-from slicewise.digest.shared import read_digests
-from slicewise.digest.together import read_together
+from slicewise.digest.shared import read_digests, read_together
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage import coverage_words

@@ -7,14 +7,12 @@ import pytest
 from polars.testing import assert_frame_equal
 from slicewise.analysis.blame.servers import shared_out
 from slicewise.analysis.runs.storage import describe_all
-from slicewise.digest import shared
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES
-from slicewise.digest.shared import several
+from slicewise.digest.shared import read_together, several
 from slicewise.digest.storages import lustre_name
 from slicewise.imports.jobstats import read_served
-from slicewise.profile.files import job_places
-from slicewise.profile.many import profiles_of
+from slicewise.profile import many
 from slicewise.profile.reader import read_profile
 from support.jobs import FIRST_SLICE, SLICE_NS, write_competing_jobs, write_job
 from support.swz import build_profile
@@ -49,29 +47,32 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def assert_as_by_themselves(digests: list[Digest], places: list[Path]) -> None:
     for digest, place in zip(digests, places, strict=True):
-        (profile,) = profiles_of(job_places([place]))
-        alone = Digest(profile, digest.job)
+        alone = Digest(read_profile(place))
+        alone.job = digest.job
         assert alone.active_slices.sort().equals(digest.active_slices.sort())
         for name in FRAMES.keys() - NEED_BINS:
             assert_frame_equal(getattr(digest, name), getattr(alone, name))
 
 
-@pytest.mark.parametrize("rows", [shared.ROWS_AT_ONCE, 1])
-def test_frames_of_jobs_that_are_looked_at_together(places, rows, monkeypatch):
-    monkeypatch.setattr(shared, "ROWS_AT_ONCE", rows)
-    digests = several(profiles_of(job_places(places)))
-    assert sum(type(digest) is not Digest for digest in digests) == (len(places) - 1 if rows > 1 else 0)
-    assert_as_by_themselves(digests, places)
+@pytest.mark.parametrize("together", [many.BYTES_AT_ONCE, 1])
+def test_frames_of_jobs_that_are_looked_at_together(places, together, monkeypatch):
+    monkeypatch.setattr(many, "BYTES_AT_ONCE", together)
+    assert_as_by_themselves(several(places), places)
+
+
+def test_a_job_of_an_older_version_is_read_by_itself(places):
+    assert [len(jobs.sources) for jobs in read_together(places)] == [len(places) - 1, 1]
 
 
 def test_a_job_that_is_there_twice(places):
-    digests = several([profile for place in [*places, places[0]] for profile in profiles_of(job_places([place]))])
-    assert digests[-1].job == f"{digests[0].job} (2)"
-    assert_as_by_themselves(digests, [*places, places[0]])
+    twice = [*places[:2], places[0], *places[2:]]
+    digests = several(twice)
+    assert digests[2].job == f"{digests[0].job} (2)"
+    assert_as_by_themselves(digests, twice)
 
 
 def test_a_job_may_get_another_name(places):
-    first, second, *_ = several(profiles_of(job_places(places)))
+    first, second, *_ = several(places)
     second.job = "another"
     assert first.processes["job"].unique().to_list() == [first.job]
     assert second.processes["job"].unique().to_list() == second.jobs["job"].to_list() == ["another"]

@@ -23,7 +23,8 @@ from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
 from slicewise.kinds import KINDS
 from slicewise.profile.damage import Damage
-from slicewise.profile.schema import PayloadColumn
+from slicewise.profile.reader import Profile
+from slicewise.profile.schema import PayloadColumn, Schema
 from slicewise.scalars import whole
 from slicewise.text import words
 
@@ -106,9 +107,10 @@ class KeptDigest(Digest):
         """As `Digest` has it."""
         return self._kept.job
 
-    def _frame(self, name: str) -> pl.DataFrame:
-        found = self._shelf.frame(name, self._kept)
-        return found.with_columns(job=pl.lit(self.job)) if "job" in found.columns else found
+    def _source(self, name: str) -> pl.DataFrame | None:
+        if name in NOT_KEPT and not self.is_by_layer:
+            raise UserError(f"{self.job}: {self.lacks(NOT_KEPT[name])}")
+        return self._shelf.frame(name, self._kept) if name in FRAMES else None
 
     @cached_property
     def path(self) -> Path:  # type: ignore[override]
@@ -144,16 +146,12 @@ class KeptDigest(Digest):
         ]  # fmt: skip
 
     @cached_property
-    def _behind(self) -> Digest | None:
-        """The digest of the profile itself; None where that is not there any more, or is another one by now."""
-        path = self.profile_path
-        if path is None:
-            return None
+    def _profile(self) -> Profile:  # type: ignore[override]
+        """The profile itself; without tables where that is not there any more, or is another one by now."""
         with contextlib.suppress(UserError):
-            found = read_digest(path, distributions=True, needs_axis=False)
-            found.job = self.job
-            return found
-        return None
+            if self.profile_path is not None:
+                return read_digest(self.profile_path, distributions=True, needs_axis=False)._profile
+        return Profile(self.path, self.job, self.slice_ns, Schema("", (), {}, {}, {}), [], {})
 
     @cached_property
     def profile_path(self) -> Path | None:
@@ -168,18 +166,18 @@ class KeptDigest(Digest):
     @cached_property
     def is_by_layer(self) -> bool:
         """Whether the profile itself is at hand: the catalog has sums over layers, and files alone."""
-        return self._behind is not None
+        return bool(self._profile.tables)
 
     @property
     def not_kept(self) -> Mapping[str, str]:
         """Nothing where the profile itself is at hand."""
-        return {} if self._behind is not None else NOT_KEPT
+        return {} if self.is_by_layer else NOT_KEPT
 
     @property
     def notes(self) -> list[str]:
         """That figures are the catalog's, and what it has none of."""
-        if self._behind is not None:
-            return self._behind.notes
+        if self.is_by_layer:
+            return super().notes
         return [
             f"{self.job}: these are figures of the catalog {self._catalog.path}, which keeps sums over layers, files "
             "alone, and no sizes, latencies or errors of calls; the profile is not where it was, or has changed"
@@ -193,8 +191,8 @@ class KeptDigest(Digest):
     @cached_property
     def counters(self) -> pl.DataFrame:
         """As of a profile; without that, of files alone and of all layers together."""
-        if self._behind is not None:
-            return self._behind.counters
+        if self.is_by_layer:
+            return super().counters
         own = self.processes.filter("is_of_job").select("process")
         sums = [column.name for column in self.counter_columns]
         # Times of requests, which a profile has in a layer of their own.
@@ -213,8 +211,8 @@ class KeptDigest(Digest):
     @property
     def counter_columns(self) -> list[PayloadColumn]:
         """The columns of `counters`."""
-        if self._behind is not None:
-            return self._behind.counter_columns
+        if self.is_by_layer:
+            return super().counter_columns
         kept = DIGEST_FRAMES["process_slices"].columns
         names = [f"{kind}_{what}" for kind in KINDS for what in ("bytes", "ops", "ns")]
         return [
@@ -224,43 +222,10 @@ class KeptDigest(Digest):
     @cached_property
     def active_slices(self) -> pl.Series:
         """As of a profile; without that, the slices with calls on files."""
-        if self._behind is not None:
-            return self._behind.active_slices
+        if self.is_by_layer:
+            return super().active_slices
         own = self.processes.filter("is_of_job").select("process")
         return self.process_slices.join(own, on="process", how="semi")["slice"].unique()
-
-    def meanings(self, enumeration: str) -> dict[str, str]:
-        """As of a profile; without that, nothing: a catalog keeps names, and docs/counters.md has their meanings."""
-        return self._behind.meanings(enumeration) if self._behind is not None else {}
-
-    def kind_of_operation(self, name: str) -> str:
-        """As of a profile; without that, unknown."""
-        return self._behind.kind_of_operation(name) if self._behind is not None else ""
-
-
-def _kept_frame(name: str) -> cached_property[pl.DataFrame]:
-    def frame(self: KeptDigest) -> pl.DataFrame:
-        return self._frame(name)
-
-    made = cached_property(frame)
-    made.__set_name__(KeptDigest, name)
-    return made
-
-
-def _frame_behind(name: str, what: str) -> property:
-    def frame(self: KeptDigest) -> pl.DataFrame:
-        if self._behind is None:
-            raise UserError(f"{self.job}: {self.lacks(what)}")
-        return getattr(self._behind, name)  # type: ignore[no-any-return]
-
-    return property(frame)
-
-
-for _name in DIGEST_FRAMES:
-    if _name in FRAMES:
-        setattr(KeptDigest, _name, _kept_frame(_name))
-for _name, _what in NOT_KEPT.items():
-    setattr(KeptDigest, _name, _frame_behind(_name, _what))
 
 
 def find_job(catalog: Catalog, name: str) -> KeptJob:

@@ -13,10 +13,12 @@ from slicewise.catalog.schema import FRAMES, KEY, NAMES, conform
 from slicewise.catalog.store import day_of
 from slicewise.digest import slices
 from slicewise.digest.digest import text_of_path
-from slicewise.digest.shared import NUMBER
-from slicewise.digest.together import Together, read_together
+from slicewise.digest.processes import usage_in_sum
+from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
+from slicewise.digest.shared import Jobs, read_together
 from slicewise.errors import UserError
 from slicewise.profile.files import is_of_servers
+from slicewise.profile.plan import SOURCE
 from slicewise.profile.source import Source
 
 HASH_LETTERS, SCRIPT_LETTERS = 16, 8
@@ -69,10 +71,16 @@ def read_rows(places: Sequence[JobFiles], salt: bytes = b"") -> tuple[list[dict[
     return [one for found, _ in halves for one in found], [line for _, lines in halves for line in lines]
 
 
-def _rows(together: Together, places: Mapping[Path, JobFiles], salt: bytes) -> dict[str, pl.DataFrame]:
-    frames = dict(together.frames)
+def _rows(together: Jobs, places: Mapping[Path, JobFiles], salt: bytes) -> dict[str, pl.DataFrame]:
+    frames = {name: frame for name in DIGEST_FRAMES if name in FRAMES and (frame := together.frame(name)).height}
     processes = frames["processes"]
-    about = processes.group_by(NUMBER, "job").agg(
+    processes = frames["processes"] = processes.with_columns(job=frames["jobs"]["job"].gather(processes[SOURCE]))
+    if "usage" in frames:
+        frames["usage"] = usage_in_sum(frames["usage"], (SOURCE, "process"))
+    if "storages" in frames:
+        transferred = frames["mounts"].group_by(SOURCE, "storage").agg(pl.col(slices.BYTES).sum())
+        frames["storages"] = frames["storages"].join(transferred, on=[SOURCE, "storage"], maintain_order="left")
+    about = processes.group_by(SOURCE, "job").agg(
         first=pl.col("process").min(),
         all_processes=pl.len(),
         unfinished=(pl.col("ending") == "running").sum(),
@@ -85,18 +93,18 @@ def _rows(together: Together, places: Mapping[Path, JobFiles], salt: bytes) -> d
     lines = [places[source.path] for source in together.sources]
     known = pl.DataFrame(
         {
-            NUMBER: pl.Series([source.number for source in together.sources], dtype=pl.UInt32),
+            SOURCE: pl.Series([source.number for source in together.sources], dtype=pl.UInt32),
             "node_files": [len(place.files) for place in lines],
             "fingerprint": pl.Series([place.fingerprint(salt) for place in lines], dtype=pl.UInt64),
-            "node_slice_ns": [together.node_slice_ns.get(s.number, s.slice_ns) for s in together.sources],
+            "node_slice_ns": [together.node_slice_lengths.get(s.number, s.slice_ns) for s in together.sources],
         }
     )
-    records = frames.get("process_slices", pl.DataFrame(schema={NUMBER: pl.UInt32}))
+    records = frames.get("process_slices", pl.DataFrame(schema={SOURCE: pl.UInt32}))
     frames["jobs"] = (
         frames["jobs"]
-        .join(about.with_columns(keys).drop("job", "first"), on=NUMBER, maintain_order="left")
-        .join(known, on=NUMBER, maintain_order="left")
-        .join(records.group_by(NUMBER).len("records"), on=NUMBER, how="left", maintain_order="left")
+        .join(about.with_columns(keys).drop("job", "first"), on=SOURCE, maintain_order="left")
+        .join(known, on=SOURCE, maintain_order="left")
+        .join(records.group_by(SOURCE).len("records"), on=SOURCE, how="left", maintain_order="left")
         .with_columns(pl.col("records").fill_null(0))
     )
     if "process_slices" in frames:
@@ -119,11 +127,11 @@ def _of_jobs(frame: pl.DataFrame, jobs: pl.DataFrame, column: str) -> pl.DataFra
         return frame
     if jobs.height == 1:
         return frame.with_columns(pl.lit(jobs[column].item(), jobs.schema[column]).alias(column))
-    return frame.with_columns(jobs[column].gather(frame[NUMBER]))
+    return frame.with_columns(jobs[column].gather(frame[SOURCE]))
 
 
 def _job_slices(process_slices: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
-    found = process_slices.group_by(NUMBER, "storage", "slice").agg(
+    found = process_slices.group_by(SOURCE, "storage", "slice").agg(
         *slices.sums(), pl.col(slices.SPREAD).max(), at_work=pl.col("process").n_unique()
     )
     begin_ns = pl.col("slice") * pl.col("slice_ns")
@@ -137,7 +145,7 @@ def _damage(sources: Sequence[Source]) -> pl.DataFrame:
         for d in source.damage
     ]
     types = {name: column.dtype for name, column in FRAMES["damage"].columns.items() if name != KEY}
-    return pl.DataFrame(rows, schema={NUMBER: pl.UInt32(), **types}, orient="row")
+    return pl.DataFrame(rows, schema={SOURCE: pl.UInt32(), **types}, orient="row")
 
 
 def with_hashed_names(name: str, frame: pl.DataFrame, salt: bytes) -> pl.DataFrame:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from slicewise.digest import digest as one_profile
 from slicewise.digest import shared as profiles
 from slicewise.digest.beside import Beside, Surroundings, job_directory, servers_beside
 from slicewise.digest.digest import Digest
+from slicewise.digest.shared import with_names_of_their_own
 from slicewise.errors import UserError
 from slicewise.settings import CATALOG, servers_of_site
 
@@ -158,16 +158,6 @@ def beside(place: Path, around: Surroundings) -> Beside:
     look = Around(catalog)
     near, quiet = ([Path(key_text(one.key)) for one in find(job)] for find in (look.neighbours_of, look.quiet_runs))
     return Beside(near, quiet, len(near) + len(quiet))
-
-
-def with_names_of_their_own(digests: Sequence[Digest]) -> list[Digest]:
-    """The digests, of which no frame was asked yet, with a number behind a name that an earlier one has."""
-    seen: Counter[str] = Counter()
-    for digest in digests:
-        seen[digest.job] += 1
-        if seen[digest.job] > 1:
-            digest.job = f"{digest.job} ({seen[digest.job]})"
-    return list(digests)
 
 
 def _digest_of(kept: tuple[Catalog, KeptJob]) -> Digest:

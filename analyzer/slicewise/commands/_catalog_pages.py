@@ -8,9 +8,9 @@ from slicewise.analysis.coverage import coverage
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.site.summary import SiteSummary
 from slicewise.catalog.kept import KeptDigest, KeptJob, find_job
-from slicewise.catalog.sources import with_names_of_their_own
 from slicewise.catalog.store import Catalog
 from slicewise.catalog.sums import Damaged
+from slicewise.digest.shared import with_names_of_their_own
 from slicewise.errors import UserError
 from slicewise.report.blame.blame_page import blame_page
 from slicewise.report.coverage.unseen import unseen_lines, with_marks

@@ -2,13 +2,13 @@
 
 All that has to be decided about a job is decided on the way: who its processes are and which of them matter, which
 layers add up, which mounts are one storage. Analyses, charts and exports take these frames. A frame is made when it is
-first asked for, and then kept.
+first asked for, and then kept. The same code makes frames of several jobs at once (`digest.shared`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, wraps
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,19 @@ PROCESS_FIGURES = (
 )
 
 
+def _frame(make: Callable[[Any], pl.DataFrame]) -> cached_property[pl.DataFrame]:
+    """A frame: its rows come from the digest's source, or else are made."""
+
+    @wraps(make)
+    def found(self: Digest) -> pl.DataFrame:
+        rows = self._source(make.__name__)
+        if rows is None:
+            return make(self)
+        return rows.with_columns(job=pl.lit(self.job)) if "job" in rows.columns else rows
+
+    return cached_property(found)
+
+
 class Digest:
     """One job's digest. Every frame is as `digest.schema.FRAMES` lists it.
 
@@ -52,13 +65,13 @@ class Digest:
     """
 
     beside: tuple[Digest, ...] = ()
+    # The columns that tell jobs apart, in a digest of several.
+    _of: tuple[str, ...] = ()
 
-    def __init__(self, profile: Profile, job: str | None = None) -> None:
-        """job: another name than the profile's own, for one of several jobs with one name."""
-        # The rows of slices are most of a profile: they go when `process_slices` has been made of them.
-        self._profile = profile.with_tables(slices=pl.DataFrame())
-        self._slices = profile.slices
-        self.job = job or profile.job
+    def __init__(self, profile: Profile, source: Callable[[str], pl.DataFrame | None] = lambda name: None) -> None:
+        """source: gives the rows of a frame by its name; None if the frame is to be made of the profile."""
+        self._profile, self._source = profile, source
+        self.job = profile.job
         self.path = profile.path
         self.slice_ns = profile.slice_ns
 
@@ -81,7 +94,7 @@ class Digest:
         """Whether file servers alone know the job: of its processes and of their time in calls nothing is known."""
         return bool(self.about["source"] == SERVED)
 
-    @cached_property
+    @_frame
     def _mounts(self) -> pl.DataFrame:
         return mounts_with_storage(self._profile.mounts, self._who.select("process", "node"))
 
@@ -124,15 +137,20 @@ class Digest:
         """The job that a row of the profile's processes is of."""
         return pl.lit(self.job)
 
-    @cached_property
+    @_frame
     def process_slices(self) -> pl.DataFrame:
         """What each process did on each storage in each slice."""
-        _ = self.active_slices  # made of the same rows, which are gone afterwards
-        taken = {column.name: column for column in self._slices.get_columns()}
-        self._slices = pl.DataFrame()
+        _ = self._active  # made of the same rows, which are most of a profile, and are gone afterwards
+        taken = {column.name: column for column in self._profile.slices.get_columns()}
+        self._profile = self._profile.with_tables(slices=pl.DataFrame())
         return slices.process_slices(taken, self._profile.sums, self._mounts)
 
-    @cached_property
+    @property
+    def together(self) -> pl.DataFrame | None:
+        """What the job did as a whole, a row a storage and slice; None if `process_slices` has to be asked for that."""
+        return self._source("together")
+
+    @_frame
     def fetched(self) -> pl.DataFrame:
         """What processes fetched by mapped files, and how long they waited for it: estimates."""
         if self.node_slices.is_empty() or "mapped_bytes" not in self._profile.sums.columns:
@@ -144,7 +162,7 @@ class Digest:
         sums = mapped.agg(pl.col("mapped_bytes").sum().cast(pl.Int64))
         return fetched_frame(self, sums.filter(pl.col("mapped_bytes") > 0))
 
-    @cached_property
+    @_frame
     def processes(self) -> pl.DataFrame:
         """Every process of the profile: who it is, whether it matters, and what it did in sum."""
         did = slices.process_sums(self._profile.sums, self._mounts)
@@ -154,7 +172,7 @@ class Digest:
         ordered = known.with_columns(matters=members.matters()).sort("node", "rank", "process")
         return conform("processes", ordered)
 
-    @cached_property
+    @_frame
     def mounts(self) -> pl.DataFrame:
         """The file systems that each process saw, where they were mounted, and how much was read and written there."""
         own = self._profile.sums.filter(is_own())
@@ -164,20 +182,23 @@ class Digest:
         )
         return conform("mounts", through.sort("process", "storage", "point"))
 
-    @cached_property
+    @_frame
     def storages(self) -> pl.DataFrame:
         """The file systems that any process saw; point: where most bytes went through."""
-        return conform("storages", busiest_points(self.mounts, self._mounts))
+        return conform("storages", busiest_points(self._numbered(self.mounts), self._mounts, self._of), self._of)
 
-    @cached_property
+    def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """A frame with the columns that tell jobs apart, of which one job needs none."""
+        return frame
+
+    @_frame
     def jobs(self) -> pl.DataFrame:
         """The job in one row."""
-        found = self._job_rows.with_columns(
+        found = self._job_rows().with_columns(
             path=pl.lit(text_of_path(self._profile.path)), slice_ns=pl.lit(self.slice_ns)
         )
         return conform("jobs", found)
 
-    @cached_property
     def _job_rows(self) -> pl.DataFrame:
         """The columns of `jobs` that follow from its processes."""
         about = self._profile.processes.select("process", pl.col("user").cast(pl.Int64))
@@ -191,34 +212,34 @@ class Digest:
         processes = self._profile.processes
         return processes[name] if name in processes.columns else pl.Series(name, [], pl.String)
 
-    @cached_property
+    @_frame
     def files(self) -> pl.DataFrame:
         """What each process did with each file."""
         files = self._profile.files
         missing = [name for name in ("error_bytes", "error_ns") if name not in files.columns]
         return conform("files", files.with_columns(pl.lit(0, dtype=pl.UInt64).alias(name) for name in missing))
 
-    @cached_property
+    @_frame
     def coverage(self) -> pl.DataFrame:
         """What was seen of each process, and what the kernel counted of it."""
         return conform("coverage", process_coverage(self._profile.sums.lazy(), self._profile.mounts))
 
-    @cached_property
+    @_frame
     def calls(self) -> pl.DataFrame:
         """How often each process called each function."""
         return conform("calls", self._profile.calls)
 
-    @cached_property
+    @_frame
     def mishaps(self) -> pl.DataFrame:
         """What trouble profiling met in each process."""
         return conform("mishaps", self._profile.mishaps)
 
-    @cached_property
+    @_frame
     def unprofiled(self) -> pl.DataFrame:
         """The programs that were begun and could not be profiled."""
         return self._if_there("unprofiled", self._profile.unprofiled)
 
-    @cached_property
+    @_frame
     def launches(self) -> pl.DataFrame:
         """The commands that `slicewise run` began."""
         return self._if_there("launches", self._profile.launches.rename({"host": "node"}, strict=False))
@@ -233,17 +254,17 @@ class Digest:
         profiled = self._who.filter(members.is_profiled())
         return outside.sampled(tables, profiled, self.coverage, slice_ns)
 
-    @cached_property
+    @_frame
     def sampled_processes(self) -> pl.DataFrame:
         """The job's processes that no library profiled, as the nodes' collectors sampled them."""
         return outside.with_reasons(self._sampled[0], self.unprofiled, self.launches)
 
-    @cached_property
+    @_frame
     def sampled_slices(self) -> pl.DataFrame:
         """What the kernel counted of these in each slice."""
         return self._sampled[1]
 
-    @cached_property
+    @_frame
     def others(self) -> pl.DataFrame:
         """What processes without a profile that are not the job's moved on its nodes, by user and slice."""
         if self._profile.node_others.is_empty():
@@ -255,7 +276,7 @@ class Digest:
 
     def _if_there(self, name: str, frame: pl.DataFrame) -> pl.DataFrame:
         """A frame of a table that older profiles do not have."""
-        return pl.DataFrame(schema=FRAMES[name].polars_schema) if frame.is_empty() else conform(name, frame)
+        return pl.DataFrame(schema=FRAMES[name].polars_schema) if frame.is_empty() else conform(name, frame, self._of)
 
     @cached_property
     def counters(self) -> pl.DataFrame:
@@ -288,14 +309,18 @@ class Digest:
     @cached_property
     def active_slices(self) -> pl.Series:
         """The numbers of the slices in which any of the job's own processes made a call, on whatever descriptor."""
-        numbers = pl.collect_all([frame.select(pl.col("slice").unique()) for frame in self._rows_of_calls()])
-        return pl.concat(numbers)["slice"].unique() if numbers else pl.Series("slice", [], pl.Int64)
+        return self._active["slice"]
 
-    def _rows_of_calls(self) -> list[pl.LazyFrame]:
-        """The profile's rows, of whatever layer, with calls of the job's own processes."""
+    @_frame
+    def _active(self) -> pl.DataFrame:
+        """`active_slices`, of whichever job."""
         others = self._who.lazy().filter(~pl.col("is_of_job")).select("process")
-        rows = [frame.lazy() for frame in (self._slices, self._profile.other_slices) if not frame.is_empty()]
-        return [frame.filter(pl.col("layer") != KERNEL_LAYER).join(others, on="process", how="anti") for frame in rows]
+        tables = [table for table in (self._profile.slices, self._profile.other_slices) if not table.is_empty()]
+        rows = [table.lazy().filter(pl.col("layer") != KERNEL_LAYER) for table in tables]
+        own = [table.join(others, on="process", how="anti") for table in rows]
+        found = pl.collect_all([table.select(*self._of, "slice").unique() for table in own])
+        nothing = pl.DataFrame(schema={**dict.fromkeys(self._of, pl.UInt32), "slice": pl.Int64})
+        return pl.concat([nothing, *found]).unique()
 
     @property
     def counter_columns(self) -> list[PayloadColumn]:
@@ -336,7 +361,7 @@ class Digest:
         """What kind of call an operation is: read, write, meta, sync or completion; empty: it is not known."""
         return self._profile.schema.operations.get(name, {}).get("kind", "")
 
-    @cached_property
+    @_frame
     def distributions(self) -> pl.DataFrame:
         """How large and how slow the job's calls were; from a profile that was read with its distributions."""
         if not self._bin_names:  # an imported job's
@@ -344,14 +369,14 @@ class Digest:
         calls = self._own_on_files().select(pl.col(self._bin_names).sum()).collect().row(0, named=True)
         return pl.DataFrame(self._binned(calls), schema=FRAMES["distributions"].polars_schema, orient="row")
 
-    @cached_property
+    @_frame
     def storage_distributions(self) -> pl.DataFrame:
         """The same by file system; from a profile that was read with its distributions."""
         summed = self._own_on_files().group_by("storage").agg(pl.col(self._bin_names).sum()).sort("storage").collect()
         rows = [(calls["storage"], *row) for calls in summed.to_dicts() for row in self._binned(calls)]
         return pl.DataFrame(rows, schema=FRAMES["storage_distributions"].polars_schema, orient="row")
 
-    @cached_property
+    @_frame
     def accesses(self) -> pl.DataFrame:
         """The calls of each direction on each file system, and how many of them went on where the last one ended."""
         rows = self._own_on_files()
@@ -394,14 +419,14 @@ class Digest:
             for place, (least, above) in enumerate(zip_longest(lower, lower[1:]))
         ]
 
-    @cached_property
+    @_frame
     def events(self) -> pl.DataFrame:
         """The hardware events that were counted."""
         named = self._profile.events.rename({"event": "number", "name": "event"}, strict=False)
-        known = named.unique("event", maintain_order=True) if not named.is_empty() else named
+        known = named.unique([*self._of, "event"], maintain_order=True) if not named.is_empty() else named
         return self._if_there("events", known)
 
-    @cached_property
+    @_frame
     def hardware(self) -> pl.DataFrame:
         """The hardware events of each process and slice."""
         if self._profile.hardware.is_empty() or self._profile.events.is_empty():
@@ -417,7 +442,7 @@ class Digest:
         )
         return conform("hardware", counted.sort("process", "slice", "event"))
 
-    @cached_property
+    @_frame
     def waits(self) -> pl.DataFrame:
         """How long each process waited in each slice for its turn at I/O, where jobs take turns."""
         table = self._profile.waits
@@ -426,7 +451,7 @@ class Digest:
         summed = table.group_by("process", "slice").agg(pl.col("waited_ns", "waits").sum())
         return conform("waits", summed.sort("process", "slice"))
 
-    @cached_property
+    @_frame
     def communication(self) -> pl.DataFrame:
         """What each process did in calls of MPI, by class and slice."""
         table = self._profile.communication
@@ -435,7 +460,7 @@ class Digest:
         # Its keys are the table's own: the reader has added up what is of one.
         return conform("communication", table.sort("process", "slice", "class"))
 
-    @cached_property
+    @_frame
     def usage(self) -> pl.DataFrame:
         """What the kernel counted of each process from one look to the next."""
         found = self._profile.usage
@@ -443,7 +468,7 @@ class Digest:
             found = found.with_columns(delayed_ns=pl.lit(None, pl.Int64))
         return self._if_there("usage", found.sort("process", "slice") if found.height else found)
 
-    @cached_property
+    @_frame
     def sites(self) -> pl.DataFrame:
         """Samples of the processes' call sites."""
         if self._profile.sites.is_empty():
@@ -461,7 +486,7 @@ class Digest:
         )
         return conform("sites", summed.sort("process", "site", "operation", "slice"))
 
-    @cached_property
+    @_frame
     def site_frames(self) -> pl.DataFrame:
         """The stacks of the processes' call sites."""
         if self._profile.frames.is_empty():
@@ -491,7 +516,7 @@ class Digest:
     def _node_tables(self) -> Mapping[str, pl.DataFrame]:
         return {name: getattr(self._profile, name) for name in ("nodes", "node_devices", *nodes.TABLES)}
 
-    @cached_property
+    @_frame
     def node_samples(self) -> pl.DataFrame:
         """The time that was sampled of each node and slice while the job ran."""
         if not self._has_nodes:
@@ -499,7 +524,7 @@ class Digest:
         summed = self._node_times.group_by("node", "slice").agg(pl.col("seconds").sum())
         return conform("node_samples", summed.sort("node", "slice"))
 
-    @cached_property
+    @_frame
     def node_slices(self) -> pl.DataFrame:
         """The signals of nodes and their devices, where they were not 0."""
         if not self._has_nodes:

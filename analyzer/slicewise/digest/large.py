@@ -15,7 +15,7 @@ import polars as pl
 
 from slicewise import user_cache
 from slicewise.digest import slices
-from slicewise.digest.digest import Digest, read_digest
+from slicewise.digest.digest import Digest
 from slicewise.digest.outlines import state_of
 from slicewise.profile import plan
 from slicewise.profile.files import profile_files
@@ -42,13 +42,13 @@ LEFT_OUT = (
     "usage",
     "hardware",
 )
-# What it did, beside its tables.
+# What it did, beside its tables: see `Digest`.
 TOGETHER = "together"
 HEAD_BYTES = 8
 
 
 class _Partial(Profile):
-    """A profile without the tables of LEFT_OUT, which are read when one of them is asked for."""
+    """A profile without the tables of LEFT_OUT, which are read when one of them is first asked for."""
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         return self._whole.tables[name] if name in LEFT_OUT and name not in self.tables else super().__getattr__(name)
@@ -58,30 +58,8 @@ class _Partial(Profile):
         return read_profile(self.path, slices=slices.WANTED, other_slices=slices.OTHERS)
 
 
-class LargeNeighbour(Digest):
-    """A digest with together: what the job did as a whole, a row a storage and slice of its own length."""
-
-    def __init__(self, profile: Profile, together: pl.DataFrame) -> None:
-        super().__init__(profile.with_tables(slices=pl.DataFrame()))
-        self.together, self.tables = together, profile.tables
-
-    @cached_property
-    def _in_slices(self) -> Digest:
-        return read_digest(self.path)
-
-    @cached_property
-    def process_slices(self) -> pl.DataFrame:
-        """As `Digest` has it."""
-        return self._in_slices.process_slices
-
-    @cached_property
-    def active_slices(self) -> pl.Series:
-        """As `Digest` has it."""
-        return self._in_slices.active_slices
-
-
-def large_neighbour(place: Path, together_of: Callable[[Digest], pl.DataFrame]) -> LargeNeighbour | None:
-    """The digest of a neighbour; None of one that is small, or that must be read as any other.
+def large_neighbour(place: Path, together_of: Callable[[Digest], pl.DataFrame]) -> Digest | None:
+    """The digest of a neighbour, with `together`; None of one that is small, or that must be read as any other.
 
     together_of: what a digest's job did as a whole, in the order of storage and slice: these, and columns that add up.
     """
@@ -90,16 +68,16 @@ def large_neighbour(place: Path, together_of: Callable[[Digest], pl.DataFrame]) 
         return None
     key = f"{FORMAT} {os.fsencode(place.absolute())!r} {state}"
     content = user_cache.kept(KIND, key) if state else None
-    if content is not None:
-        return _unpacked(place, content)
-    found = _made(place, together_of)
-    if found is not None and state:
-        user_cache.keep(KIND, key, _packed(found))
-    return found
+    found = _made(place, together_of) if content is None else _unpacked(place, content)
+    if found is None:
+        return None
+    if content is None and state:
+        user_cache.keep(KIND, key, _packed(*found))
+    return Digest(found[0], {TOGETHER: found[1]}.get)
 
 
-def _made(place: Path, together_of: Callable[[Digest], pl.DataFrame]) -> LargeNeighbour | None:
-    """The digest from the profile, some files at a time; None of a job that must be read as any other."""
+def _made(place: Path, together_of: Callable[[Digest], pl.DataFrame]) -> tuple[Profile, pl.DataFrame] | None:
+    """What a digest is made of from the profile, some files at a time; None of a job that must be read as any other."""
     parts, together = list[Mapping[str, pl.DataFrame]](), list[pl.DataFrame]()
     source: Source | None = None
     try:
@@ -119,24 +97,24 @@ def _made(place: Path, together_of: Callable[[Digest], pl.DataFrame]) -> LargeNe
     # Each process is of one part: what it did is there as a whole, and the parts add up.
     rows = pl.concat(together).group_by("storage", "slice").agg(pl.exclude("storage", "slice").sum())
     profile = _Partial(place, source.job, source.slice_ns, source.schema, [], kept)
-    return LargeNeighbour(profile, rows.sort("storage", "slice").select(together[0].columns))
+    return profile, rows.sort("storage", "slice").select(together[0].columns)
 
 
 WANTS = {name: NOTHING if name in LEFT_OUT else want for name, want in wants_of(NOTHING, NOTHING, False).items()}
 
 
-def _packed(found: LargeNeighbour) -> bytes:
+def _packed(profile: Profile, together: pl.DataFrame) -> bytes:
     """A head, as JSON, with where each frame that has rows ends; then these as Parquet."""
     content, ends = io.BytesIO(), {}
-    for name, frame in {**found.tables, TOGETHER: found.together}.items():
+    for name, frame in {**profile.tables, TOGETHER: together}.items():
         if frame.height or name == TOGETHER:
             frame.write_parquet(content, compression="zstd", compression_level=1, statistics=False)
             ends[name] = content.tell()
-    head = json.dumps({"job": found.own_name, "slice_ns": found.slice_ns, "ends": ends}).encode()
+    head = json.dumps({"job": profile.job, "slice_ns": profile.slice_ns, "ends": ends}).encode()
     return len(head).to_bytes(HEAD_BYTES, "little") + head + content.getvalue()
 
 
-def _unpacked(place: Path, content: bytes) -> LargeNeighbour | None:
+def _unpacked(place: Path, content: bytes) -> tuple[Profile, pl.DataFrame] | None:
     text = schema_text(profile_files(place)[0])
     if text is None:
         return None
@@ -150,4 +128,4 @@ def _unpacked(place: Path, content: bytes) -> LargeNeighbour | None:
     empty = {
         name: plan.plan(want, (schema,), (0,), False).empty for name, want in WANTS.items() if name not in LEFT_OUT
     }
-    return LargeNeighbour(_Partial(place, head["job"], head["slice_ns"], schema, [], empty | frames), together)
+    return _Partial(place, head["job"], head["slice_ns"], schema, [], empty | frames), together

@@ -120,11 +120,11 @@ def of_first(name: str) -> pl.Expr:
     return pl.col(name).sort_by("start_ns", "process").first()
 
 
-def usage_in_sum(usage: pl.DataFrame) -> pl.DataFrame:
-    """One row a process, of all looks at it."""
-    counted = pl.exclude("process", "slice", "late_ns", "peak_bytes", "delayed_ns")
+def usage_in_sum(usage: pl.DataFrame, of: Sequence[str] = ("process",)) -> pl.DataFrame:
+    """One row a process, of all looks at it. of: what tells processes apart."""
+    counted = pl.exclude(*of, "slice", "late_ns", "peak_bytes", "delayed_ns")
     delayed_ns = pl.when(pl.col("delayed_ns").null_count() == 0).then(pl.col("delayed_ns").sum())
-    sums = usage.group_by("process", maintain_order=True).agg(
+    sums = usage.group_by(of, maintain_order=True).agg(
         pl.col("slice", "late_ns").first(), counted.sum(), pl.col("peak_bytes").max(), delayed_ns.alias("delayed_ns")
     )
     return sums.select(usage.columns)

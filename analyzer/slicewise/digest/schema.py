@@ -3,6 +3,7 @@
 Documentation is made from this list, and `conform` holds every frame to it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -525,10 +526,11 @@ FRAMES: dict[str, Frame] = {
 }
 
 
-def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+def conform(name: str, frame: pl.DataFrame, of: Sequence[str] = ()) -> pl.DataFrame:
     """The frame with exactly the columns that the schema lists, in their order and of their types.
 
-    Raises polars' ColumnNotFoundError where one is missing, and InvalidOperationError where a value does not fit.
+    of: columns of the frame before these. Raises polars' ColumnNotFoundError where one is missing, and
+    InvalidOperationError where a value does not fit.
     """
     listed = FRAMES[name].columns
-    return frame.select(pl.col(column).cast(about.dtype) for column, about in listed.items())
+    return frame.select(*of, *(pl.col(column).cast(about.dtype) for column, about in listed.items()))

@@ -2,45 +2,120 @@
 
 To make a small job's frames takes tens of milliseconds, and nearly all of that is the asking. So what most analyses ask
 of every job is asked once for all of them, when it is first asked for, and each digest takes its own rows: the same
-rows, in the same order, as it would make of its profile by itself.
+rows, in the same order, as it would make of its profile by itself. A catalog takes the rows of all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 
 import polars as pl
 
 from slicewise.digest import slices
-from slicewise.digest.digest import Digest
-from slicewise.digest.schema import conform
-from slicewise.digest.storages import busiest_points
-from slicewise.profile import plan
-from slicewise.profile.many import profiles_of
-from slicewise.profile.reader import Profile
+from slicewise.digest.digest import Digest, text_of_path
+from slicewise.digest.schema import FRAMES, conform
+from slicewise.profile.many import batches, rows_of_jobs
+from slicewise.profile.plan import SOURCE
+from slicewise.profile.plausible import require_axes
+from slicewise.profile.reader import Profile, profile_of, wants_of
+from slicewise.profile.reading import Reading, read_jobs
+from slicewise.profile.source import Source
 
-# The number of a row's job among those that are looked at together.
-NUMBER = "number"
-# What the shared frames are made of.
-TABLES = ("processes", "mounts", "sums", "slices", "other_slices")
-# Rows of slices that are looked at together at most, so that memory does not grow with the jobs.
-ROWS_AT_ONCE = 1 << 18
+# What most analyses ask of every job.
+ASKED_TOGETHER = ("_mounts", "_active", "processes", "process_slices", "mounts", "storages", "jobs", "coverage")
+# Frames that are made for each job by itself.
+OF_NODES = ("node_samples", "node_slices", "sampled_processes", "sampled_slices", "others", "fetched")
 
 
 class Jobs(Digest):
-    """A digest of several jobs: in its frames a job goes by its number, which its processes have as plan.SOURCE."""
+    """The digest of several jobs that were read together. The column SOURCE, of the tables and of each `frame`, has a
+    job's number: its place in `sources`.
+    """
+
+    def __init__(self, sources: Sequence[Source], tables: Mapping[str, pl.DataFrame]) -> None:
+        super().__init__(Profile(Path(), "", sources[0].slice_ns, sources[0].schema, [], tables))
+        self.sources = sources
+        self._of = (SOURCE,) if len(sources) > 1 else ()  # a large job is read alone: a join costs a tenth of all
+        self._frames: dict[str, pl.DataFrame] = {}
+        self._parts: dict[str, dict[int, tuple[int, int]]] = {}
 
     @property
     def _job_of_rows(self) -> pl.Expr:
-        return pl.col(plan.SOURCE).cast(pl.String)
+        return pl.col(SOURCE).cast(pl.String)
+
+    def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
+        if SOURCE in frame.columns:
+            return frame
+        if not self._of or frame.is_empty():
+            return frame.with_columns(pl.lit(0, pl.UInt32).alias(SOURCE))
+        of_process = self._profile.processes.select("process", SOURCE)
+        return frame.join(of_process, on="process", maintain_order="left")
 
     @cached_property
-    def number_of_process(self) -> pl.DataFrame:
-        """process, number."""
-        return self._profile.processes.select("process", pl.col(plan.SOURCE).alias(NUMBER))
+    def jobs(self) -> pl.DataFrame:
+        """The jobs in one row each, in order."""
+        about = pl.DataFrame(
+            {
+                SOURCE: pl.Series([source.number for source in self.sources], dtype=pl.UInt32),
+                "job": [source.job for source in self.sources],
+                "path": [text_of_path(source.path) for source in self.sources],
+                "slice_ns": pl.Series([source.slice_ns for source in self.sources], dtype=pl.Int64),
+            }
+        )
+        rows = self._job_rows().rename({"job": SOURCE}).with_columns(pl.col(SOURCE).cast(pl.UInt32))
+        return conform("jobs", about.join(rows, on=SOURCE, maintain_order="left"), [SOURCE])
+
+    def frame(self, name: str) -> pl.DataFrame:
+        """A frame of all jobs, with SOURCE."""
+        if name in OF_NODES:
+            nothing = pl.DataFrame(schema={**FRAMES[name].polars_schema, SOURCE: pl.UInt32})
+            return pl.concat([nothing, *(frames[name] for frames in self._of_nodes)])
+        if name not in self._frames:
+            self._frames[name] = self._numbered(getattr(self, name))
+            self.__dict__.pop("process_slices", None)  # the largest: once is enough
+        return self._frames[name]
+
+    @cached_property
+    def node_slice_lengths(self) -> dict[int, int]:
+        """The length of a slice of the nodes' frames, by job's number, where nodes were sampled."""
+        if not self._has_nodes:
+            return {}
+        sampled = self._profile.nodes.join(self._profile.node_slices, on=SOURCE, how="semi")
+        return dict(sampled.group_by(SOURCE, maintain_order=True).agg(pl.col("slice_ns").max()).iter_rows())
+
+    @cached_property
+    def _of_nodes(self) -> list[dict[str, pl.DataFrame]]:
+        """The frames OF_NODES of each job whose nodes were sampled."""
+        found = []
+        for number in self.node_slice_lengths:
+            own, numbered = self.digest(number), pl.lit(number, pl.UInt32).alias(SOURCE)
+            found.append({name: getattr(own, name).with_columns(numbered) for name in OF_NODES})
+        return found
+
+    def digest(self, number: int) -> Digest:
+        """The digest of one of the jobs, which has its rows of what is asked of all."""
+        tables = self._profile.tables
+        own = {name: tables[name].slice(*rows.get(number, (0, 0))) for name, rows in self._rows.items()}
+        profile = profile_of(self.sources[number], {**own, "slices": pl.DataFrame()}, needs_axis=False)
+        return Digest(profile, partial(self._part, number))
+
+    @cached_property
+    def _rows(self) -> dict[str, dict[int, tuple[int, int]]]:
+        """Where each job's rows lie in each table but the slices."""
+        return {name: rows_of_jobs(table) for name, table in self._profile.tables.items() if name != "slices"}
+
+    def _part(self, number: int, name: str) -> pl.DataFrame | None:
+        """A job's rows of a frame that is asked of all; None for any other frame."""
+        if name not in ASKED_TOGETHER:
+            return None
+        if name not in self._parts:
+            frame = self.frame(name)
+            self._frames[name] = frame.sort(SOURCE, maintain_order=True) if self._of else frame
+            self._parts[name] = rows_of_jobs(self._frames[name])
+        return self._frames[name].slice(*self._parts[name].get(number, (0, 0))).drop(SOURCE)
 
 
 def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:
@@ -48,7 +123,7 @@ def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list
 
     What is read is as for `read_digest`. `job_places` finds the jobs below directories.
     """
-    digests = several(profiles_of(places, slices.WANTED, slices.OTHERS, distributions))
+    digests = several(places, distributions=distributions)
     if any(len(digest.node_slices) for digest in digests):
         from slicewise.digest.served import know_each_other  # it brings numpy along
 
@@ -56,130 +131,51 @@ def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list
     return digests
 
 
-def several(profiles: Sequence[Profile]) -> list[Digest]:
-    """Digests of several profiles; of jobs with one name the later ones get a number."""
+def several(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:
+    """As `read_digests`, without `Digest.beside`."""
+    order: dict[Path, list[int]] = {}
+    for at in reversed(range(len(places))):
+        order.setdefault(places[at], []).append(at)
+    found = [
+        jobs.digest(source.number)
+        for some in batches(places)
+        for jobs in read_together(some, distributions=distributions)
+        for source in jobs.sources
+    ]
+    return with_names_of_their_own(sorted(found, key=lambda digest: order[digest.path].pop()))
+
+
+def with_names_of_their_own(digests: Sequence[Digest]) -> list[Digest]:
+    """The digests, of which no frame was asked yet, with a number behind a name that an earlier one has."""
     seen: Counter[str] = Counter()
-    digests: list[Digest] = []
-    for some in _alike(profiles):
-        shared = _Shared(some) if len(some) > 1 else None
-        for number, profile in enumerate(some):
-            namesakes = seen[profile.job]
-            seen[profile.job] += 1
-            job = f"{profile.job} ({namesakes + 1})" if namesakes else profile.job
-            digests.append(Digest(profile, job) if shared is None else _OneOfSeveral(profile, job, number, shared))
-    return digests
+    for digest in digests:
+        seen[digest.job] += 1
+        if seen[digest.job] > 1:
+            digest.job = f"{digest.job} ({seen[digest.job]})"
+    return list(digests)
 
 
-def _alike(profiles: Sequence[Profile]) -> Iterator[list[Profile]]:
-    """Profiles, in order, by what can be asked together: of the same columns, and no process in two of them."""
-    some, rows = list[Profile](), 0
-    for profile in profiles:
-        more = rows + profile.slices.height
-        if some and (more > ROWS_AT_ONCE or _columns(profile) != _columns(some[0])):
-            yield from _apart_if_they_clash(some)
-            some, more = [], profile.slices.height
-        some.append(profile)
-        rows = more
-    yield from _apart_if_they_clash(some)
+def read_together(places: Sequence[Path], *, distributions: bool = False) -> list[Jobs]:
+    """Jobs' directories or files; usually one `Jobs`, more where versions or processes differ.
+
+    Raises UserError where any of them cannot be read.
+    """
+    reading = read_jobs(places, wants_of(slices.WANTED, slices.OTHERS, distributions))
+    if len(places) > 1:
+        kinds: dict[object, list[Path]] = {}
+        clashes = _clashing(reading)
+        for source, place in zip(reading.sources, places, strict=True):
+            is_apart = source.schemas != 1 or source.number in clashes
+            kinds.setdefault((source.schema, source.number if is_apart else None), []).append(place)
+        if len(kinds) > 1:
+            alike = kinds.values()
+            return [jobs for some in alike for jobs in read_together(some, distributions=distributions)]
+    require_axes(reading.sources, reading.tables)
+    return [Jobs(reading.sources, reading.tables)]
 
 
-def _columns(profile: Profile) -> list[pl.Schema]:
-    return [getattr(profile, name).schema for name in TABLES]
-
-
-def _apart_if_they_clash(some: list[Profile]) -> list[list[Profile]]:
-    """All together, or each by itself where one job is there twice."""
-    if not some or not pl.concat(profile.processes["process"] for profile in some).is_duplicated().any():
-        return [some] if some else []
-    return [[profile] for profile in some]
-
-
-class _Shared(Jobs):
-    """Jobs that are looked at together. It has their rows of slices: they go when `process_slices` has been made."""
-
-    def __init__(self, profiles: Sequence[Profile]) -> None:
-        tables = {name: pl.concat([getattr(each, name) for each in profiles], rechunk=True) for name in TABLES}
-        numbers = [number for number, each in enumerate(profiles) for _ in range(each.processes.height)]
-        tables["processes"] = tables["processes"].with_columns(pl.Series(plan.SOURCE, numbers, pl.UInt32))
-        super().__init__(profiles[0].with_tables(**tables))
-        self._parts: dict[str, tuple[dict[int, pl.DataFrame], pl.DataFrame]] = {}
-
-    def part(self, name: str, number: int) -> pl.DataFrame:
-        """A job's rows of a frame."""
-        if name not in self._parts:
-            frame = self._frame(name)
-            own = frame.partition_by(NUMBER, as_dict=True, include_key=False)
-            self._parts[name] = {int(key): rows for (key,), rows in own.items()}, frame.clear().drop(NUMBER)
-        parts, empty = self._parts[name]
-        return parts.get(number, empty)
-
-    def _frame(self, name: str) -> pl.DataFrame:
-        """A frame of all jobs, with their numbers."""
-        if name == "active_slices":
-            return self._active
-        if name == "process_slices":
-            _ = self._active  # made of the same rows, which are gone afterwards
-            frame = self._numbered(self.process_slices)
-            del self.process_slices  # each job's digest has its part
-            return frame
-        if name == "storages":
-            return busiest_points(self._numbered(self.mounts), self._mounts, of=[NUMBER])
-        if name == "_job_rows":
-            return self._job_rows.with_columns(pl.col("job").cast(pl.UInt32).alias(NUMBER))
-        return self._numbered(getattr(self, name))
-
-    def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
-        return frame.join(self.number_of_process, on="process", maintain_order="left")
-
-    @cached_property
-    def _active(self) -> pl.DataFrame:
-        """The slices in which any of a job's own processes made a call: number, slice."""
-        of_process = self.number_of_process.lazy()
-        rows = [frame.join(of_process, on="process").select(NUMBER, "slice") for frame in self._rows_of_calls()]
-        nothing = pl.LazyFrame(schema={NUMBER: pl.UInt32, "slice": pl.Int64})
-        return pl.concat([nothing, *rows]).unique().collect()
-
-
-class _OneOfSeveral(Digest):
-    """The digest of one of several jobs that are looked at together."""
-
-    def __init__(self, profile: Profile, job: str, number: int, shared: _Shared) -> None:
-        super().__init__(profile.with_tables(slices=pl.DataFrame()), job)
-        self._number, self._shared = number, shared
-
-    def _part(self, name: str) -> pl.DataFrame:
-        found = self._shared.part(name, self._number)
-        return found.with_columns(job=pl.lit(self.job)) if "job" in found.columns else found
-
-    @cached_property
-    def _mounts(self) -> pl.DataFrame:
-        return self._part("_mounts")
-
-    @cached_property
-    def _job_rows(self) -> pl.DataFrame:
-        return self._part("_job_rows")
-
-    @cached_property
-    def processes(self) -> pl.DataFrame:
-        """As `Digest` has it."""
-        return self._part("processes")
-
-    @cached_property
-    def process_slices(self) -> pl.DataFrame:
-        """As `Digest` has it."""
-        return self._part("process_slices")
-
-    @cached_property
-    def active_slices(self) -> pl.Series:
-        """As `Digest` has it."""
-        return self._part("active_slices")["slice"]
-
-    @cached_property
-    def mounts(self) -> pl.DataFrame:
-        """As `Digest` has it."""
-        return self._part("mounts")
-
-    @cached_property
-    def storages(self) -> pl.DataFrame:
-        """As `Digest` has it."""
-        return conform("storages", self._part("storages"))
+def _clashing(reading: Reading) -> set[int]:
+    """The numbers of jobs that have a process which an earlier one has, too: the same job twice."""
+    rows = reading.tables["processes"].select(SOURCE, "process")
+    again = rows.filter(pl.col(SOURCE) != pl.col(SOURCE).min().over("process"))
+    return set(again[SOURCE].unique().to_list())

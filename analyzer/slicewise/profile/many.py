@@ -1,4 +1,4 @@
-"""Many profiles at once: job directories, files, and directories that hold job directories."""
+"""Which jobs, and which files of a large job, are read at once; and which rows are whose."""
 
 from __future__ import annotations
 
@@ -11,23 +11,10 @@ from slicewise.errors import UserError
 from slicewise.profile import plan
 from slicewise.profile.files import profile_files
 from slicewise.profile.plan import Want
-from slicewise.profile.reader import NOTHING, SLICES, Profile, profile_of, read_wanted, wants_of
 from slicewise.profile.reading import Reading, read_jobs
-from slicewise.profile.schema import Schema
 
 # Of files that are read together: so many bytes, so that memory does not grow with the number of large jobs.
 BYTES_AT_ONCE = 16 << 20
-
-
-def profiles_of(
-    places: Sequence[Path], slices: Want = SLICES, other_slices: Want = NOTHING, distributions: bool = False
-) -> list[Profile]:
-    """The profiles of jobs that are known to be jobs. Each is what `read_profile` gives of it, with the same wishes.
-
-    Small jobs are read together: to read one costs more than its rows do.
-    """
-    wants = wants_of(slices, other_slices, distributions)
-    return [profile for some in batches(places) for profile in _read_together(some, wants)]
 
 
 def batches(places: Sequence[Path]) -> Iterator[list[Path]]:
@@ -72,25 +59,6 @@ def parts_of(place: Path, wants: Mapping[str, Want]) -> Iterator[Reading]:
         raise Whole
 
 
-def _read_together(places: list[Path], wants: Mapping[str, Want]) -> Iterator[Profile]:
-    if len(places) == 1:
-        yield read_wanted(places[0], wants)
-        return
-    reading = read_jobs(places, wants)
-    rows = {name: rows_of_jobs(frame) for name, frame in reading.tables.items()}
-    tables_of_schemas: dict[Schema, dict[str, pl.DataFrame] | None] = {}
-    for number, place in enumerate(places):
-        source = reading.sources[number]
-        if source.schema not in tables_of_schemas:
-            tables_of_schemas[source.schema] = _tables_of(source.schema, reading, wants)
-        tables = tables_of_schemas[source.schema]
-        if tables is None or source.schemas != 1:
-            yield read_wanted(place, wants)
-            continue
-        own = {name: table.slice(*rows[name].get(number, (0, 0))) for name, table in tables.items()}
-        yield profile_of(source, own)
-
-
 def rows_of_jobs(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
     """Where each job's rows begin, and how many they are, by the job's number. They are sorted by it."""
     if frame.is_empty():
@@ -99,17 +67,3 @@ def rows_of_jobs(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
     ends = runs["len"].cum_sum()
     rows = zip(runs["value"], ends - runs["len"], runs["len"], strict=True)
     return {job: (begin, length) for job, begin, length in rows}
-
-
-def _tables_of(schema: Schema, reading: Reading, wants: Mapping[str, Want]) -> dict[str, pl.DataFrame] | None:
-    """The tables of all jobs with the columns of one schema alone: a column that only another version has would say 0
-    where nobody counted. None where that cannot be told, and its jobs are to be read by themselves.
-    """
-    own = {}
-    for name, want in wants.items():
-        alone = plan.plan(want, (schema,), (0,), False).empty
-        table = reading.tables[name]
-        own[name] = table.select(alone.columns) if table.height else alone
-        if own[name].schema != alone.schema:
-            return None
-    return own

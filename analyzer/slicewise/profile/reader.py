@@ -77,7 +77,8 @@ def read_profile(
     wants = wants_of(replace(slices, bins=True) if bins else slices, other_slices, bins or distributions)
     if tables is not None:
         wants = {name: want if name in tables else NOTHING for name, want in wants.items()}
-    return read_wanted(Path(path), wants, needs_axis)
+    reading = read_jobs([Path(path)], wants, is_named=False)
+    return profile_of(reading.sources[0], reading.tables, needs_axis)
 
 
 def wants_of(slices: Want, other_slices: Want, distributions: bool) -> dict[str, Want]:
@@ -85,12 +86,6 @@ def wants_of(slices: Want, other_slices: Want, distributions: bool) -> dict[str,
     wants = {name: Want(name) for name in TABLES}
     sums = Want("slices", bins=distributions, last_of=("slice",))
     return wants | {"slices": slices, "sums": sums, "other_slices": other_slices}
-
-
-def read_wanted(path: Path, wants: Mapping[str, Want], needs_axis: bool = True) -> Profile:
-    """As `read_profile`, by what `wants_of` gives."""
-    reading = read_jobs([path], wants, is_named=False)
-    return profile_of(reading.sources[0], reading.tables, needs_axis)
 
 
 def profile_of(source: Source, tables: Mapping[str, pl.DataFrame], needs_axis: bool = True) -> Profile:

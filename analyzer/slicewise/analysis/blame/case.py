@@ -15,13 +15,13 @@ from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
 from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptDigest, KeptJob
-from slicewise.catalog.sources import counted_beside, kept_job, read_digests, with_names_of_their_own
+from slicewise.catalog.sources import counted_beside, kept_job, read_digests
 from slicewise.catalog.store import Catalog
 from slicewise.digest import large
 from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings, job_directory
 from slicewise.digest.digest import Digest
-from slicewise.digest.large import LargeNeighbour
 from slicewise.digest.served import know_each_other
+from slicewise.digest.shared import with_names_of_their_own
 from slicewise.text import words
 
 MOST_NAMED = 6
@@ -187,7 +187,7 @@ def _is_in(place: Path, places: Sequence[Path]) -> bool:
     return any(place.resolve() == other.resolve() for other in places)
 
 
-def large_neighbour(place: Path) -> LargeNeighbour | None:
+def large_neighbour(place: Path) -> Digest | None:
     """The digest of a neighbour that is large; None of any other."""
     return large.large_neighbour(place, lambda digest: job_rows([digest], digest.slice_ns).drop("job"))
 
@@ -200,7 +200,7 @@ class RowsOfNeighbours(Rows):
         known = {
             digest.job: digest.together
             for digest in digests
-            if isinstance(digest, LargeNeighbour) and digest.slice_ns == grid_ns
+            if digest.together is not None and digest.slice_ns == grid_ns
         }
         if not known or any(not digest.node_slices.is_empty() for digest in digests):
             return job_rows(digests, grid_ns)
