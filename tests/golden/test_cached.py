@@ -29,8 +29,8 @@ NFS_SERVER = {
 }
 NFS_ALONE = 13.076
 # `nfs-kinds`, Linux 6.1, two or three clients on a link of 80 Mbit/s: tar, cp, cat, sqlite, a program that reads a
-# mapped file, one that makes and unlinks files, dd with O_DIRECT. Of each its neighbours, and the least part of the loss
-# that must be theirs by name. took.json has all times by stopwatch.
+# mapped file, one that makes and unlinks files, dd with O_DIRECT. Of each its neighbours, and the least part of the
+# loss that must be theirs by name. took.json has all times by stopwatch.
 NFS_KINDS = {
     "tarx": (["tarx-other"], 0.9), "cpin": (["cpin-other"], 0.75), "cold": (["cold-other"], 0.9),
     "sql": (["sql-other"], 0.75), "mapped": (["mapped-other"], 0.8), "stats": (["stats-other"], 0.75),
@@ -134,6 +134,28 @@ def test_a_catalog_keeps_what_mapped_files_fetched(recorded, tmp_path):
         fetched = read_digest(recorded / "nfs-kinds" / name).fetched
         assert fetched.is_empty() == (name != "mapped"), name
         assert_frame_equal(KeptDigest(catalog, find_job(catalog, name)).fetched, fetched)
+
+
+def test_a_reader_here_and_there_in_a_mapped_file_on_a_limited_disk(recorded):
+    """`disk-limits`: a local disk, 150 requests a second of each direction by a control group."""
+    where = recorded / "disk-limits"
+    took = json.loads((where / "took.json").read_text())
+    lost = took["mapped"] - took["mapped-alone"]
+    found = answer(where, "mapped")
+    assert (found["confidence"], found["neighbours"][0]["job"]) == ("high", "reads")
+    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
+
+
+def test_a_run_that_took_as_long_beside_strangers_makes_the_answer_less_sure(recorded):
+    """Reads and writes have limits of their own there: the reader beside it cost sql nothing. By its share of what was
+    served it lost 10 s; but sql-alone, beside a few bytes of others, took as long.
+    """
+    where = recorded / "disk-limits"
+    took = json.loads((where / "took.json").read_text())
+    assert took["sql"] == pytest.approx(took["sql-alone"], rel=0.01)
+    assert answer(where, "sql")["confidence"] == "low"
+    given = answer(where, "sql", "--alone", "sql-alone")
+    assert not given["is_claimed"]
 
 
 @pytest.mark.parametrize("servers", [[], ["--servers", "jobstats"]])

@@ -247,6 +247,8 @@ def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
 
 def _as_other_work(run: RunTaken, sure: Answered) -> RunTaken:
     """A run that was taken, if any source did; else it is of another size, or of another command line."""
+    if not run.is_taken and sure.chosen is not None and run.job in sure.chosen.runs:
+        return RunTaken(run.job, True, "")  # what it had beside it can have cost it little
     if not run.is_taken or any(run.job in base.runs for base in sure.baselines):
         return run
     if run.job in sure.asked_otherwise:

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slicewise.analysis.blame import uncontended
 from slicewise.analysis.blame.result import SOURCES, Baseline, Source
-from slicewise.analysis.blame.uncontended import Prices, Scene, StandaloneRows
-from slicewise.constants import LEAST_ERROR
+from slicewise.analysis.blame.uncontended import LEAST_SLOWER, Prices, Scene, StandaloneRows
+from slicewise.constants import EQUAL_VOLUMES, LEAST_ERROR
 from slicewise.kinds import LESS_SURE, SURE, Confidence
+from slicewise.text import words
 
 # Sources that lie further apart than this, and than their intervals, contradict each other.
 CONTRADICTION = 0.10
@@ -52,12 +53,32 @@ class Answered:
 def ask(scene: Scene, standalone: Sequence[StandaloneRows], processes: int, why_not: str = "") -> Answered:
     """Ask every source. why_not: why none can tell anything of this job."""
     tried = [Prices(source, refused=why_not) for source in SOURCES] if why_not else _tried(scene, standalone, processes)
+    longest = None if why_not else uncontended.longest_alone(scene, standalone, processes)
+    if longest is not None:
+        tried = [_unless_contradicted(prices, scene, longest) for prices in tried]
     baselines = [uncontended.as_baseline(prices, scene) for prices in tried]
     given = [(prices, base) for prices, base in zip(tried, baselines, strict=True) if not prices.refused]
     sure = [one for one in given if one[0].confidence in SURE]
     chosen, base = _narrowest(sure or given)
     asked_otherwise = frozenset(run for prices in tried for run in prices.asked_otherwise)
     return Answered(baselines, chosen, base, _contradiction(base, baselines), asked_otherwise)
+
+
+def _unless_contradicted(prices: Prices, scene: Scene, longest: StandaloneRows) -> Prices:
+    """What a source other than runs alone gives, unless a run of the same work took much longer alone. One that took as
+    long beside others makes it less sure: perhaps nobody cost either of them anything.
+    """
+    if prices.refused or prices.source in ("standalone runs", "other sizes"):
+        return prices
+    seconds = uncontended.as_baseline(prices, scene).seconds
+    if seconds is None or (1 + LEAST_SLOWER) * seconds.high >= longest.least_alone:
+        in_calls = sum(scene.places.values())
+        is_alike = abs(longest.in_calls - in_calls) <= EQUAL_VOLUMES * in_calls
+        return replace(prices, confidence="low") if is_alike else prices
+    took = words.duration(longest.least_alone)
+    return Prices(
+        prices.source, refused=f"{longest.name} did the same, and took {took} in I/O at least without anybody"
+    )
 
 
 def _narrowest(given: Sequence[tuple[Prices, Baseline]]) -> tuple[Prices | None, Baseline | None]:

@@ -40,6 +40,8 @@ SURE_WITHIN = 0.025
 SURE_LINE = 0.04
 # However little is known of how runs differ: a loss so many times as large as that is no matter of it.
 FAR_BEYOND = 5.0
+# Of a run's I/O: what traffic beside it can have cost at most, if it is to count as nearly alone.
+MOST_BY_STRANGERS = 0.25
 # Of the loss: where runs differ by more for the storage's sake, nothing is told by them.
 MOST_OPEN_OF_LOSS = 0.25
 # Of the time alone: a run that must have taken so much more alone was made while the storage was slower.
@@ -151,21 +153,32 @@ class StandaloneRows:
     strangers: float | None = None
 
     @property
+    def in_calls(self) -> float:
+        """Seconds in I/O."""
+        return sum(float(own.in_calls.sum()) for own in self.own.values())
+
+    @property
     def least_alone(self) -> float:
         """Seconds in I/O that it took alone at least."""
-        return sum(float(own.in_calls.sum()) for own in self.own.values()) - (self.strangers or 0.0)
+        return self.in_calls - (self.strangers or 0.0)
+
+    @property
+    def is_nearly_alone(self) -> bool:
+        """Whether what it had beside it can have cost it little."""
+        return self.in_calls > 0 and self.least_alone >= (1 - MOST_BY_STRANGERS) * self.in_calls
 
 
 def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
     """Runs of the same program and size: what they took, by what they moved. Where any of them did as much as the job,
     the others are left out: they are other sizes. Where any of these has its command line, too, the others are left
-    out: with other arguments a program may compute for another time.
+    out: with other arguments a program may compute for another time. Where none was alone, those count that did as much
+    beside so little that it can have cost them next to nothing.
     """
-    same_size = [run for run in runs if run.processes == processes]
-    like = [run for run in same_size if run.strangers is None]
+    same_size, places = [run for run in runs if run.processes == processes], list(scene.places)
+    bounds = _beside_strangers(scene, same_size)
+    like = [run for run in same_size if run.strangers is None] or [run for run in bounds if run.is_nearly_alone]
     if not like:
         return Prices("standalone runs", refused="no standalone run of the same program and size is known")
-    places = list(scene.places)
     as_much = [run for run in like if _did_as_much(scene, run, places)]
     asked_alike = [run for run in as_much if run.is_same_command] or as_much
     asked_otherwise = tuple(run.name for run in as_much if run not in asked_alike)
@@ -177,12 +190,14 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
             refused = f"no standalone run made {_calls(place[1])} calls on the same file system"
             return Prices("standalone runs", refused=refused, runs=names)
     chosen, uneven, error = _middle_run(scene, like, found, bool(as_much))
+    if like[0].strangers is not None:
+        error = max(error, *(1 - run.least_alone / run.in_calls for run in like))
+        chosen = {place: replace(price, error=max(price.error, error)) for place, price in chosen.items()}
     volume = _expected(scene, chosen)
     lost = sum(scene.places.values()) - volume
     is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
-    sure: Confidence = "high" if is_sure else "medium"
-    bounds = [run for run in same_size if run.strangers is not None and _did_as_much(scene, run, places)]
-    slowest = max((run for run in bounds if run.is_same_command), key=lambda run: run.least_alone, default=None)
+    sure: Confidence = "high" if is_sure and like[0].strangers is None else "medium"
+    slowest = max(bounds, key=lambda run: run.least_alone, default=None)
     if slowest is None or not as_much or lost <= 0 or slowest.least_alone <= (1 + max(error, LEAST_SLOWER)) * volume:
         return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much), asked_otherwise)
     # The storage is not always as fast as in the runs that were alone.
@@ -194,6 +209,18 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
         return Prices("standalone runs", refused=refused, runs=names, asked_otherwise=asked_otherwise)
     chosen = {place: replace(price, error=max(price.error, more / volume)) for place, price in chosen.items()}
     return Prices("standalone runs", chosen, "", "medium", uneven, names, True, asked_otherwise, slowest.name)
+
+
+def _beside_strangers(scene: Scene, same_size: Sequence[StandaloneRows]) -> list[StandaloneRows]:
+    """The runs that did what the job did beside traffic without a profile."""
+    bounds = [run for run in same_size if run.strangers is not None and run.is_same_command]
+    return [run for run in bounds if _did_as_much(scene, run, list(scene.places))]
+
+
+def longest_alone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> StandaloneRows | None:
+    """Of the runs that did what the job did beside traffic without a profile, the one that took longest alone."""
+    bounds = _beside_strangers(scene, [run for run in runs if run.processes == processes])
+    return max(bounds, key=lambda run: run.least_alone, default=None)
 
 
 def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.policies.probability import IoSource, JobLog, SizeClass, Probability
+from slicewise.analysis.policies.probability import IoSource, JobLog, Probability, SizeClass
 from slicewise.estimate import Estimate
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
