@@ -1,7 +1,8 @@
 """What processes fetched by mapped files (mmap), and how long they waited for it: a page fault is no call.
 
 The kernel says how many bytes it fetched from storage for a process, in sum. Its node's counters of the storage say in
-which slices; and what of such a slice the process neither computed, nor was in calls, nor was ready to run, it waited.
+which slices. A process waited for pages in what is left of such a slice without its computing, its calls and its waits
+for a processor.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import polars as pl
 from slicewise.constants import LITTLE_BYTES, WORTH_NAMING_BYTES
 from slicewise.digest.coverage import TYPES_IN_MEMORY
 from slicewise.digest.schema import FRAMES
-from slicewise.digest.served import LEAST_COUNTED, LEAST_OF_MEAN, amounts_on_grid, counters_in
+from slicewise.digest.served import LEAST_COUNTED, LEAST_OF_MEAN, SEPARATOR, amounts_on_grid, counters_in
 from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.kept_once import kept_once
 
@@ -34,7 +35,16 @@ def fetched_frame(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     Nothing is said of a process for which the kernel fetched little beyond its calls, or more than it mapped; nor where
     no counter of its node shows when.
     """
-    rows = [_of_process(digest, *one) for one in _who_fetched(digest, mapped).iter_rows()]
+    who = _who_fetched(digest, mapped)
+    if who.is_empty():
+        return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
+    looks, in_calls = (_by_process(frame, who) for frame in (digest.usage, _in_calls(digest)))
+    rows = [
+        _of_process(
+            digest, process, looks[process], in_calls.get(process), _counted(digest, node, storage), storage, more
+        )
+        for process, node, storage, more in who.iter_rows()
+    ]
     return pl.concat([pl.DataFrame(schema=FRAMES["fetched"].polars_schema), *rows]).sort("process", "storage", "slice")
 
 
@@ -59,19 +69,30 @@ def _who_fetched(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     return found.join(nodes, on="process").select("process", "node", "storage", "more").sort("process", "storage")
 
 
-def _of_process(digest: Digest, process: int, node: str, storage: int, more: float) -> pl.DataFrame:
-    """The frame's rows of a process and a storage."""
+def _by_process(frame: pl.DataFrame, who: pl.DataFrame) -> dict[int, pl.DataFrame]:
+    its = frame.join(who, on="process", how="semi").partition_by("process", as_dict=True)
+    return {int(process): rows for (process,), rows in its.items()}
+
+
+def _of_process(
+    digest: Digest, process: int, looks: pl.DataFrame, calls: pl.DataFrame | None, counted: pl.DataFrame, storage: int,
+    more: float,
+) -> pl.DataFrame:  # fmt: skip
+    """The frame's rows of a process and a storage. looks: its rows of `usage`; calls: of `_in_calls`; counted: of
+    `_counted`.
+    """
     slice_ns = digest.slice_ns
     its = digest.processes.row(by_predicate=pl.col("process") == process, named=True)
     first = its["start_ns"] // slice_ns
     begins = np.arange(first, (its["end_ns"] - 1) // slice_ns + 1) * slice_ns
     lives = np.clip(its["end_ns"] - begins, 0, slice_ns) - np.clip(its["start_ns"] - begins, 0, slice_ns)
-    busy, faults = _looks(digest, process, begins, slice_ns)
-    idle = np.clip(lives - busy - _in_calls(digest, process, first, len(begins)), 0.0, None)
-    counted = _counted(digest, node, storage, first, len(begins)) * (faults > 0) * (idle > 0)
-    if not counted.sum() >= LEAST_COUNTED * more:
+    busy, faults = _looks(looks, begins, slice_ns)
+    spent = 0.0 if calls is None else _laid_out(calls, "ns", first, len(begins))
+    idle = np.clip(lives - busy - spent, 0.0, None)
+    read = _laid_out(counted, "sent", first, len(begins)) * (faults > 0) * (idle > 0)
+    if not read.sum() >= LEAST_COUNTED * more:
         return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
-    fetched = counted * (more / counted.sum())
+    fetched = read * (more / read.sum())
     fetched[fetched < LEAST_OF_MEAN * fetched[fetched > 0].mean()] = 0.0
     slices = np.flatnonzero(fetched)
     return pl.DataFrame(
@@ -87,12 +108,12 @@ def _of_process(digest: Digest, process: int, node: str, storage: int, more: flo
     ).cast(FRAMES["fetched"].polars_schema)
 
 
-def _looks(digest: Digest, process: int, begins: npt.NDArray[np.int64], slice_ns: int) -> tuple[Floats, Floats]:
+def _looks(looks: pl.DataFrame, begins: npt.NDArray[np.int64], slice_ns: int) -> tuple[Floats, Floats]:
     """By slice: ns in which the process computed or was ready to, and page faults that read from storage. From one look
     to the next they are evenly spread.
     """
     busy, faults = np.zeros(len(begins)), np.zeros(len(begins))
-    for look in digest.usage.filter(pl.col("process") == process).iter_rows(named=True):
+    for look in looks.iter_rows(named=True):
         begin, lasted = look["slice"] * slice_ns + look["late_ns"], max(1, look["sampled_ns"])
         part = (np.clip(begin + lasted - begins, 0, slice_ns) - np.clip(begin - begins, 0, slice_ns)) / lasted
         busy += part * (look["user_ns"] + look["system_ns"] + (look["delayed_ns"] or 0))
@@ -100,12 +121,11 @@ def _looks(digest: Digest, process: int, begins: npt.NDArray[np.int64], slice_ns
     return busy, faults
 
 
-def _in_calls(digest: Digest, process: int, first: int, length: int) -> Floats:
-    """ns in calls on files, in requests and in calls of MPI by slice."""
-    own = pl.col("process") == process
-    calls = digest.process_slices.filter(own).select("slice", ns=pl.sum_horizontal(*TIMES, *REQUEST_TIMES))
-    messages = digest.communication.filter(own).select("slice", pl.col("ns").cast(pl.Int64))
-    return _laid_out(pl.concat([calls, messages]), "ns", first, length)
+def _in_calls(digest: Digest) -> pl.DataFrame:
+    """process, slice, ns in calls on files, in requests and in calls of MPI."""
+    in_calls = pl.sum_horizontal(*TIMES, *REQUEST_TIMES).cast(pl.Int64)
+    calls = digest.process_slices.select("process", "slice", ns=in_calls)
+    return pl.concat([calls, digest.communication.select("process", "slice", pl.col("ns").cast(pl.Int64))])
 
 
 def _laid_out(rows: pl.DataFrame, name: str, first: int, length: int) -> Floats:
@@ -115,16 +135,20 @@ def _laid_out(rows: pl.DataFrame, name: str, first: int, length: int) -> Floats:
 
 
 @kept_once
-def _counted(digest: Digest, node: str, storage: int, first: int, length: int) -> Floats:
-    """By slice, what the node read from a storage beyond the job's calls there."""
-    found = np.zeros(length)
-    for counter, of_storage, amounts, _ in counters_in(digest, "read"):
-        if of_storage == storage and counter.partition("\0")[0] == node:
-            on_grid = amounts_on_grid(amounts, digest.node_slice_ns, digest.slice_ns)
-            found = np.maximum(found, _laid_out(on_grid, "sent", first, length))
+def _counted(digest: Digest, node: str, storage: int) -> pl.DataFrame:
+    """slice, sent: what the node read from a storage beyond the job's calls there."""
+    nothing = pl.DataFrame(schema={"slice": pl.Int64, "sent": pl.Float64})
+    found = [
+        amounts_on_grid(amounts, digest.node_slice_ns, digest.slice_ns).select("slice", pl.col("sent").cast(pl.Float64))
+        for counter, of_storage, amounts, _ in counters_in(digest, "read")
+        if of_storage == storage and counter.partition(SEPARATOR)[0] == node
+    ]
     there = digest.processes.filter(pl.col("node") == node)
-    read = digest.process_slices.filter(pl.col("storage") == storage).join(there, on="process", how="semi")
-    return np.clip(found - _laid_out(read, "read_bytes", first, length), 0.0, None)
+    own = digest.process_slices.filter(pl.col("storage") == storage).join(there, on="process", how="semi")
+    read = own.group_by("slice").agg(pl.col("read_bytes").sum())
+    most = pl.concat([nothing, *found]).group_by("slice").agg(pl.col("sent").max())
+    both = most.join(read, on="slice", how="left").sort("slice")
+    return both.select("slice", sent=(pl.col("sent") - pl.col("read_bytes").fill_null(0)).clip(0.0))
 
 
 def is_stored() -> pl.Expr:

@@ -202,7 +202,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
         return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much), asked_otherwise)
     # The storage is not always as fast as in the runs that were alone.
     more = slowest.least_alone - volume
-    if more > MOST_OPEN_OF_LOSS * lost:
+    if volume <= 0 or more > MOST_OPEN_OF_LOSS * lost:
         refused = (
             f"{slowest.name} did the same and took longer than the traffic beside it explains: storage speeds differ"
         )
