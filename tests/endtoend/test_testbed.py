@@ -97,9 +97,7 @@ def test_readers_find_nothing_in_memory(tmp_path):
     runs = [json.loads(line) for line in (tmp_path / "profiles" / "runs.jsonl").read_text().splitlines()]
     assert [len(run["seconds"]) for run in runs] == [1, 1]
     assert min(run["seconds"][0] for run in runs) > 24 * MIB * 8 / 100e6 * 0.9
-    assert campaign(several(job_places([tmp_path / "profiles"])), "read").jobs["bytes"].to_list() == [
-        24 * MIB
-    ]
+    assert campaign(several(job_places([tmp_path / "profiles"])), "read").jobs["bytes"].to_list() == [24 * MIB]
 
 
 def test_a_testbed_that_is_killed_leaves_nothing(tmp_path):
