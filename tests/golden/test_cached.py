@@ -29,8 +29,8 @@ NFS_SERVER = {
 }
 NFS_ALONE = 13.076
 # `nfs-kinds`, Linux 6.1, two or three clients on a link of 80 Mbit/s: tar, cp, cat, sqlite, a program that reads a
-# mapped file, one that makes and unlinks files, dd with O_DIRECT. Of each its neighbours, and the least part of the
-# loss that must be theirs by name. took.json has all times by stopwatch.
+# mapped file, one that makes and unlinks files, dd with O_DIRECT. Each has its neighbours here, and the least part of
+# the loss that must be theirs by name. took.json has all times by stopwatch.
 NFS_KINDS = {
     "tarx": (["tarx-other"], 0.9), "cpin": (["cpin-other"], 0.75), "cold": (["cold-other"], 0.9),
     "sql": (["sql-other"], 0.75), "mapped": (["mapped-other"], 0.8), "stats": (["stats-other"], 0.75),

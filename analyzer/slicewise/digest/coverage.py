@@ -10,6 +10,11 @@ from slicewise.digest.schema import FRAMES
 TYPES_IN_MEMORY = ("tmpfs", "devtmpfs", "ramfs", "hugetlbfs", "proc", "sysfs")
 
 
+def is_stored() -> pl.Expr:
+    """Whether what is mapped of a mount's files is fetched from a storage."""
+    return ~pl.col("type").is_in(TYPES_IN_MEMORY)
+
+
 def process_coverage(slices: pl.LazyFrame, mounts: pl.DataFrame) -> pl.DataFrame:
     """The digest's frame `coverage` from a profile's rows of (process, mount, layer, slice) and its mounts; without
     rows for an imported job, in which nobody asked the kernel.
@@ -32,11 +37,11 @@ def process_coverage(slices: pl.LazyFrame, mounts: pl.DataFrame) -> pl.DataFrame
             ),
             (calls.filter(kernel | is_request).sum() + pl.col("meta_ops").filter(posix).sum()).alias(f"{way}_touches"),
         ]
-    is_stored = (pl.col("object") == "file") & ~pl.col("type").is_in(TYPES_IN_MEMORY)
+    on_storage = (pl.col("object") == "file") & is_stored()
     says_mapped = "mapped_bytes" in slices.collect_schema().names()
     mapped = pl.col("mapped_bytes").filter("is_stored").sum() if says_mapped else pl.lit(None, pl.Int64)
     return (
-        slices.join(mounts.lazy().select("process", "mount", is_stored=is_stored), on=["process", "mount"], how="left")
+        slices.join(mounts.lazy().select("process", "mount", is_stored=on_storage), on=["process", "mount"], how="left")
         .group_by("process")
         .agg(*columns, has_stdio=(pl.col("layer") == "stdio").any(), mapped=mapped)
         .sort("process")

@@ -19,7 +19,7 @@ from slicewise.digest import nodes, slices
 from slicewise.digest import others as neighbours
 from slicewise.digest import processes as members
 from slicewise.digest import sampled as outside
-from slicewise.digest.coverage import process_coverage
+from slicewise.digest.coverage import is_stored, process_coverage
 from slicewise.digest.jobs import SERVED, job_rows
 from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.processes import DIRECTIONS
@@ -155,7 +155,7 @@ class Digest:
         """What processes fetched by mapped files, and how long they waited for it: estimates."""
         if self.node_slices.is_empty() or "mapped_bytes" not in self._profile.sums.columns:
             return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
-        from slicewise.digest.fetched import fetched_frame, is_stored  # it brings numpy along
+        from slicewise.digest.fetched import fetched_frame  # it brings numpy along
 
         files = self._mounts.filter(is_stored()).select("process", "mount", "storage")
         mapped = self._profile.sums.join(files, on=["process", "mount"]).group_by("process", "storage")

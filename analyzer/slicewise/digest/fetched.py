@@ -14,7 +14,6 @@ import numpy.typing as npt
 import polars as pl
 
 from slicewise.constants import LITTLE_BYTES, WORTH_NAMING_BYTES
-from slicewise.digest.coverage import TYPES_IN_MEMORY
 from slicewise.digest.schema import FRAMES
 from slicewise.digest.served import LEAST_COUNTED, LEAST_OF_MEAN, SEPARATOR, amounts_on_grid, counters_in
 from slicewise.digest.slices import REQUEST_TIMES, TIMES
@@ -149,8 +148,3 @@ def _counted(digest: Digest, node: str, storage: int) -> pl.DataFrame:
     most = pl.concat([nothing, *found]).group_by("slice").agg(pl.col("sent").max())
     both = most.join(read, on="slice", how="left").sort("slice")
     return both.select("slice", sent=(pl.col("sent") - pl.col("read_bytes").fill_null(0)).clip(0.0))
-
-
-def is_stored() -> pl.Expr:
-    """Whether what is mapped of a mount's files is fetched from a storage."""
-    return ~pl.col("type").is_in(TYPES_IN_MEMORY)

@@ -24,6 +24,8 @@ TESTED: dict[Source, tuple[float, float]] = {
 # standalone runs that differ by more than 70 %, the runs' middle was off by 1 to 8 % of the loss, and shared slices by
 # 11 to 40 %.
 LAST_RESORTS: tuple[Source, ...] = ("shared slices", "envelope")
+# They know of such runs themselves, or are of other work.
+BY_RUNS: tuple[Source, ...] = ("standalone runs", "other sizes")
 # A source counts before one that is usually better if it is known within this part of what that one is: the middle of
 # runs that differ by half is still nearer than quiet slices known within a quarter.
 CLEARLY = 1 / 3
@@ -68,7 +70,7 @@ def _unless_contradicted(prices: Prices, scene: Scene, longest: StandaloneRows) 
     """What a source other than runs alone gives, unless a run of the same work took much longer alone. One that took as
     long beside others makes it less sure: perhaps nobody cost either of them anything.
     """
-    if prices.refused or prices.source in ("standalone runs", "other sizes"):
+    if prices.refused or prices.source in BY_RUNS:
         return prices
     seconds = uncontended.as_baseline(prices, scene).seconds
     if seconds is None or (1 + LEAST_SLOWER) * seconds.high >= longest.least_alone:

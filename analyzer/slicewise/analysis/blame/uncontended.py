@@ -174,9 +174,9 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     out: with other arguments a program may compute for another time. Where none was alone, those count that did as much
     beside so little that it can have cost them next to nothing.
     """
-    same_size, places = [run for run in runs if run.processes == processes], list(scene.places)
-    bounds = _beside_strangers(scene, same_size)
-    like = [run for run in same_size if run.strangers is None] or [run for run in bounds if run.is_nearly_alone]
+    places = list(scene.places)
+    like = [run for run in runs if run.processes == processes and run.strangers is None]
+    like = like or [run for run in _beside_strangers(scene, runs, processes) if run.is_nearly_alone]
     if not like:
         return Prices("standalone runs", refused="no standalone run of the same program and size is known")
     as_much = [run for run in like if _did_as_much(scene, run, places)]
@@ -197,7 +197,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     lost = sum(scene.places.values()) - volume
     is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
     sure: Confidence = "high" if is_sure and like[0].strangers is None else "medium"
-    slowest = max(bounds, key=lambda run: run.least_alone, default=None)
+    slowest = longest_alone(scene, runs, processes)
     if slowest is None or not as_much or lost <= 0 or slowest.least_alone <= (1 + max(error, LEAST_SLOWER)) * volume:
         return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much), asked_otherwise)
     # The storage is not always as fast as in the runs that were alone.
@@ -211,16 +211,15 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     return Prices("standalone runs", chosen, "", "medium", uneven, names, True, asked_otherwise, slowest.name)
 
 
-def _beside_strangers(scene: Scene, same_size: Sequence[StandaloneRows]) -> list[StandaloneRows]:
+def _beside_strangers(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> list[StandaloneRows]:
     """The runs that did what the job did beside traffic without a profile."""
-    bounds = [run for run in same_size if run.strangers is not None and run.is_same_command]
-    return [run for run in bounds if _did_as_much(scene, run, list(scene.places))]
+    its = [run for run in runs if run.processes == processes and run.strangers is not None and run.is_same_command]
+    return [run for run in its if _did_as_much(scene, run, list(scene.places))]
 
 
 def longest_alone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> StandaloneRows | None:
-    """Of the runs that did what the job did beside traffic without a profile, the one that took longest alone."""
-    bounds = _beside_strangers(scene, [run for run in runs if run.processes == processes])
-    return max(bounds, key=lambda run: run.least_alone, default=None)
+    """The run beside traffic without a profile that did what the job did and must have taken longest alone."""
+    return max(_beside_strangers(scene, runs, processes), key=lambda run: run.least_alone, default=None)
 
 
 def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:
