@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from slicewise.analysis.blame.on_storage import SlicesOnStorage
-from slicewise.analysis.blame.uncontended import Scene, StandaloneRows, from_standalone
+from slicewise.analysis.blame.standalone import StandaloneRows, from_standalone
+from slicewise.analysis.blame.uncontended import Scene
 
 STORAGE, SLICES, MIB = 7, 10, 1 << 20
 

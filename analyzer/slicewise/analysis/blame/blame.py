@@ -29,10 +29,11 @@ from slicewise.analysis.blame.servers import (
 )
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
+from slicewise.analysis.blame.standalone import StandaloneRows
 from slicewise.analysis.blame.time_limited import time_limited
 from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
-from slicewise.analysis.blame.uncontended import Scene, StandaloneRows
+from slicewise.analysis.blame.uncontended import Scene
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, in_calls, storage_seconds, took_time

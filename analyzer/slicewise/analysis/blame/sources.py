@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 
 from slicewise.analysis.blame import uncontended
 from slicewise.analysis.blame.result import SOURCES, Baseline, Source
-from slicewise.analysis.blame.uncontended import LEAST_SLOWER, Prices, Scene, StandaloneRows
+from slicewise.analysis.blame.standalone import (
+    LEAST_SLOWER,
+    StandaloneRows,
+    from_other_sizes,
+    from_standalone,
+    longest_alone,
+)
+from slicewise.analysis.blame.uncontended import Prices, Scene
 from slicewise.constants import EQUAL_VOLUMES, LEAST_ERROR
 from slicewise.kinds import LESS_SURE, SURE, Confidence
 from slicewise.text import words
@@ -55,7 +62,7 @@ class Answered:
 def ask(scene: Scene, standalone: Sequence[StandaloneRows], processes: int, why_not: str = "") -> Answered:
     """Ask every source. why_not: why none can tell anything of this job."""
     tried = [Prices(source, refused=why_not) for source in SOURCES] if why_not else _tried(scene, standalone, processes)
-    longest = None if why_not else uncontended.longest_alone(scene, standalone, processes)
+    longest = None if why_not else longest_alone(scene, standalone, processes)
     if longest is not None:
         tried = [_unless_contradicted(prices, scene, longest) for prices in tried]
     baselines = [uncontended.as_baseline(prices, scene) for prices in tried]
@@ -108,8 +115,8 @@ def _tried(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -
     if not scene.places:
         return [Prices(source, refused="it made no calls on files that took any time") for source in SOURCES]
     return [
-        uncontended.from_standalone(scene, standalone, processes),
-        uncontended.from_other_sizes(scene, standalone, processes),
+        from_standalone(scene, standalone, processes),
+        from_other_sizes(scene, standalone, processes),
         uncontended.from_quiet_slices(scene),
         uncontended.from_line(scene),
         uncontended.from_shared_slices(scene),

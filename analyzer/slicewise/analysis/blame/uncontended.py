@@ -1,4 +1,4 @@
-"""What a job's I/O costs when nobody else is there: six ways to know it.
+"""What a job's I/O costs when nobody else is there, by this run itself; `standalone.py` has what other runs say.
 
 Arrays in (`SlicesOnStorage`), dataclasses out. Each way gives a price for every kind of call on every storage, or
 refuses with a reason; the gates and what they are for are in docs/models.md.
@@ -18,16 +18,14 @@ from slicewise.analysis.blame.result import Baseline, Source
 from slicewise.analysis.blame.shared_slices import part_alone, seconds_alone
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.constants import EQUAL_VOLUMES, FEWEST_SLICES, FILLED
+from slicewise.constants import FEWEST_SLICES, FILLED
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
 from slicewise.statistics import (
     DRAWS,
     block_error,
-    deviation_of,
     error_of_draws,
     error_of_mean,
-    error_of_next_run,
     error_of_ratio,
     error_of_rest,
     two_prices,
@@ -38,16 +36,7 @@ TRIVIAL = 0.02
 FEWEST_IN_A_SET = 3
 SURE_WITHIN = 0.025
 SURE_LINE = 0.04
-# However little is known of how runs differ: a loss so many times as large as that is no matter of it.
-FAR_BEYOND = 5.0
-# Of a run's I/O: what traffic beside it can have cost at most, if it is to count as nearly alone.
-MOST_BY_STRANGERS = 0.25
-# Of the loss: where runs differ by more for the storage's sake, nothing is told by them.
-MOST_OPEN_OF_LOSS = 0.25
-# Of the time alone: a run that must have taken so much more alone was made while the storage was slower.
-LEAST_SLOWER = 0.2
 MOST_ERROR = {"quiet slices": 0.05, "line": 0.10, "shared slices": 0.40}
-AGREE_WITHIN = 0.05
 LEAST_RATIO_OF_RATES = 1.25
 # A line is read off only if its lowest rate is at most so much of the range that its rates span.
 NEAR_REST = 0.5
@@ -138,160 +127,6 @@ class Scene:
         return {place: seconds for place, seconds in took.items() if seconds > 0 and seconds >= least}
 
 
-@dataclass(frozen=True)
-class StandaloneRows:
-    """A run that had the storages to itself. own: what it did, by storage; uneven: see `to_runtime.unevenness`.
-    is_same_command: its command line was the job's, or the user gave it. strangers: of a run that had traffic without
-    a profile beside it, the seconds that this can have cost it: it took as long alone, less these, or longer.
-    """
-
-    name: str
-    processes: int
-    own: Mapping[int, SlicesOnStorage]
-    uneven: float
-    is_same_command: bool = False
-    strangers: float | None = None
-
-    @property
-    def in_calls(self) -> float:
-        """Seconds in I/O."""
-        return sum(float(own.in_calls.sum()) for own in self.own.values())
-
-    @property
-    def least_alone(self) -> float:
-        """Seconds in I/O that it took alone at least."""
-        return self.in_calls - (self.strangers or 0.0)
-
-    @property
-    def is_nearly_alone(self) -> bool:
-        """Whether what it had beside it can have cost it little."""
-        return self.in_calls > 0 and self.least_alone >= (1 - MOST_BY_STRANGERS) * self.in_calls
-
-
-def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
-    """Runs of the same program and size: what they took, by what they moved. Where any of them did as much as the job,
-    the others are left out: they are other sizes. Where any of these has its command line, too, the others are left
-    out: with other arguments a program may compute for another time. Where none was alone, those count that did as much
-    beside so little that it can have cost them next to nothing.
-    """
-    places = list(scene.places)
-    like = [run for run in runs if run.processes == processes and run.strangers is None]
-    like = like or [run for run in _beside_strangers(scene, runs, processes) if run.is_nearly_alone]
-    if not like:
-        return Prices("standalone runs", refused="no standalone run of the same program and size is known")
-    as_much = [run for run in like if _did_as_much(scene, run, places)]
-    asked_alike = [run for run in as_much if run.is_same_command] or as_much
-    asked_otherwise = tuple(run.name for run in as_much if run not in asked_alike)
-    like = asked_alike or like
-    names = tuple(run.name for run in like)
-    found = [_prices_of(run, places) for run in like]
-    for place in places:
-        if not any(place in prices for prices in found):
-            refused = f"no standalone run made {_calls(place[1])} calls on the same file system"
-            return Prices("standalone runs", refused=refused, runs=names)
-    chosen, uneven, error = _middle_run(scene, like, found, bool(as_much))
-    if like[0].strangers is not None:
-        error = max(error, *(1 - run.least_alone / run.in_calls for run in like))
-        chosen = {place: replace(price, error=max(price.error, error)) for place, price in chosen.items()}
-    volume = _expected(scene, chosen)
-    lost = sum(scene.places.values()) - volume
-    is_sure = volume > 0 and (error <= 2 * SURE_WITHIN or lost >= FAR_BEYOND * error * volume)
-    sure: Confidence = "high" if is_sure and like[0].strangers is None else "medium"
-    slowest = longest_alone(scene, runs, processes)
-    if slowest is None or not as_much or lost <= 0 or slowest.least_alone <= (1 + max(error, LEAST_SLOWER)) * volume:
-        return Prices("standalone runs", chosen, "", sure, uneven, names, bool(as_much), asked_otherwise)
-    # The storage is not always as fast as in the runs that were alone.
-    more = slowest.least_alone - volume
-    if volume <= 0 or more > MOST_OPEN_OF_LOSS * lost:
-        refused = (
-            f"{slowest.name} did the same and took longer than the traffic beside it explains: storage speeds differ"
-        )
-        return Prices("standalone runs", refused=refused, runs=names, asked_otherwise=asked_otherwise)
-    chosen = {place: replace(price, error=max(price.error, more / volume)) for place, price in chosen.items()}
-    return Prices("standalone runs", chosen, "", "medium", uneven, names, True, asked_otherwise, slowest.name)
-
-
-def _beside_strangers(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> list[StandaloneRows]:
-    """The runs that did what the job did beside traffic without a profile."""
-    its = [run for run in runs if run.processes == processes and run.strangers is not None and run.is_same_command]
-    return [run for run in its if _did_as_much(scene, run, list(scene.places))]
-
-
-def longest_alone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> StandaloneRows | None:
-    """The run beside traffic without a profile that did what the job did and must have taken longest alone."""
-    return max(_beside_strangers(scene, runs, processes), key=lambda run: run.least_alone, default=None)
-
-
-def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:
-    found = {place: _price_in(run, place) for place in places}
-    return {place: price for place, price in found.items() if price is not None}
-
-
-def _price_in(run: StandaloneRows, place: Place) -> Price | None:
-    storage, kind = place
-    return _price_of(run.own[storage], kind) if storage in run.own else None
-
-
-def _did_as_much(scene: Scene, run: StandaloneRows, places: Sequence[Place]) -> bool:
-    """Whether a run moved as many bytes, and made as many metadata calls, as the job on each storage."""
-    for storage, kind in places:
-        its = float(run.own[storage].amounts[kind].sum()) if storage in run.own else 0.0
-        own = float(scene.own[storage].amounts[kind].sum())
-        if abs(its - own) > EQUAL_VOLUMES * max(its, own):
-            return False
-    return True
-
-
-def _middle_run(
-    scene: Scene, runs: Sequence[StandaloneRows], found: Sequence[Mapping[Place, Price]], did_as_much: bool
-) -> tuple[dict[Place, Price], float, float]:
-    """The prices of the run in the middle, how uneven its processes were, and how far the next run may be from it.
-
-    One run that was disturbed would pull a mean along. Of an even number of runs both in the middle count. What they
-    did not do is priced by all that did it. did_as_much: the runs did what the job did; then one run is known to
-    within the scatter of runs, and else to that of its slices, too.
-    """
-    most = max(len(prices) for prices in found)
-    complete = [(run, prices) for run, prices in zip(runs, found, strict=True) if len(prices) == most]
-
-    def cost(run: StandaloneRows, prices: Mapping[Place, Price]) -> float:
-        return run.uneven * sum(price.of(scene.own[storage], kind) for (storage, kind), price in prices.items())
-
-    ordered = sorted(complete, key=lambda one: cost(*one))
-    costs = np.array([cost(*one) for one in ordered])
-    middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
-    error = error_of_next_run(deviation_of(costs) if costs.mean() > 0 else 0.0, len(costs))
-    chosen = {}
-    for place in dict.fromkeys(place for prices in found for place in prices):
-        given = [prices[place] for _, prices in middle if place in prices] or [
-            prices[place] for prices in found if place in prices
-        ]
-        of_bytes, of_call, idle = (
-            float(np.mean(each)) for each in zip(*((p.seconds, p.call_seconds, p.idle) for p in given), strict=True)
-        )
-        is_known = did_as_much or len(costs) > 1
-        chosen[place] = Price(of_bytes, error if is_known else max(error, given[0].error), of_call, idle)
-    return chosen, float(np.mean([run.uneven for run, _ in middle])), error
-
-
-def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
-    """Runs of the same program with other numbers of processes, if what they cost in all does not depend on that."""
-    others = [run for run in runs if run.processes != processes and run.strangers is None]
-    names = tuple(run.name for run in others)
-    if len(others) < 2:
-        return Prices("other sizes", refused="fewer than two standalone runs of other sizes are known", runs=names)
-    prices: dict[Place, Price] = {}
-    for place in scene.places:
-        found = [_price_in(run, place) for run in others]
-        given = [price.seconds for price in found if price is not None]
-        middle = float(np.median(given)) if len(given) == len(others) else 0.0
-        if not middle or max(abs(price / middle - 1) for price in given) > AGREE_WITHIN:
-            refused = "standalone runs of other sizes do not agree on what a byte costs"
-            return Prices("other sizes", refused=refused, runs=names)
-        prices[place] = Price(middle, max(ERROR_OF_SLICES, max(abs(price / middle - 1) for price in given)))
-    return Prices("other sizes", prices, "", "medium", float(np.mean([run.uneven for run in others])), names)
-
-
 def from_quiet_slices(scene: Scene) -> Prices:
     """Slices of this very run in which nobody else was on the storage, nor in the slices next to them."""
     source: Source = "quiet slices"
@@ -304,17 +139,19 @@ def from_quiet_slices(scene: Scene) -> Prices:
             continue
         quiet = _quiet(own, kind)
         if quiet is None:
-            what = f"slices with {_calls(kind)} calls"
+            what = f"slices with {calls_of(kind)} calls"
             return Prices(source, refused=f"the job had fewer than {FEWEST_SLICES} {what} to itself")
-        price = _price_of(quiet, kind)
+        price = price_of(quiet, kind)
         if price is None or price.error > MOST_ERROR[source]:
-            return Prices(source, refused=f"what the job's {_calls(kind)} calls cost in quiet slices varies too much")
+            return Prices(source, refused=f"what the job's {calls_of(kind)} calls cost in quiet slices varies too much")
         if _was_faster(own, kind, price, scene.seconds):
             return Prices(source, refused=IN_BURSTS)
         if kind == "meta":
             price = replace(price, error=max(price.error, ERROR_OF_METADATA))
         if not _are_like_sizes(quiet, own, kind):
-            return Prices(source, refused=f"its {_calls(kind)} calls had other sizes in quiet slices than in the rest")
+            return Prices(
+                source, refused=f"its {calls_of(kind)} calls had other sizes in quiet slices than in the rest"
+            )
         most_error, fewest = max(most_error, price.error), min(fewest, len(quiet))
         # Of processes that pause it is chance whose calls meet, for a whole run: slices of one run do not show it.
         in_calls = float(quiet.in_calls.mean())
@@ -552,7 +389,7 @@ def as_baseline(prices: Prices, scene: Scene) -> Baseline:
     if prices.refused:
         return Baseline(prices.source, None, "unknown", prices.refused, list(prices.runs))
     uneven = prices.uneven or 1.0
-    value = uneven * _expected(scene, prices.of)
+    value = uneven * expected_seconds(scene, prices.of)
     error = uneven * _expected_error(scene, prices.of)
     high = value + error
     if prices.source in IF_IT_FILLS and prices.confidence == "low":
@@ -599,7 +436,7 @@ def alone_seconds(kind: Kind) -> pl.Expr:
     return cost.fill_null(pl.col(SECONDS[kind]))
 
 
-def _expected(scene: Scene, prices: Mapping[Place, Price]) -> float:
+def expected_seconds(scene: Scene, prices: Mapping[Place, Price]) -> float:
     """The I/O time alone of the mean process."""
     return sum(
         prices[storage, kind].of(own, kind) if (storage, kind) in prices else float(own.seconds[kind].sum())
@@ -615,7 +452,7 @@ def _expected_error(scene: Scene, prices: Mapping[Place, Price]) -> float:
     )
 
 
-def _price_of(own: SlicesOnStorage, kind: Kind) -> Price | None:
+def price_of(own: SlicesOnStorage, kind: Kind) -> Price | None:
     """What a kind of call cost in slices: ratios of sums, for write-back makes single slices too fast or too slow."""
     seconds, amounts, calls = own.seconds[kind], own.amounts[kind], own.calls[kind]
     if not amounts.sum() or not seconds.sum():
@@ -680,5 +517,5 @@ def _speeds(own: SlicesOnStorage, known: Capacities) -> Points:
     return Points(done, own.in_calls[inner], own.others[inner], own.company[inner])
 
 
-def _calls(kind: Kind) -> str:
+def calls_of(kind: Kind) -> str:
     return "metadata" if kind == "meta" else kind
