@@ -297,7 +297,7 @@ static int run_attached(struct servers *servers, int ready)
     sample(servers);
     if (servers->served.targets_used == 0)
         tell(stderr, "slicewise: nothing here keeps counts by job or client that may be read: neither obdfilter.*.job_stats and mdt.*.job_stats of "
-                     "Lustre nor clients of an NFS server; looking on\n");
+                     "Lustre nor connections of clients; looking on\n");
     if (ready >= 0)
         background_let_go(ready);
     while (background_sleep_until(background_next_multiple(clock_read(CLOCK_REALTIME), servers->settings.slice_ns), -1))

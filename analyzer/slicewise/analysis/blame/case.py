@@ -114,7 +114,7 @@ def case_of(
         know_each_other([own, *rest])
     ends = len(company), len(company) + len(alone)
     passed_over = [] if alone else [place.name for place in beside.with_company]
-    counted, told = counted_beside(own, job)
+    counted, told = counted_beside(own, rest[len(company) :], job)
     return Case(
         own,
         rest[: ends[0]],
@@ -153,7 +153,7 @@ def kept_case(
     if around is None or (len(near) <= FEW and not own.node_slices.is_empty()):
         know_each_other([own, *near])
     names = {digest.job: one for digest, one in zip(looked_at, company, strict=True) if digest in near}
-    counted, told = counted_beside(own) if around is None else (None, [])
+    counted, told = counted_beside(own, [*runs, *found]) if around is None else (None, [])
     case = Case(
         own,
         near,

@@ -18,7 +18,7 @@ from slicewise.digest.clients import is_address, node_name
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import unknown_node
 from slicewise.digest.slices import BYTES
-from slicewise.digest.storages import NETWORK_TYPES, contended, lustre_name, storage_number
+from slicewise.digest.storages import NETWORK_TYPES, POOLS, contended, lustre_name, storage_number
 from slicewise.text import words
 
 # A server's job is a profiled one if both moved the same bytes, but for so much (what is read from a cache, headers),
@@ -70,12 +70,12 @@ def shared_out(
     names = {client: node_name(client) for client in clients["job"].unique(maintain_order=True)}
     named = set(names.values())
     nameless = [next(iter(here.items())) for node, here in on_node.items() if node not in named and len(here) == 1]
+    addresses = [client for client, name in names.items() if is_address(name) and name not in on_node]
+    must_be = _nodes_of(clients.filter(pl.col("job").is_in(addresses)), nameless, storage.number, grid_ns)
     found = []
     for client, name in names.items():
         its = clients.filter(pl.col("job") == client)
-        here = on_node.get(name, {})
-        if not here and is_address(name):
-            here = _by_bytes(its, nameless, storage.number, grid_ns)
+        here = dict([must_be[client]]) if client in must_be else on_node.get(name, {})
         ran = list({id(one): one for some in here.values() for one in some}.values())
         if ran:
             found.append(_shared_out(its.filter(_is_meanwhile(ran)), client, ran, list(here), storage.number, grid_ns))
@@ -127,20 +127,42 @@ def clients_shared_out(
     return pl.concat(found)
 
 
-def _by_bytes(
-    rows: pl.DataFrame, nodes: Sequence[tuple[str, list[Digest]]], storage: int, grid_ns: int
-) -> dict[str, list[Digest]]:
-    """The node that a client must be of which only an address is known: the one whose jobs moved its bytes in their
-    time; nothing where that is none, or several.
+def _nodes_of(
+    clients: pl.DataFrame, nodes: Sequence[tuple[str, list[Digest]]], storage: int, grid_ns: int
+) -> dict[str, tuple[str, list[Digest]]]:
+    """The nodes that clients must be of which only an address is known, by the client: of each node the one client that
+    moved the bytes of its jobs in their time, or, where none or several moved as many, the one that moved enough in
+    every slice in which they did. Where several may be it, none is.
     """
-    moved = pl.sum_horizontal(BYTES).sum()
     found = {}
     for node, jobs in nodes:
-        did = int(job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage).select(moved).item())
-        served = int(rows.filter(_is_meanwhile(jobs)).select(moved).item())
-        if did > 0 and abs(served - did) <= EQUAL_VOLUMES * did:
-            found[node] = jobs
-    return found if len(found) == 1 else {}
+        did = job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage)
+        theirs = clients.filter(_is_meanwhile(jobs))
+        own = did.group_by("slice").agg(pl.col(BYTES).sum())
+        moved = int(own.select(pl.sum_horizontal(BYTES).sum()).item())
+        if not moved or theirs.is_empty():
+            continue
+        span = int(theirs["begin_ns"].min()), int(theirs["end_ns"].max())  # type: ignore[arg-type]
+        served = by_slice(theirs, grid_ns, *span, ("job",))
+        totals = served.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum())
+        alike = totals.filter((pl.col("bytes") - moved).abs() <= EQUAL_VOLUMES * moved)["job"].to_list()
+        if len(alike) != 1:
+            alike = [
+                client
+                for client in totals.filter(pl.col("bytes") >= (1 - EQUAL_VOLUMES) * moved)["job"]
+                if _could_be(own, served.filter(pl.col("job") == client), moved)
+            ]
+        if len(alike) == 1:
+            found[alike[0]] = (node, jobs)
+    return found
+
+
+def _could_be(own: pl.DataFrame, served: pl.DataFrame, moved: int) -> bool:
+    """Whether a client moved what jobs did, in the same slices or those beside them. own, served: slice and BYTES."""
+    near = pl.concat([served.select(pl.col("slice") + step, *BYTES) for step in (-1, 0, 1)])
+    both = own.join(near.group_by("slice").agg(pl.col(BYTES).sum()), on="slice", suffix="_served")
+    common = both.select(pl.sum_horizontal(pl.min_horizontal(name, f"{name}_served") for name in BYTES).sum()).item()
+    return bool(common >= WITHIN * moved)
 
 
 def _is_meanwhile(jobs: Sequence[Digest]) -> pl.Expr:
@@ -242,6 +264,36 @@ def served_on(
     )
 
 
+def strangers_counted(
+    counted: pl.DataFrame, run: Digest, storages: Sequence[Storage], did: pl.DataFrame, grid_ns: int
+) -> tuple[int, int, int]:
+    """What servers counted of others on the targets of a run while it went on, and of all; and of all in the slice in
+    which most was counted (bytes). counted, storages, grid_ns: as of `served_on`. did: `timeline.job_rows` of the run.
+    """
+    start_ns, end_ns = int(run.about["start_ns"]), int(run.about["end_ns"])
+    meanwhile = counted.filter(pl.col("begin_ns") < end_ns, pl.col("end_ns") > start_ns)
+    counted = shared_out(meanwhile, [run], storages, grid_ns)
+    found = served_on(counted, storages, did, [(run.job, start_ns, end_ns)], grid_ns)
+    if found is None:
+        return 0, 0, 0
+    here = counted.filter(
+        pl.col("target").is_in([one for one in counted["target"].unique() if _is_target(one, found.storage)])
+    )
+    used = _targets_of(here.filter(pl.col("job") == found.own)) or here["target"].unique().to_list()
+    inside = pl.min_horizontal("end_ns", end_ns) - pl.max_horizontal("begin_ns", start_ns)
+    share = inside / (pl.col("end_ns") - pl.col("begin_ns"))
+    amount = (pl.sum_horizontal(BYTES) * share).sum()
+    near = here.filter(pl.col("target").is_in(used), inside > 0)
+    everything = float(near.select(amount).item())
+    if found.own:
+        own = float(near.filter(pl.col("job") == found.own).select(amount).item())
+    else:
+        own = float(did.filter(pl.col("storage") == found.storage.number).select(pl.sum_horizontal(BYTES).sum()).item())
+    most = by_slice(near, grid_ns, start_ns, end_ns, ()) if not near.is_empty() else near
+    busiest = most.select(pl.sum_horizontal(BYTES).max()).item() if not most.is_empty() else 0
+    return max(0, round(everything - own)), round(everything), int(busiest)
+
+
 def _targets_of(own: pl.DataFrame) -> list[str]:
     """The targets that a job used: jobs on others do not hurt it. Nothing where the job or the targets have no name."""
     moved = own.group_by("target").agg(
@@ -288,9 +340,10 @@ def _is_target(target: str, storage: Storage) -> bool:
     if storage.type == "lustre":
         name = lustre_name(storage.source)
         return target == name or target.startswith((f"{name}-OST", f"{name}-MDT"))
-    server = contended(storage.type, storage.source, "", "")[1]
-    is_server = target.lower() == server.lower() or storage.number == storage_number("nfs", target.lower(), "", "")
-    return is_server or target == storage.source.rstrip("/").rpartition("/")[2]
+    kind, server, *_ = contended(storage.type, storage.source, "", "")
+    is_server = target.lower() == server.lower() or storage.number == storage_number(kind, target.lower(), "", "")
+    is_of_pool = "/" in target and target.partition("/")[0] == POOLS.get(storage.type)
+    return is_server or is_of_pool or target == storage.source.rstrip("/").rpartition("/")[2]
 
 
 def _name_of(
@@ -368,7 +421,7 @@ def served_words(served: ServerCounts, names: Sequence[str | None], own_bytes: i
         if served.own_bytes > (1 + EQUAL_VOLUMES) * own_bytes:
             found.append(
                 "The servers counted more than its calls moved, and no cache explains that: programs of it without a "
-                "profile, memory-mapped files, or reading ahead"
+                "profile, memory-mapped files, reading ahead, or, where clients are counted, requests themselves"
             )
         elif served.own_bytes < (1 - EQUAL_VOLUMES) * own_bytes:
             found.append(
