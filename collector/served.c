@@ -329,7 +329,7 @@ static struct served_target *target_of_service(struct served *served, const stru
     gethostname(host, sizeof host - 1);
     bool is_pool = slot->service->is_pool, is_nfs = strcmp(type, "nfs") == 0;
     snprintf(name, sizeof name, "%s%s%s", is_nfs ? "" : plain, is_nfs ? "" : is_pool ? "/" : "-", host);
-    struct served_target *target = target_of(served, name, is_pool ? plain : name, type);
+    struct served_target *target = target_of(served, name, !is_pool ? name : served->source[0] != '\0' ? served->source : plain, type);
     if (target != NULL && target->address[0] == '\0' && !is_pool) /* as mounts have it: IPv6 without its brackets */
         snprintf(target->address, sizeof target->address, "%.*s", (int)strcspn(slot->source + (slot->source[0] == '['), "]"),
                  slot->source + (slot->source[0] == '['));

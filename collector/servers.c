@@ -323,6 +323,7 @@ int servers_run(const struct servers_options *options)
     int status, ready = -1;
     settings_read(&servers.settings, background_complain);
     servers.served.root = options->root != NULL && strcmp(options->root, "/") != 0 ? options->root : "";
+    servers.served.source = options->source != NULL ? options->source : "";
     if (options->is_detached) {
         ready = background_detach(&status);
         if (status >= 0)

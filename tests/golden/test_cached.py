@@ -315,3 +315,29 @@ def test_overlap_and_policies_take_the_runs_alone_that_blame_takes(recorded):
     policies = json.loads(completed("turns", "policy", *words, directory=recorded / "nfs-kinds").stdout)["policies"]
     first = next(one["jobs"][0] for one in policies if one["policy"] == "fcfs")
     assert first["io_seconds"] == pytest.approx(8.37, abs=0.01)  # of cold-alone
+
+
+@pytest.mark.parametrize("job", ["small1", "read1", "meta1"])
+@pytest.mark.parametrize("place", ["glusterfs-server", "cephfs-server"])
+@pytest.mark.parametrize("is_given", [True, False])
+def test_neighbours_of_a_real_pool_of_servers(recorded, place, job, is_given):
+    """Servers count by client alone, and no client has a name. Where no standalone run is given it is found; small2,
+    beside which a client wrote 1 MiB, is one, and whoever had company by the servers' counts is none.
+    """
+    took = json.loads((recorded / place / "took.json").read_text())
+    kind = job.removesuffix("1")
+    found = answer(recorded / place, job, *(["--alone", f"{kind}-alone"] if is_given else []))
+    lost = took[job] - took[f"{kind}-alone"]
+    assert found["confidence"] == "high"
+    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=0.05)
+    most = max(found["neighbours"], key=lambda one: one["lost_seconds"]["value"])
+    assert most["job"] == "10.77.0.12"
+    assert most["lost_seconds"]["value"] == pytest.approx(lost, rel=0.22)
+    assert not [one for one in found["neighbours"] if one["job"] == "10.77.0.11"]
+
+
+@pytest.mark.parametrize("place", ["glusterfs-server", "cephfs-server"])
+def test_nobody_is_blamed_where_servers_counted_little_of_others(recorded, place):
+    found = answer(recorded / place, "small2", "--alone", "small-alone")
+    assert found["lost_seconds"]["low"] <= 0
+    assert {one["job"] for one in found["neighbours"]} == {"10.77.0.13"}

@@ -63,9 +63,9 @@ def contended(type: str, source: str, node: str, of_point: str) -> tuple[str, st
         return kind, server.lower(), node, of_point
     if type == "lustre" and ":/" in source:
         return type, lustre_name(source), node, of_point
-    if type == "ceph" and "/" in source:  # USER@CLUSTER.NAME=/DIRECTORY, or MONITORS:/DIRECTORY
-        return type, source.partition("/")[0].rpartition("@")[2].rstrip("=:"), node, of_point
-    return type, source, node, of_point
+    if type == "ceph":  # USER@CLUSTER.NAME=/DIRECTORY, or MONITORS:/DIRECTORY
+        source = source.partition("/")[0].rpartition("@")[2].rstrip("=:")
+    return POOLS.get(type, type), source, node, of_point
 
 
 def lustre_name(source: str) -> str:

@@ -54,8 +54,8 @@ def read_served(
     the files in them. A scheduler's accounting among them says which jobs clients were. A counter that began anew
     (cleared, a restarted or another server) counts from there on. The first reading of a job counts only if the text
     says since when the server knew it, or if an earlier one did not have it. tell: takes a line for what is damaged and
-    left out. between: profiles of other days are passed over, if any times are given (UNIX time, ns). Raises UserError for files without any
-    counts.
+    left out. between: profiles of other days are passed over, if any times are given (UNIX time, ns). Raises UserError
+    for files without any counts.
     """
     allocations = [pl.DataFrame(schema=ALLOCATIONS_SCHEMA)]
     kept: list[FileCounts] = []
