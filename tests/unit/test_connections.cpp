@@ -14,7 +14,7 @@ namespace {
 
 #include "recorded_connections.inc"
 
-constexpr size_t HEAD_BYTES = 16, SPORT_AT = HEAD_BYTES + 4, COOKIE_AT = HEAD_BYTES + 44;
+constexpr size_t HEAD_BYTES = 16, SPORT_AT = HEAD_BYTES + 4, PEER_AT = HEAD_BYTES + 24, COOKIE_AT = HEAD_BYTES + 44;
 
 /* Asked for the port of the recorded server, and knowing on what the node listens. */
 connections &fresh(const char *ports = "7001")
@@ -60,6 +60,26 @@ std::vector<unsigned char> crowd(unsigned count)
         uint32_t cookie = 500000 + i;
         memcpy(&one[SPORT_AT], &port, 2);
         memcpy(&one[COOKIE_AT], &cookie, 4);
+        messages.insert(messages.end(), one.begin(), one.end());
+    }
+    const unsigned char done[20] = { 20, 0, 0, 0, 3 };
+    messages.insert(messages.end(), done, done + sizeof done);
+    return messages;
+}
+
+/* The server's message, from as many clients as are wanted, each with two connections. */
+std::vector<unsigned char> clients(unsigned count)
+{
+    const unsigned char *at = recorded_connections;
+    uint32_t length;
+    for (uint16_t port; memcpy(&length, at, 4), memcpy(&port, at + SPORT_AT, 2), port != __builtin_bswap16(7001);)
+        at += length;
+    std::vector<unsigned char> messages;
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        std::vector<unsigned char> one(at, at + length);
+        uint32_t cookie = 700000 + i, address = __builtin_bswap32(0x0a000001 + i / 2);
+        memcpy(&one[COOKIE_AT], &cookie, 4);
+        memcpy(&one[PEER_AT], &address, 4);
         messages.insert(messages.end(), one.begin(), one.end());
     }
     const unsigned char done[20] = { 20, 0, 0, 0, 3 };
@@ -157,7 +177,7 @@ TEST_CASE("connections after the first are added up in one row, and what is beyo
 {
     connections &connections = fresh();
     connections.is_whole = true;
-    unsigned many = GENERATE(64u, 65u, 200u, 1024u, 1030u), held = many < CONNECTIONS_MAX ? many : (unsigned)CONNECTIONS_MAX;
+    unsigned many = GENERATE(64u, 65u, 200u, 4096u, 4100u), held = many < CONNECTIONS_MAX ? many : (unsigned)CONNECTIONS_MAX;
     std::vector<unsigned char> messages = crowd(many);
     look(connections, messages.data(), messages.size());
     CHECK(connections.error == 0);
@@ -170,6 +190,32 @@ TEST_CASE("connections after the first are added up in one row, and what is beyo
         CHECK(find(connections, "all other connections")->now[node_connections_connections] == held - CONNECTIONS_NAMED_MAX);
         CHECK(find(connections, "all other connections")->now[node_connections_round_trip_ns] == 26000);
     }
+}
+
+/* Port 7001 is one of Ceph's, whose monitor is known by port 6789. */
+TEST_CASE("of a file server's clients each has one row a service, and other servers of a pool are none", "[connections]")
+{
+    connections &connections = fresh("");
+    connections.by_client = connections.is_whole = true;
+    connections.listened[6789 / 64] |= 1ull << 6789 % 64;
+    connections_know_listened(&connections);
+    connections.was_whole = true;
+    unsigned many = GENERATE(1u, 3u, 1024u, 1030u);
+    std::vector<unsigned char> messages = clients(many);
+    look(connections, messages.data(), messages.size());
+    CHECK(connections.error == 0);
+    CHECK(connections.slots_used == (many > CONNECTION_CLIENTS_MAX ? (unsigned)CONNECTION_CLIENT_SLOTS : many));
+    CHECK(std::string(connections.slots[0].name) == "10.0.0.1");
+    REQUIRE(connections.slots[0].service != nullptr);
+    CHECK(std::string(connections.slots[0].service->types[0]) == "ceph");
+    CHECK_FALSE(connections.slots[0].is_server);
+    CHECK(connections.slots[0].now[node_connections_received_bytes] == 200000);
+    CHECK(sum(connections, node_connections_received_bytes) == 200000 * many);
+    look(connections); /* both ends of one on this node: to a server of the same pool */
+    const connection_slot *own = find(connections, "127.0.0.1");
+    CHECK((own == nullptr) == (many >= CONNECTION_CLIENTS_MAX));
+    if (own != nullptr)
+        CHECK(own->is_server);
 }
 
 TEST_CASE("answers that are cut or damaged harm nobody, and nothing is counted twice after them", "[connections][fuzz]")

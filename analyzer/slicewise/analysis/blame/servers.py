@@ -28,6 +28,8 @@ WITHIN = 0.9
 LEAST_USE = 0.02
 # Who moves such a part of a job's bytes a slice just before or after it goes on with something else.
 LOUD = 0.1
+# A request and its answer have no fewer bytes: an NFS getattr has 200.
+LEAST_REQUEST_BYTES = 100
 # So many clients have their names told where it is not known which is which.
 MOST_NAMED = 3
 # What of a node's traffic is of no profiled job.
@@ -184,22 +186,26 @@ def _clients_of(
 ) -> Iterator[tuple[list[str], list[Digest], list[str]]]:
     """As `_nodes_of_clients`, of clients of which only an address is known. A node is the one that moved the bytes of
     its jobs in their time. Where none or several moved as many: those that moved enough in every slice in which the
-    jobs did, and of these the one that was silent before and after. Where several are left, it is one of them.
+    jobs did; where nobody did, since a cache kept it, those that moved as much as requests need in nearly every slice
+    with calls. Of these it is the one that was silent before and after. Where several are left, it is one of them.
     """
     for node, jobs in nodes:
         own = job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage)
-        own = own.group_by("slice").agg(pl.col(BYTES).sum())
+        own = own.group_by("slice").agg(pl.col(AMOUNTS.values()).sum())
         moved = int(own.select(pl.sum_horizontal(BYTES).sum()).item())
+        least = max(moved, LEAST_REQUEST_BYTES * int(own["meta_ops"].sum()))
         theirs = clients.filter(_is_meanwhile(jobs))
-        if not moved or theirs.is_empty():
+        if not least or theirs.is_empty():
             continue
         totals = theirs.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum()).sort("job")
-        alike = totals.filter((pl.col("bytes") - moved).abs() <= EQUAL_VOLUMES * moved)["job"].to_list()
-        if len(alike) != 1:
-            enough = totals.filter(pl.col("bytes") >= (1 - EQUAL_VOLUMES) * moved)["job"]
-            alike = [one for one in enough if _could_be(own, clients.filter(pl.col("job") == one), moved, grid_ns)]
+        by_client = dict(theirs.partition_by("job", as_dict=True, maintain_order=True))
+        alike = totals.filter((pl.col("bytes") - moved).abs() < EQUAL_VOLUMES * moved)["job"].to_list()
+        for requests in (False, True) if len(alike) != 1 else ():
+            alike = [str(one) for (one,), rows in by_client.items() if _could_be(own, rows, grid_ns, requests)]
+            if alike:
+                break
         if len(alike) > 1:
-            loud = _before_and_after(clients, jobs, grid_ns).filter(pl.col("bytes") > LOUD * moved / own.height)["job"]
+            loud = _before_and_after(clients, jobs, grid_ns).filter(pl.col("bytes") > LOUD * least / own.height)["job"]
             silent = [one for one in alike if one not in loud]
             alike = silent if len(silent) == 1 else alike
         if alike:
@@ -220,13 +226,20 @@ def _before_and_after(clients: pl.DataFrame, jobs: Sequence[Digest], grid_ns: in
     return outside.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum())
 
 
-def _could_be(own: pl.DataFrame, client: pl.DataFrame, moved: int, grid_ns: int) -> bool:
-    """Whether a client moved what jobs did, in the same slices or those beside them. own: slice and BYTES."""
+def _could_be(own: pl.DataFrame, client: pl.DataFrame, grid_ns: int, requests: bool) -> bool:
+    """Whether a client moved what jobs did, in the same slices or those beside them: their bytes, or the least that
+    their requests need. own: slice, and AMOUNTS.
+    """
     served = by_slice(client, grid_ns, int(client["begin_ns"].min()), int(client["end_ns"].max()), ())  # type: ignore[arg-type]
     near = pl.concat([served.select(pl.col("slice") + step, *BYTES) for step in (-1, 0, 1)])
-    both = own.join(near.group_by("slice").agg(pl.col(BYTES).sum()), on="slice", suffix="_served")
-    common = both.select(pl.sum_horizontal(pl.min_horizontal(name, f"{name}_served") for name in BYTES).sum()).item()
-    return bool(common >= WITHIN * moved)
+    both = own.join(near.group_by("slice").agg(pl.col(BYTES).sum()), on="slice", how="left", suffix="_served")
+    if requests:
+        pairs = [(pl.col("meta_ops") * LEAST_REQUEST_BYTES, pl.sum_horizontal(f"{name}_served" for name in BYTES))]
+    else:
+        pairs = [(pl.col(name), pl.col(f"{name}_served").fill_null(0)) for name in BYTES]
+    wanted = sum(int(both.select(want.sum()).item()) for want, _ in pairs)
+    common = sum(int(both.select(pl.min_horizontal(*pair).sum()).item()) for pair in pairs)
+    return common >= WITHIN * wanted > 0
 
 
 def _is_meanwhile(jobs: Sequence[Digest]) -> pl.Expr:
