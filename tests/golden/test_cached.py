@@ -380,7 +380,7 @@ def test_a_late_client_of_a_samba_server_cost_nothing(recorded):
     ("job", "neighbour"), [("victim", "10.9.0.12"), ("victim-of-other", "other"), ("storm", "10.9.0.12")]
 )
 def test_neighbours_of_kernel_clients_of_cephfs(recorded, job, neighbour):
-    """Under emulation, so that runs alone differ by 12 %. The storm's files are gone before they are sent: its node moved
+    """Under emulation: runs alone differ by 12 %. The storm's files are gone before they are sent, and its node moved
     requests alone.
     """
     took = json.loads((recorded / "cephfs-kernel" / "took.json").read_text())
