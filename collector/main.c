@@ -85,14 +85,11 @@ static bool read_number(const char *text, double *number)
 static bool read_options(struct options *options, const char *allowed, int argc, char **argv)
 {
     static const struct option names[] = {
-        { "user", required_argument, NULL, 'u' },  { "all-users", no_argument, NULL, 'a' },
-        { "job", required_argument, NULL, 'j' },   { "parent", required_argument, NULL, 'p' },
-        { "detach", no_argument, NULL, 'd' },      { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' }, { "samples", no_argument, NULL, 'o' },
-        { "into", required_argument, NULL, 'i' },  { "others", required_argument, NULL, 't' },
-        { "bpf", no_argument, NULL, 'b' },         { "since", required_argument, NULL, 'c' },
-        { "root", required_argument, NULL, 'r' },  { "source", required_argument, NULL, 'f' },
-        { 0 },
+        { "user", required_argument, NULL, 'u' },   { "all-users", no_argument, NULL, 'a' },    { "job", required_argument, NULL, 'j' },
+        { "parent", required_argument, NULL, 'p' }, { "detach", no_argument, NULL, 'd' },       { "json", no_argument, NULL, 's' },
+        { "every", required_argument, NULL, 'e' },  { "samples", no_argument, NULL, 'o' },      { "into", required_argument, NULL, 'i' },
+        { "others", required_argument, NULL, 't' }, { "bpf", no_argument, NULL, 'b' },          { "since", required_argument, NULL, 'c' },
+        { "root", required_argument, NULL, 'r' },   { "source", required_argument, NULL, 'f' }, { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -192,7 +189,7 @@ int main(int argc, char **argv)
     }
     const struct {
         const char *name, *allowed;
-    } commands[] = { { "recover", "uajic*" }, { "node", "ujpdsotb" }, { "stop", "uj" },   { "live", "ea" },
+    } commands[] = { { "recover", "uajic*" }, { "node", "ujpdsotb" }, { "stop", "uj" },    { "live", "ea" },
                      { "snapshot", "i*" },    { "left", "a" },        { "servers", "drf" } };
     enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, LEFT, SERVERS, COMMANDS };
     int command = 0;

@@ -356,12 +356,12 @@ static void look_at_connections(struct served *served)
         if (slot->service == NULL || slot->is_server || strcmp(slot->service->types[0], "lustre") == 0)
             continue;
         struct served_target *target = target_of_service(served, slot);
+        if (target == NULL)
+            continue;
         const char *name = name_of_client(&nfs, slot->name);
         unsigned place = 0;
         while (place < used && (clients[place].target != target || strcmp(clients[place].said.name, name) != 0))
             place++;
-        if (target == NULL)
-            continue;
         if (place == used) {
             clients[used].said = (struct job_entry){ 0 };
             clients[used].target = target;
