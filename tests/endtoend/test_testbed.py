@@ -14,10 +14,11 @@ from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.digest.shared import several
 from slicewise.profile.files import job_places
 from slicewise.profile.reader import read_profile
+from slicewise.profile.servers import read_servers
 from support.command_line import slicewise_command
 from support.programs import BUILD
 from support.workload import require_load
-from testbed import nodes, servers
+from testbed import nodes, served_clients, servers
 
 TESTS = Path(__file__).resolve().parents[1]
 SEGMENT_HEAD_BYTES = 256 << 10
@@ -183,3 +184,28 @@ def test_another_program_takes_the_place_of_the_workload(tmp_path):
         "profiled": 1, "bare": 1
     }  # fmt: skip
     assert traces(tmp_path) == before
+
+
+def test_a_file_server_counts_its_clients_by_their_connections(tmp_path):
+    """What is sent to it and by it, to 1 %, by the file system that clients mount."""
+    require_load()
+    try:
+        nodes.require()
+    except nodes.Missing as reason:
+        pytest.skip(f"{reason}: make/setup test installs what packages there are for it")
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "profiles").mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "path", [*sys.path, str(TESTS)])
+        assert nodes.isolated("testbed.served_clients", str(BUILD), str(tmp_path / "profiles"), timeout=120) == 0
+    (place,) = (tmp_path / "profiles").iterdir()
+    found = read_servers([place]).rows
+    assert set(found.select("storage", "type", "target").unique().rows()) == {
+        ("server:/volume", "fuse.glusterfs", "glusterfs/server")
+    }
+    sums = {
+        job: (read, wrote)
+        for job, read, wrote in found.group_by("job").agg(pl.col("read_bytes", "write_bytes").sum()).rows()
+    }
+    assert sums["10.77.0.11"] == (0, pytest.approx(served_clients.SENT_MIB * MIB, rel=0.01))
+    assert sums["10.77.0.12"] == (pytest.approx(served_clients.SENT_MIB * MIB, rel=0.01), 1)
