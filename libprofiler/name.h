@@ -17,8 +17,7 @@ uint32_t name_mount(const struct call *call, int dirfd, const char *path, bool i
 void name_changed(enum operation operation);
 
 /* These numbers grow when names that lead through others may lead elsewhere, the second also when a name was removed. */
-uint64_t name_changes(void);
-uint64_t name_removals(void);
+extern _Atomic uint64_t name_changes HIDDEN, name_removals HIDDEN;
 
 /* Nothing is known any more: another root or working directory, other mounts, or a forked child, whose mounts have numbers of their own. */
 void name_forget(void);

@@ -14,7 +14,8 @@ static __thread struct {
     descriptor word; /* 0: none */
     uint64_t inode;
     uint32_t device_major, device_minor;
-    uint64_t opened_tick; /* 0: it has no name any more */
+    uint32_t links; /* 0: it has no name any more */
+    uint64_t opened_tick;
     uint64_t removals; /* of names, until then */
     size_t length;
     char name[FILE_NAME_BYTES];
@@ -36,8 +37,9 @@ void opened_note(descriptor word, const struct statx *status, const char *name, 
     last.inode = status->stx_ino;
     last.device_major = status->stx_dev_major;
     last.device_minor = status->stx_dev_minor;
-    last.opened_tick = status->stx_nlink == 0 ? 0 : tick_now();
-    last.removals = name_removals();
+    last.links = status->stx_nlink;
+    last.opened_tick = tick_now();
+    last.removals = atomic_load_explicit(&name_removals, memory_order_relaxed);
     atomic_signal_fence(memory_order_release);
     last.word = word;
 }
@@ -64,15 +66,15 @@ static bool make_absolute(void)
 
 static uint64_t directory_key(const char *path)
 {
-    return mix_bytes(name_changes(), path, (size_t)(strrchr(path, '/') - path)) | 1;
+    return mix_bytes(atomic_load(&name_changes), path, (size_t)(strrchr(path, '/') - path)) | 1;
 }
 
 /* Whether the name leads to the file still, in a directory that is known: only its last part may be a link. That is cached since it was opened. */
 static bool is_plain(uint64_t key, uint64_t tick)
 {
     char any;
-    return plain.key == key && tick < plain.until_tick && last.opened_tick != 0 && tick - last.opened_tick < ns_to_ticks(NAME_KNOWN_NS) &&
-           last.removals == name_removals() && atomic_load(&lend_children) == 0 && raw_readlink(scratch.path, &any, sizeof any) == -EINVAL;
+    return plain.key == key && tick < plain.until_tick && last.links != 0 && tick - last.opened_tick < ns_to_ticks(NAME_KNOWN_NS) &&
+           last.removals == atomic_load(&name_removals) && atomic_load(&lend_children) == 0 && raw_readlink(scratch.path, &any, sizeof any) == -EINVAL;
 }
 
 const char *opened_name(descriptor word)
