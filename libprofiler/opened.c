@@ -74,7 +74,8 @@ static bool is_plain(uint64_t key, uint64_t tick)
 {
     char any;
     return plain.key == key && tick < plain.until_tick && last.links != 0 && tick - last.opened_tick < ns_to_ticks(NAME_KNOWN_NS) &&
-           last.removals == atomic_load(&name_removals) && atomic_load(&lend_children) == 0 && raw_readlink(scratch.path, &any, sizeof any) == -EINVAL;
+           last.removals == atomic_load(&name_removals) && atomic_load(&lend_children) == 0 &&
+           raw_readlink(scratch.path, &any, sizeof any) == -EINVAL;
 }
 
 const char *opened_name(descriptor word)
