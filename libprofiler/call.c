@@ -304,6 +304,22 @@ void call_reposition(const struct call *call, int fd, descriptor word, int64_t p
     guard_end(thread);
 }
 
+/* From here on a seek by a descriptor that nothing was read or written by takes the fast path, unless another one has the place. */
+static void open_fast_path_of_seeks(struct lane *lane, int fd, descriptor word)
+{
+    struct thread *thread = &thread_state;
+    struct stream *stream = stream_of(lane, fd);
+    void *volatile frame;
+    if (stream->descriptor != 0 || !guard_begin(thread, &frame))
+        return;
+    if (thread->lane == lane && stream->descriptor == 0) {
+        stream_is_unusual(stream);
+        stream->cell = (uint16_t)(lane->cell_of[LAYER_posix][descriptor_mount(word)] * CELL_UNIT_BYTES);
+        stream->usual = stream->cell != 0 ? usual_word(word, LAYER_posix) | SOUGHT_ALONE : NOT_USUAL;
+    }
+    guard_end(thread);
+}
+
 /* A seek of a descriptor of which the thread follows no position, for it has not read or written by it (in this slice). Returns false, and has
  * changed nothing, if anything else is unusual. */
 static bool sought_unfollowed(const struct call *call, int fd)
@@ -311,8 +327,11 @@ static bool sought_unfollowed(const struct call *call, int fd)
     const struct effect effect = { .kind = KIND_meta };
     struct lane *lane = thread_state.lane;
     descriptor word = descriptor_word(fd);
-    return word != 0 && lane != NULL && stream_of(lane, fd)->descriptor != word && atomic_load(&lend_children) == 0 &&
-           count_usual_on_mount(call, descriptor_mount(word), &effect);
+    bool is_counted = word != 0 && lane != NULL && stream_of(lane, fd)->descriptor != word && atomic_load(&lend_children) == 0 &&
+                      count_usual_on_mount(call, descriptor_mount(word), &effect);
+    if (is_counted)
+        open_fast_path_of_seeks(lane, fd, word);
+    return is_counted;
 }
 
 int64_t call_sought_unusually(enum operation operation, int fd, int64_t position, uint64_t start_tick, uint64_t end_tick)

@@ -701,8 +701,10 @@ int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 
 /* Registered before the loader's own handler and with no object, so that it runs after every destructor of every library: their I/O is
  * counted too. */
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void begin(int count, char **arguments)
 {
+    if (symbol_has_glibc()) /* others' constructors are told nothing */
+        identity_note_arguments(count, arguments);
     __cxa_atexit(finish_at_exit, NULL, NULL);
     if (__cxa_at_quick_exit != NULL)
         __cxa_at_quick_exit(finish_at_exit, NULL);

@@ -130,6 +130,9 @@ INLINE uint64_t usual_word(descriptor word, enum layer layer)
     return word | (uint64_t)(layer ^ LAYER_stdio) << DESCRIPTOR_LAYER_SHIFT;
 }
 
+/* Beside the usual word of a stream that is free: seeks alone are usual on it, for the thread has not read or written by the descriptor. */
+#define SOUGHT_ALONE ((uint64_t)1 << 6)
+
 /* Returns false, and has changed nothing, if there is anything unusual about the call. `offset`: of a call that moves the position, where to. */
 INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int64_t offset, uint64_t start_tick, uint64_t end_tick,
                         const struct effect *effect)
@@ -141,7 +144,8 @@ INLINE bool count_usual(enum operation operation, enum layer layer, int fd, int6
     guard_set(thread, &frame);
     struct lane *lane = thread->lane;
     struct stream *stream = stream_of(lane, fd);
-    bool is_usual = LIKELY(is_within(thread, start_tick, end_tick) && stream->usual == usual_word(descriptor_word(fd), layer));
+    uint64_t besides = effect->kind == KIND_meta ? SOUGHT_ALONE : 0;
+    bool is_usual = LIKELY(is_within(thread, start_tick, end_tick) && (stream->usual & ~besides) == usual_word(descriptor_word(fd), layer));
     if (is_usual) {
         struct cell *cell = stream_cell(lane, stream);
         struct share share = { .ns = ticks_to_ns(end_tick - start_tick), .bytes = effect->bytes };

@@ -221,10 +221,13 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
         lane->slice = last;
     }
     if (engine.kernel_slice < last) {
-        if (engine.kernel_slice != 0)
+        if (engine.kernel_slice == 0) {
+            usage_sample_first(clock_wall_ns(began));
+        } else {
             kernel_sample(&engine.home, engine.kernel_slice);
+            usage_sample(clock_wall_ns(began));
+        }
         engine.kernel_slice = last;
-        usage_sample(clock_wall_ns(began));
     }
     if (first < last) {
         uint64_t whole_ns = share->ns;

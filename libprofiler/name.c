@@ -12,8 +12,6 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-/* How long an answer holds: asking each millisecond costs a program that does nothing else 0.06 %, and no mount is made in less. */
-#define KNOWN_NS 1000000
 #define KNOWN_MAX 64
 /* Longer names are looked at on pages of their own: the stack may be a signal handler's small one. */
 #define SHORT_NAME_BYTES 256
@@ -28,13 +26,14 @@ static CALL_DATA struct {
 } known[KNOWN_MAX];
 static CALL_DATA _Atomic uint64_t known_ticks;
 /* Part of each key, and of the keys of those names whose last part was looked up as well. */
-static CALL_DATA _Atomic uint64_t changes, changes_of_last;
-static CALL_DATA _Atomic bool was_removed; /* a name, since `changes` did */
+CALL_DATA _Atomic uint64_t name_changes, name_removals;
+static CALL_DATA _Atomic bool was_removed; /* a name, since `name_changes` grew */
 
 void name_forget(void)
 {
     atomic_store_explicit(&was_removed, false, memory_order_relaxed);
-    atomic_fetch_add(&changes, 1);
+    atomic_fetch_add(&name_changes, 1);
+    atomic_fetch_add(&name_removals, 1);
 }
 
 /* A name that led through a link leads elsewhere when another entry comes in its place: by rename, or made anew after it was removed. */
@@ -50,7 +49,7 @@ void name_changed(enum operation operation)
     case OP_rmdir:
     case OP_remove:
         atomic_store_explicit(&was_removed, true, memory_order_relaxed);
-        atomic_fetch_add(&changes_of_last, 1);
+        atomic_fetch_add(&name_removals, 1);
         break;
     case OP_mkdir:
     case OP_mkdirat:
@@ -206,7 +205,7 @@ static uint32_t ask_and_note(uint64_t key, uint64_t tick, int dirfd, const char 
     uint64_t answer = (tick & ~(uint64_t)(MOUNTS_MAX - 1)) | mount;
     atomic_store_explicit(&known[key % KNOWN_MAX].answer, answer, memory_order_relaxed);
     atomic_store_explicit(&known[key % KNOWN_MAX].key, key ^ answer, memory_order_relaxed);
-    atomic_store_explicit(&known_ticks, ns_to_ticks(KNOWN_NS), memory_order_relaxed);
+    atomic_store_explicit(&known_ticks, ns_to_ticks(NAME_KNOWN_NS), memory_order_relaxed);
     return mount;
 }
 
@@ -222,9 +221,9 @@ static uint32_t mount_of_name(const struct call *call, int dirfd, const char *pa
     if (atomic_load(&lend_children) != 0) /* who may have another working directory, as this very thread */
         return ask(dirfd, path, length);
     /* Threads may have file systems, roots and working directories of their own (unshare). */
-    uint64_t key = mix(atomic_load_explicit(&changes, memory_order_relaxed) ^ from, (uintptr_t)&thread_state);
+    uint64_t key = mix(atomic_load_explicit(&name_changes, memory_order_relaxed) ^ from, (uintptr_t)&thread_state);
     if (!is_entry)
-        key = mix(key, atomic_load_explicit(&changes_of_last, memory_order_relaxed) + 1);
+        key = mix(key, atomic_load_explicit(&name_removals, memory_order_relaxed) + 1);
     key = mix_bytes(key, path, length);
     uint64_t answer = atomic_load_explicit(&known[key % KNOWN_MAX].answer, memory_order_relaxed);
     bool is_known = (atomic_load_explicit(&known[key % KNOWN_MAX].key, memory_order_relaxed) ^ answer) == key;

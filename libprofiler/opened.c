@@ -1,5 +1,9 @@
 #include "opened.h"
 
+#include "clock.h"
+#include "lend.h"
+#include "mix.h"
+#include "name.h"
 #include "raw.h"
 #include "scratch.h"
 #include "segment.h"
@@ -10,9 +14,17 @@ static __thread struct {
     descriptor word; /* 0: none */
     uint64_t inode;
     uint32_t device_major, device_minor;
+    uint32_t links; /* 0: it has no name any more */
+    uint64_t opened_tick;
+    uint64_t removals; /* of names, until then */
     size_t length;
     char name[FILE_NAME_BYTES];
 } last;
+
+/* The directory in which a file was found without passing a link; by its absolute name. */
+static __thread struct {
+    uint64_t key, until_tick;
+} plain;
 
 void opened_note(descriptor word, const struct statx *status, const char *name, size_t length)
 {
@@ -25,6 +37,9 @@ void opened_note(descriptor word, const struct statx *status, const char *name, 
     last.inode = status->stx_ino;
     last.device_major = status->stx_dev_major;
     last.device_minor = status->stx_dev_minor;
+    last.links = status->stx_nlink;
+    last.opened_tick = tick_now();
+    last.removals = atomic_load_explicit(&name_removals, memory_order_relaxed);
     atomic_signal_fence(memory_order_release);
     last.word = word;
 }
@@ -49,16 +64,37 @@ static bool make_absolute(void)
     return true;
 }
 
+static uint64_t directory_key(const char *path)
+{
+    return mix_bytes(atomic_load(&name_changes), path, (size_t)(strrchr(path, '/') - path)) | 1;
+}
+
+/* Whether the name leads to the file still, in a directory that is known: only its last part may be a link. That is cached since it was opened. */
+static bool is_plain(uint64_t key, uint64_t tick)
+{
+    char any;
+    return plain.key == key && tick < plain.until_tick && last.links != 0 && tick - last.opened_tick < ns_to_ticks(NAME_KNOWN_NS) &&
+           last.removals == atomic_load(&name_removals) && atomic_load(&lend_children) == 0 &&
+           raw_readlink(scratch.path, &any, sizeof any) == -EINVAL;
+}
+
 const char *opened_name(descriptor word)
 {
     struct statx status;
     if (word == 0 || last.word != word || !make_absolute())
         return NULL;
+    uint64_t key = directory_key(scratch.path), tick = tick_now();
+    if (is_plain(key, tick))
+        return scratch.path;
     int fd = raw_open_known(scratch.path, 0, RESOLVE_NO_SYMLINKS);
     if (fd < 0)
         return NULL;
     bool is_same = raw_statx_descriptor(fd, &status) == 0 && status.stx_ino == last.inode && status.stx_dev_major == last.device_major &&
                    status.stx_dev_minor == last.device_minor;
     raw_close(fd);
-    return is_same ? scratch.path : NULL;
+    if (!is_same)
+        return NULL;
+    plain.key = key;
+    plain.until_tick = tick + ns_to_ticks(NAME_KNOWN_NS);
+    return scratch.path;
 }

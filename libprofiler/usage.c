@@ -12,6 +12,7 @@ enum { KIBIBYTE = 1024 };
 /* A process that had a processor for so long before its program began was another program: what it waited for then is not ours. To look costs a
  * short process more than all else that is read at its begin. */
 #define OLD_NS 50000000
+#define YOUNG_NS 10000000
 
 static START_DATA struct {
     struct rusage counted;
@@ -79,4 +80,11 @@ void usage_sample(uint64_t now_ns)
     usage.delayed_ns = delayed_ns > usage.delayed_ns ? delayed_ns : usage.delayed_ns;
     usage.counted = now;
     usage.until_ns = now_ns;
+}
+
+void usage_sample_first(uint64_t now_ns)
+{
+    uint64_t slice_ns = engine.settings.slice_ns;
+    if (usage.until_ns / slice_ns != now_ns / slice_ns || more(now_ns, usage.until_ns) >= YOUNG_NS)
+        usage_sample(now_ns);
 }

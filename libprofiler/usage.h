@@ -12,6 +12,9 @@ void usage_note(void);
 /* The engine wakes: counting begins with what was noted, in a forked child with nothing, at the process's beginning. */
 void usage_start(bool is_forked);
 
+/* The first look, at the first call. Of a process that has just begun there is too little to tell, and the next look takes it in. */
+void usage_sample_first(uint64_t now_ns);
+
 /* Counts what came since the last look, up to `now_ns` of CLOCK_REALTIME. */
 void usage_sample(uint64_t now_ns);
 

@@ -2,6 +2,7 @@
 
 #include "descriptor.h"
 #include "raw.h"
+#include "sections.h"
 #include "slice_row.h"
 #include "state.h"
 #include "symbol.h"
@@ -15,7 +16,7 @@
 #define LATE_NS NS_PER_SECOND /* between a wait's end and its being counted, at most, unless the process is stopped there */
 
 static const struct turn_taker *_Atomic taker;
-static bool has_given_up;
+static CALL_DATA bool has_given_up;
 
 static void give_up(void)
 {

@@ -1,6 +1,8 @@
 #include "command.h"
 
+#include "peek.h"
 #include "raw.h"
+#include "sections.h"
 #include "sha256.h"
 #include "text.h"
 
@@ -8,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 /* How an interpreter is told what to run. names: an option that comes before a name. code: one before code. skips: one before a value. Without
  * any it is the first argument that is no option. */
@@ -232,8 +235,32 @@ void command_of_arguments(const char *program, const char *arguments, size_t byt
     write_line(arguments, end, has_code ? interpreter : NULL, has_base_names, command->line);
 }
 
+static START_DATA struct {
+    const char *begin;
+    size_t bytes; /* 0: not known */
+} noted;
+
+void command_note(int count, char *const *arguments)
+{
+    /* A loader that was started as a program leaves itself and its own arguments out. */
+    if (count < 1 || getauxval(AT_BASE) == 0 || arguments[count - 1] < arguments[0])
+        return;
+    noted.begin = arguments[0];
+    noted.bytes = (size_t)(arguments[count - 1] - arguments[0]) + strlen(arguments[count - 1]) + 1;
+}
+
+/* As /proc/self/cmdline has it, which costs a short process more than a copy of the same memory. Of one that a program has written over, as to have
+ * another title, the kernel knows more. */
+static size_t read_arguments(char *arguments, size_t room)
+{
+    size_t bytes = noted.bytes < room - 1 ? noted.bytes : room - 1;
+    bool is_whole = bytes > 0 && peek((uintptr_t)noted.begin, arguments, bytes) && (bytes < noted.bytes || arguments[bytes - 1] == '\0');
+    arguments[is_whole ? bytes : 0] = '\0';
+    return is_whole ? bytes : raw_read_at_once("/proc/self/cmdline", arguments, room);
+}
+
 void command_of_process(const char *program, bool has_base_names, struct command_read *read)
 {
-    size_t got = raw_read_at_once("/proc/self/cmdline", read->arguments, sizeof read->arguments);
+    size_t got = read_arguments(read->arguments, sizeof read->arguments);
     command_of_arguments(program, read->arguments, got, has_base_names, &read->command);
 }

@@ -21,6 +21,9 @@ struct command_read {
     char arguments[ARGUMENTS_BYTES];
 };
 
+/* Notes where the kernel has put this process's command line, as its constructors learn it. */
+void command_note(int count, char *const *arguments);
+
 /* This process's. program: a path. has_base_names: the line has of paths the last part alone. */
 void command_of_process(const char *program, bool has_base_names, struct command_read *read);
 

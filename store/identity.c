@@ -182,6 +182,11 @@ static void note(struct noted *noted, const struct settings *settings, const cha
     note_spool_dir(noted, settings->dir, job);
 }
 
+void identity_note_arguments(int count, char *const *arguments)
+{
+    command_note(count, arguments);
+}
+
 void identity_note(const struct settings *settings, const char *job)
 {
     note(&noted_at_start, settings, job);

@@ -12,6 +12,9 @@ bool identity_job(char *name, size_t room, const struct settings *settings);
 /* The scheduler's id of the job in this environment; NULL: there is none. */
 const char *identity_scheduler_job(void);
 
+/* Notes where the command line lies, as constructors are told. */
+void identity_note_arguments(int count, char *const *arguments);
+
 /* Notes what the environment and the working directory say, at the process's beginning. */
 void identity_note(const struct settings *settings, const char *job);
 

@@ -114,7 +114,7 @@ static void encode_unprofiled(struct encoder *encoder, const struct segment *seg
 static void encode_ledger(struct encoder *encoder, const struct segment *segment, enum table table, const struct ledger *ledger, const uint64_t *rows,
                           unsigned columns, uint32_t rows_max)
 {
-    static uint64_t changed[SITE_ROWS_MAX * SITE_COLUMNS];
+    uint64_t *changed = scratch.changed;
     unsigned count = 0;
     for (uint32_t i = 0; i < at_most(ledger->used, rows_max); i++)
         if (ledger_is_unpacked(ledger, i))

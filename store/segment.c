@@ -4,6 +4,7 @@
 #include "format.h"
 #include "raw.h"
 #include "schema_frame.inc"
+#include "sections.h"
 #include "settings.h"
 #include "sparse.h"
 #include "text.h"
@@ -120,7 +121,7 @@ static int reserve_beginning(struct segment_home *home)
     return 0;
 }
 
-_Atomic bool sparse_is_new_memory_locked;
+CALL_DATA _Atomic bool sparse_is_new_memory_locked;
 
 static struct segment *map(int flags, int fd)
 {

@@ -98,11 +98,11 @@ class Bench:
         return rows
 
     def system_calls(self) -> list[Row]:
-        """System calls a call that names a path: strace's count, which is the same on a busy machine but for those that
-        come with time."""
+        """System calls a call that names a path, and of a program with ten small calls: strace's count, which is the same
+        on a busy machine but for those that come with time."""
 
         def measure(library: Library) -> dict[str, float]:
-            return {kind: self._system_calls(kind, library) for kind in NAMES}
+            return {kind: self._system_calls(kind, library) for kind in NAMES} | {"few_calls": self._few_calls(library)}
 
         values = in_turns(self.libraries.values(), 1, measure)
         return [self._row(name, "syscalls", of) for name, of in values.items()]
@@ -285,25 +285,19 @@ class Bench:
 
     def _system_calls(self, kind: str, library: Library) -> float:
         """Of the chunks after the first."""
-        trace = self.directory / "trace"
-        made = []
-        for chunks in (1, 3):
-            command = [
-                "strace",
-                "-f",
-                "-qq",
-                "-o",
-                trace,
-                self.programs / "calls",
-                "time",
-                kind,
-                str(chunks),
-                "1",
-                self.data,
-            ]
-            self._run(command, library)
-            made.append(len(trace.read_text().splitlines()))
-        return (made[1] - made[0]) / (2 * CALLS_A_CHUNK)
+        few, more = (self._traced(["calls", "time", kind, str(chunks), "1"], library) for chunks in (1, 3))
+        return (more - few) / (2 * CALLS_A_CHUNK)
+
+    def _few_calls(self, library: Library) -> float:
+        return float(self._traced(["processes", "few"], library))
+
+    def _traced(self, command: list[str], library: Library) -> int:
+        """System calls of one of the programs."""
+        trace, bare = self.directory / "trace", self.libraries[BARE].environment()
+        settings = [f"-E{name}={value}" for name, value in library.environment().items() if bare.get(name) != value]
+        program = [self.programs / command[0], *command[1:], self.data]
+        self._run(["strace", "-f", "-qq", "-o", trace, *settings, *program], self.libraries[BARE])
+        return len(trace.read_text().splitlines())
 
     def _sites(self, kind: str, library: Library) -> dict[str, float]:
         calls = {"write": SITE_CALLS, "wait": SITE_WAITS}[kind]

@@ -115,3 +115,17 @@ TEST_CASE("a command line that is cut, and a name that is too long")
     std::string whole(COMMAND_BYTES - 4, 'x');
     CHECK(line_of({ whole.c_str() }) == whole);
 }
+
+TEST_CASE("the process's own command line is read where it lies, and asked for where the program has written over its end")
+{
+    static struct command_read read;
+    char line[] = "stand-in\0--token\0x\0ends here";
+    char *const arguments[] = { line, line + 9, line + 17, line + 19 };
+    command_note(4, arguments);
+    command_of_process("stand-in", false, &read);
+    CHECK(std::string(read.command.line) == "stand-in --token ... 'ends here'");
+    line[sizeof line - 1] = '!';
+    command_of_process("stand-in", false, &read);
+    CHECK(std::string(read.command.line).find("stand-in") == std::string::npos);
+    CHECK(std::string(read.command.line).find("unit") != std::string::npos);
+}
