@@ -298,9 +298,11 @@ def unprofiled(directory: Path) -> list[Unprofiled]:
     found = []
     for case in cases(directory):
         both = case.told_without.traffic[0]
+        if len(case.run.jobs) != 2 or both.counted is None:
+            continue
         lone = blame(_with_others(directory, case.run, case.job)[0], []).traffic[0]
         moved = both.profiled - lone.profiled
-        if len(case.run.jobs) == 2 and moved > 0 and lone.counted is not None:
+        if moved > 0 and lone.counted is not None:
             found.append(Unprofiled(case, moved, lone.counted - lone.profiled))
     return found
 
