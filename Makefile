@@ -172,15 +172,17 @@ demo:  ## run two competing MPI jobs and look at them
 PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # Tests whose results depend on what else the machine does: times, real contention, all processes of the machine. The others run side by side,
 # one more than there are processors, since many wait; each with one thread of polars, for threads that wait for each other beside load take longer.
-ALONE = $(addprefix tests/,bench \
-  $(addprefix endtoend/,$(addprefix test_,compare.py contention.py delta_run.py footprint.py hostile_processes.py life_starts.py live.py \
-    live_costs.py others.py profiling_cost.py tutorial.py)) \
+ALONE = $(addprefix tests/, \
+  $(addprefix endtoend/,$(addprefix test_,compare.py contention.py delta_run.py hostile_processes.py life_starts.py live.py \
+    others.py profiling_cost.py tutorial.py)) \
+  bench \
   $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
-# Those that mind a crowd, and not one neighbour of another file: kills at random moments, and a testbed's networks, whose links are slow beside a
-# processor.
+# Those that mind a crowd, and not one neighbour of another file: kills at random moments, a testbed's networks, whose links are slow beside a
+# processor, and costs in instructions and bytes. The longest comes first, and files stay in this order: else it is the last one, and runs without a
+# neighbour.
 IN_PAIRS = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py life.py life_asleep.py load.py real_stress.py sampled.py sites.py \
-    slurm.py stdio_served.py)) \
+  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py life.py life_asleep.py load.py real_stress.py sampled.py sites.py)) \
+  $(addprefix endtoend/,$(addprefix test_,live_costs.py slurm.py footprint.py stdio_served.py)) \
   $(addprefix fault/,$(addprefix test_,busiest_files.py hung_recovery.py hung_spool.py pid_namespaces.py sudden_death.py valgrind.py)))
 
 # What `make check` leaves to `make test`: it takes long.
@@ -209,7 +211,7 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit > $(BUILD)/engine.log 2>&1 & testing_engine=$$!; \
 	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
 	  POLARS_MAX_THREADS=1 $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(IN_PAIRS) tests/guest) tests; side_by_side=$$?; \
-	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n 2 --dist loadfile $(IN_PAIRS); two=$$?; \
+	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n 2 --dist loadfile --no-loadscope-reorder $(IN_PAIRS); two=$$?; \
 	  wait $$testing_engine; engine=$$?; wait $$linting; lint=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) $(ALONE); tests=$$((side_by_side | two | $$?)); \
 	  if [ $$tests -eq 1 ] && [ -s $(FAILED) ] && [ "$$(wc -l < $(FAILED))" -le $(MOST_AGAIN) ]; then \

@@ -159,7 +159,8 @@ def test_phases_begin_when_they_are_due_or_when_the_one_before_is_over(tmp_path)
         (["--second", "2"], "--second 2 of 2 processes leaves none for the first group"),
     ],
 )
-def test_mistakes_are_told(tmp_path, options, complaint):
+def test_mistakes_are_told(tmp_path, options, complaint, monkeypatch):
+    monkeypatch.setenv("OMPI_MCA_odls_base_sigkill_timeout", "0")  # else mpirun waits a second for the other one
     done = load(2, *options, tmp_path / "file")
     assert done.returncode == 2
     assert done.stderr.count(f"slicewise-load: {complaint}") == 1

@@ -43,7 +43,7 @@ class Scenario:
     @cached_property
     def alone(self) -> Outcome:
         """What would have happened without any neighbour, with the very same noise."""
-        return simulate(self.storages, [self.job], self.seed)
+        return self._with(())
 
     def _with(self, others: Sequence[SimulatedJob]) -> Outcome:
         return simulate(self.storages, [self.job, *others], self.seed, until_end_of=self.job.name)

@@ -17,7 +17,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -30,6 +30,8 @@ MEMORY_RATE = 4096.0 * MIB
 TURN_SECONDS = 0.04
 # What is left of a transfer after its last byte is rounding.
 LEAST_LEFT = 1e-9
+# Scenarios have simulations in common (the same job alone), and seconds the shares of the same processes.
+OUTCOMES_KEPT, LEVELS_KEPT = 200, 4096
 Kind = Literal["read", "write", "meta"]
 CountedKind = Literal["read", "write", "meta", "sync"]
 
@@ -110,7 +112,7 @@ class SimulatedJob:
     is_profiled: bool = True
     program: str = ""
     in_turn: int = 1
-    own_steps: dict[int, tuple[Step, ...]] = field(default_factory=dict, hash=False, compare=False)
+    own_steps: dict[int, tuple[Step, ...]] = field(default_factory=dict, hash=False)
 
     def node(self, place: int) -> str:
         """The node of a process."""
@@ -144,7 +146,9 @@ class SimulatedProcess:
 
 @dataclass
 class Outcome:
-    """How a simulation went. served: by node, storage and second, what devices count: read_bytes, write_bytes."""
+    """How a simulation went; whoever asks for it again has the same one. served: by node, storage and second, what
+    devices count: read_bytes, write_bytes.
+    """
 
     storages: list[Storage]
     jobs: list[SimulatedJob]
@@ -193,7 +197,14 @@ def simulate(
     seed: of all noise. A job has the same noise, and so has a storage at the same time, whoever else is there.
     until_end_of: all others are stopped when this job has ended.
     """
-    return _Simulation(storages, jobs, seed, longest, until_end_of).run()
+    return _simulated(tuple(storages), tuple(jobs), seed, longest, until_end_of)
+
+
+@lru_cache(maxsize=OUTCOMES_KEPT)
+def _simulated(
+    storages: tuple[Storage, ...], jobs: tuple[SimulatedJob, ...], seed: int, longest: float, watched: str
+) -> Outcome:
+    return _Simulation(storages, jobs, seed, longest, watched).run()
 
 
 def shares(storage: Storage, wanting: Sequence[tuple[Kind, float, float]], speed: float = 1.0) -> list[float]:
@@ -203,22 +214,30 @@ def shares(storage: Storage, wanting: Sequence[tuple[Kind, float, float]], speed
     """
     limits = {"read": storage.read * speed, "write": storage.write * speed, "meta": storage.meta * speed}
     most = [cap / limits[kind] for kind, _, cap in wanting]
-    alike = Counter((kind, weight, cap) for (kind, weight, _), cap in zip(wanting, most, strict=True)).items()
+    by_kind = tuple((kind, weight, cap) for (kind, weight, _), cap in zip(wanting, most, strict=True))
+    level = _level(by_kind, storage.exponent)
+    return [min(level * weight, cap) * limits[kind] for kind, weight, cap in by_kind]
+
+
+@lru_cache(maxsize=LEVELS_KEPT)
+def _level(wanting: tuple[tuple[Kind, float, float], ...], exponent: float) -> float:
+    """The storage time that a weight of 1 has. wanting: kind, weight, and most storage time of each."""
+    alike = Counter(wanting).items()
 
     def is_within(level: float) -> bool:
         used = {"read": 0.0, "write": 0.0, "meta": 0.0}
         for (kind, weight, cap), count in alike:
             used[kind] += count * min(level * weight, cap)
-        return sum(part**storage.exponent for part in used.values()) <= 1
+        return sum(part**exponent for part in used.values()) <= 1
 
-    high = max((cap / weight for (_, weight, _), cap in zip(wanting, most, strict=True)), default=0.0)
+    high = max((cap / weight for _, weight, cap in wanting), default=0.0)
     if math.isinf(high):
         high = 1 / min(weight for _, weight, _ in wanting)
     low = high if is_within(high) else 0.0
     for _ in range(60 if low < high else 0):
         middle = (low + high) / 2
         low, high = (middle, high) if is_within(middle) else (low, middle)
-    return [min(low * weight, cap) * limits[kind] for (kind, weight, _), cap in zip(wanting, most, strict=True)]
+    return low
 
 
 class _Simulation:

@@ -7,11 +7,14 @@ said. True is the difference to the job's standalone runs by that clock; nothing
 import functools
 import json
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars as pl
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Blame, Source
+from slicewise.analysis.calls import Rows, job_rows
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import several
 from slicewise.profile.files import job_places
@@ -149,6 +152,20 @@ def digest_of(profile: Path) -> Digest:
     return _digests(profile.parent)[profile.name]
 
 
+class _Rows(Rows):
+    """Rows of the same jobs are asked for again and again: with runs alone, and where these are withheld."""
+
+    def of(self, digests: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
+        return _rows_of(tuple(digests), grid_ns)
+
+
+_rows_of = functools.cache(job_rows)
+
+
+def _told(job: Digest, others: Sequence[Digest], alone: Sequence[Digest] = ()) -> Blame:
+    return blame(job, others, alone, rows=_Rows())
+
+
 def alone_of(directory: Path, job: str) -> list[Truth]:
     """A job's standalone runs."""
     return [run.jobs[0] for run in runs_of(directory) if [truth.job for truth in run.jobs] == [job]]
@@ -172,8 +189,8 @@ def _case(directory: Path, run: Recorded, job: Truth, alone: list[Truth]) -> Cas
         job,
         job.seconds - statistics.median(truth.seconds for truth in alone),
         _more_in_calls(job, alone),
-        blame(digest, others, [digest_of(directory / truth.profile) for truth in alone]),
-        blame(digest, others),
+        _told(digest, others, [digest_of(directory / truth.profile) for truth in alone]),
+        _told(digest, others),
     )
 
 
@@ -273,10 +290,10 @@ def quiet(directory: Path) -> list[Quiet]:
             if any(JOBS[other.job].is_elsewhere == elsewhere for other in run.jobs if other is not job):
                 continue
             digest, others = _with_others(directory, run, job)
-            found.append(Quiet(run, job, False, None, blame(digest, others)))
+            found.append(Quiet(run, job, False, None, _told(digest, others)))
             alone = [truth for truth in alone_of(directory, job.job) if truth is not job]
             if alone:
-                told = blame(digest, others, [digest_of(directory / truth.profile) for truth in alone])
+                told = _told(digest, others, [digest_of(directory / truth.profile) for truth in alone])
                 found.append(Quiet(run, job, True, _more_in_calls(job, alone), told))
     return found
 
@@ -298,9 +315,11 @@ def unprofiled(directory: Path) -> list[Unprofiled]:
     found = []
     for case in cases(directory):
         both = case.told_without.traffic[0]
-        lone = blame(_with_others(directory, case.run, case.job)[0], []).traffic[0]
+        if len(case.run.jobs) != 2 or both.counted is None:
+            continue
+        lone = _told(_with_others(directory, case.run, case.job)[0], []).traffic[0]
         moved = both.profiled - lone.profiled
-        if len(case.run.jobs) == 2 and moved > 0 and lone.counted is not None:
+        if moved > 0 and lone.counted is not None:
             found.append(Unprofiled(case, moved, lone.counted - lone.profiled))
     return found
 

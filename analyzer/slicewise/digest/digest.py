@@ -155,14 +155,15 @@ class Digest:
     @_frame
     def fetched(self) -> pl.DataFrame:
         """What processes fetched by mapped files, and how long they waited for it: estimates."""
-        if self.node_slices.is_empty() or "mapped_bytes" not in self._profile.sums.columns:
+        sums = self._profile.sums
+        mapped = sums.filter(pl.col("mapped_bytes") > 0) if "mapped_bytes" in sums.columns else sums.clear()
+        if mapped.is_empty() or self.node_slices.is_empty():
             return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
         from slicewise.digest.fetched import fetched_frame  # it brings numpy along
 
         files = self._mounts.filter(is_stored()).select("process", "mount", "storage")
-        mapped = self._profile.sums.join(files, on=["process", "mount"]).group_by("process", "storage")
-        sums = mapped.agg(pl.col("mapped_bytes").sum().cast(pl.Int64))
-        return fetched_frame(self, sums.filter(pl.col("mapped_bytes") > 0))
+        by_storage = mapped.join(files, on=["process", "mount"]).group_by("process", "storage")
+        return fetched_frame(self, by_storage.agg(pl.col("mapped_bytes").sum().cast(pl.Int64)))
 
     @_frame
     def processes(self) -> pl.DataFrame:

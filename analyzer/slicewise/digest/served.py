@@ -449,15 +449,16 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
         if kind in CLOSE_TO_OPEN
     )
     known = _users_of_all(pl.concat(users).unique(maintain_order=True), digests)
-    sent_to, used_by = zip(*(_by_servers(digest, grid_ns) for digest in digests), strict=True) if digests else ((), ())
-    sent += sent_to
+    by_servers = [_by_servers(digest, grid_ns) for digest in digests if digest.served_by]
+    sent += [its for its, _ in by_servers]
+    mapping = [digest for digest in digests if not digest.fetched.is_empty()]
     of_slice = ["counter", "storage", "slice"]
     # Jobs' collectors each count the node while their job runs.
     return Counters(
         pl.concat(sent).group_by(of_slice).agg(pl.col("sent").max()).sort(of_slice),
-        _best(known, pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *used_by])),
+        _best(known, pl.concat([its for _, its in by_servers])) if by_servers else known,
         frozenset(closing),
-        pl.concat([pl.DataFrame(schema=FETCHED_SCHEMA), *(_fetched_on_grid(digest, grid_ns) for digest in digests)]),
+        pl.concat([pl.DataFrame(schema=FETCHED_SCHEMA), *(_fetched_on_grid(one, grid_ns) for one in mapping)]),
     )
 
 
@@ -539,6 +540,8 @@ def _users_of_all(users: pl.DataFrame, digests: Sequence[Digest]) -> pl.DataFram
     more = [users]
     for digest in digests:
         places = _busiest_points(digest).filter(~pl.col("process").is_in(list(seen)))
+        if places.is_empty():
+            continue
         for counter, storage in names.iter_rows():
             node, *points = counter.split(SEPARATOR)
             if points == [LEVEL]:
