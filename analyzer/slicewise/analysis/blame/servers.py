@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.analysis.blame.counted import by_slice, hot_target
-from slicewise.analysis.blame.unprofiled import excess, fetched_beyond_calls
+from slicewise.analysis.blame.unprofiled import excess
 from slicewise.analysis.calls import AMOUNTS, OF_JOBS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS
 from slicewise.digest.clients import is_address, node_name
 from slicewise.digest.digest import Digest
+from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.processes import unknown_node
 from slicewise.digest.slices import BYTES
 from slicewise.digest.storages import NETWORK_TYPES, contended, lustre_name, storage_number
@@ -158,7 +159,7 @@ def _shared_out(
     if rows.is_empty() or moved.is_empty():
         return rows
     sliced = by_slice(rows, grid_ns, int(rows["begin_ns"].min()), int(rows["end_ns"].max()), ("target",))  # type: ignore[arg-type]
-    own = {"read_bytes": sum(fetched_beyond_calls(one) for one in jobs)}
+    own = {"read_bytes": sum(unplaced_bytes(one) for one in jobs)}
     seen = did.group_by("slice").agg(pl.col(BYTES).sum())
     both = sliced.group_by("slice").agg(pl.col(BYTES).sum())
     both = both.join(seen, on="slice", how="full", suffix="_seen", coalesce=True).fill_null(0).sort("slice")
