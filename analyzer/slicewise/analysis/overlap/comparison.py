@@ -91,7 +91,7 @@ def compare(
     by_storage = {run.name: bytes_by_storage(run.digest, direction) for run in runs}
     # What loaders and libc read for themselves is no I/O of a job: nobody compares bandwidths of it.
     movers = {name: moved for name, moved in by_storage.items() if moved["bytes"].sum() >= LITTLE_BYTES}
-    key = storage.shared_storage(movers) if len(movers) > 1 else None
+    key = storage.shared_storage(movers.values()) if len(movers) > 1 else None
     moved = [_moved(run, by_storage[run.name], key, direction, grid_ns) for run in runs]
     # Only those that share the storage can be compared; the others are told of, and no more.
     sharing = [job for job in moved if job.span and job.name in movers] if key is not None else []

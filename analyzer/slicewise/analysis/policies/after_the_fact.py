@@ -17,7 +17,7 @@ from slicewise.analysis.policies.simulation import IoPhase, Outcome, PolicyJob, 
 from slicewise.analysis.runs.campaign import campaign_of, campaign_there
 from slicewise.analysis.runs.matching import Run, match_standalone, runs_to_compare
 from slicewise.analysis.runs.on_storage import on_storage
-from slicewise.analysis.runs.storage import Storage, describe, shared_storage
+from slicewise.analysis.runs.storage import Storage, describe, storage_of
 from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.activity import DIRECTIONS, Direction, activity, bytes_by_storage, common_slice_ns, on_grid
@@ -141,21 +141,14 @@ def after_the_fact(
 
 def _where(runs: Sequence[Run]) -> tuple[Storage, Direction]:
     """The storage that all use, and the direction of most of the bytes there."""
-    moved = {
-        run.name: pl.concat([bytes_by_storage(run.digest, way) for way in DIRECTIONS])
-        .group_by("storage")
-        .agg(pl.col("bytes").sum())
-        for run in runs
-    }
-    storage = shared_storage(moved)
-    if storage is None:
-        raise UserError("these jobs moved bytes on no common file system, so they had no need to take turns")
+    digests = [run.digest for run in runs]
+    storage = storage_of(digests, "they had no need to take turns")
 
     def total(way: Direction) -> int:
-        rows = [bytes_by_storage(run.digest, way).filter(pl.col("storage") == storage) for run in runs]
+        rows = [bytes_by_storage(digest, way).filter(pl.col("storage") == storage) for digest in digests]
         return sum(int(each["bytes"].sum()) for each in rows)
 
-    return describe(storage, [run.digest for run in runs]), max(DIRECTIONS, key=total)
+    return describe(storage, digests), max(DIRECTIONS, key=total)
 
 
 def _seen(jobs: Sequence[ProfiledJob], storage: Storage) -> Capacity:

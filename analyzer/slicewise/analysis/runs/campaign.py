@@ -146,7 +146,7 @@ def campaign(
         if moved[run.name].is_empty():
             raise UserError(f"{run.digest.path}: moved no bytes of files ({chosen}); leave it out, or see --direction")
     together: Together = "by name" if is_by_name else "by time"
-    key = storage.shared_storage(moved, LEAST_SHARED if may_be_apart else 0.0)
+    key = storage.shared_storage(moved.values(), LEAST_SHARED if may_be_apart else 0.0)
     if key is not None:
         return campaign_of([on_storage(run, key, chosen) for run in runs], key, chosen, grid_ns, together)
     if not may_be_apart:

@@ -3,12 +3,14 @@
 Digests' frames in, dataclasses out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.digest.activity import DIRECTIONS, bytes_by_storage
 from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,23 @@ class StorageUse:
     elsewhere_share: float
 
 
-def shared_storage(moved: Mapping[str, pl.DataFrame], least_share: float = 0.0) -> int | None:
+def storage_of(digests: Sequence[Digest], so: str) -> int:
+    """The storage that all jobs use, by bytes of both directions. Raises UserError without one, and says so why."""
+    moved = [pl.concat([bytes_by_storage(digest, way) for way in DIRECTIONS]) for digest in digests]
+    found = shared_storage([each.group_by("storage").agg(pl.col("bytes").sum()) for each in moved])
+    if found is None:
+        raise UserError(f"these jobs moved bytes on no common file system, so {so}")
+    return found
+
+
+def shared_storage(moved: Collection[pl.DataFrame], least_share: float = 0.0) -> int | None:
     """The storage on which every job moved bytes. If there are several, the one where the smallest job moved most.
 
-    moved: job -> storage, bytes (see `bytes_by_storage`). least_share: one on which a job moved less than this part of
-    what it moved on its busiest is not counted. None where there is no such storage.
+    moved: of each job, storage, bytes (see `bytes_by_storage`). least_share: one on which a job moved less than this
+    part of what it moved on its busiest is not counted. None where there is no such storage.
     """
     each = (
-        pl.concat(own.filter(pl.col("bytes") >= least_share * pl.col("bytes").max()) for own in moved.values())
+        pl.concat(own.filter(pl.col("bytes") >= least_share * pl.col("bytes").max()) for own in moved)
         .group_by("storage")
         .agg(pl.len().alias("jobs"), pl.col("bytes").min().alias("least"), pl.col("bytes").sum().alias("all"))
     )
@@ -52,8 +63,8 @@ def shared_storage(moved: Mapping[str, pl.DataFrame], least_share: float = 0.0) 
 
 
 def apart_from_most(moved: Mapping[str, pl.DataFrame]) -> tuple[int, list[str]] | None:
-    """The storage that most jobs moved bytes on, and those that moved none there, where most did (moved: see
-    `shared_storage`).
+    """The storage that most jobs moved bytes on, and those that moved none there, where most did (moved: job ->
+    storage, bytes).
     """
     each = pl.concat(moved.values()).group_by("storage").agg(pl.len().alias("jobs"), pl.col("bytes").sum())
     storage, jobs, _ = each.sort("jobs", "bytes", "storage", descending=[True, True, False]).row(0)
