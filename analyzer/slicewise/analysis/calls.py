@@ -38,23 +38,21 @@ UNCOUNTED = Counters()
 ROUNDING = 0.02
 
 
-def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = None) -> pl.DataFrame:
-    """What each of a job's processes did: process, storage, slice, and for each kind the columns of SECONDS (s, f64)
-    and AMOUNTS, and CALLS (i64), and CACHED.
+def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
+    """What each of a job's processes that matter did: process, storage, slice, and for each kind the columns of SECONDS
+    (s, f64) and AMOUNTS, and CALLS (i64), and CACHED.
 
-    processes: those that count (column process); None: those that matter. A write is not there before it is synced, so
-    the time of syncs is that of writes. Requests count as the time that they were under way, and waiting for them as
-    none besides. Where threads were in calls at the same time, their times are divided by the least number of threads
-    that can have spent them: the most seconds in any slice over the slice's length. So what one thread spent counts in
-    full, and what eight spent side by side counts as their mean. Bytes written are those that the storage served
-    (`digest.served`).
+    A write is not there before it is synced, so the time of syncs is that of writes. Requests count as the time that
+    they were under way, and waiting for them as none besides. Where threads were in calls at the same time, their times
+    are divided by the least number of threads that can have spent them: the most seconds in any slice over the slice's
+    length. So what one thread spent counts in full, and what eight spent side by side counts as their mean. Bytes
+    written are those that the storage served (`digest.served`).
     """
-    who = members(digest) if processes is None else processes
     together = [digest, *digest.beside]
     known = counters_of(together, grid_ns)
     some = together if len(known.sent) else [digest]
     rows = pl.concat([_on_grid(_did(one), one.slice_ns, grid_ns) for one in some])
-    return _calls(rows, who, grid_ns, known).sort("storage", "slice", "process").rechunk()
+    return _calls(rows, members(digest), grid_ns, known).sort("storage", "slice", "process").rechunk()
 
 
 def _did(digest: Digest) -> pl.LazyFrame:
