@@ -37,15 +37,15 @@ def jobs_table(rows: Iterable[Row]) -> Table:
 
     return columns.table(
         rows,
-        _text("job"),
-        _user(spare=6),
-        _text("program", spare=3),
+        named("job"),
+        user(spare=6),
+        named("program", spare=3),
         many("procs", "processes", 4),
         many("nodes", "nodes", 5),
         columns.text("start", lambda row: _time(row["start_ns"]), spare=1),
         columns.duration("runtime", lambda row: row["seconds"], ""),
-        _size("read", "read_bytes"),
-        _size("written", "write_bytes"),
+        size("read", "read_bytes"),
+        size("written", "write_bytes"),
         columns.text("on", lambda row: row["storage"] or "-", spare=2),
         columns.text("", state),
         columns.text("command line", lambda row: words.beginning(row["command"] or "-", MOST_OF_COMMAND), spare=7),
@@ -56,13 +56,13 @@ def partners_table(rows: Iterable[Row]) -> Table:
     """A row a job and storage: who was there with the job, how long, when, and what it did meanwhile."""
     return columns.table(
         rows,
-        _text("beside it", "job"),
-        _user(),
-        _text("program"),
-        _text("on", "storage"),
+        named("beside it", "job"),
+        user(),
+        named("program"),
+        named("on", "storage"),
         *TOGETHER,
-        _size("read", "read_bytes"),
-        _size("written", "write_bytes"),
+        size("read", "read_bytes"),
+        size("written", "write_bytes"),
         columns.count("metadata calls", lambda row: row["meta_ops"]),
     )
 
@@ -71,14 +71,14 @@ def pairs_table(rows: Iterable[Row]) -> Table:
     """A row a pair of jobs and storage."""
     return columns.table(
         rows,
-        _text("job"),
-        _text("program"),
-        _text("and", "other_job"),
-        _text("program", "other_program"),
-        _text("on", "storage"),
+        named("job"),
+        named("program"),
+        named("and", "other_job"),
+        named("program", "other_program"),
+        named("on", "storage"),
         *TOGETHER,
-        _size("both read", "read_bytes"),
-        _size("both wrote", "write_bytes"),
+        size("both read", "read_bytes"),
+        size("both wrote", "write_bytes"),
     )
 
 
@@ -86,7 +86,7 @@ def quality_table(rows: Iterable[Row]) -> Table:
     """A row a job with something missing."""
     return columns.table(
         rows,
-        _text("job"),
+        named("job"),
         columns.text("start", lambda row: _time(row["start_ns"])),
         columns.figure("reads seen", lambda row: _share(row["read_seen"])),
         columns.figure("writes seen", lambda row: _share(row["write_seen"])),
@@ -108,9 +108,9 @@ def worst_table(rows: Iterable[Row], by: str = "job") -> Table:
         return columns.figure(heading, cell, "s")
 
     about: dict[str, list[columns.Made[Row]]] = {
-        "job": [_text("job"), _user(), _text("program")],
-        "program": [_text("program"), _count("jobs", "jobs")],
-        "user": [_user(), _count("jobs", "jobs")],
+        "job": [named("job"), user(), named("program")],
+        "program": [named("program"), _count("jobs", "jobs")],
+        "user": [user(), _count("jobs", "jobs")],
     }
     return columns.table(
         rows,
@@ -118,7 +118,7 @@ def worst_table(rows: Iterable[Row], by: str = "job") -> Table:
         cost("lost", "lost_seconds"),
         cost("cost others", "caused_seconds"),
         *([] if by == "job" else [cost("at most", "caused_most_seconds")]),
-        _text("confidence"),
+        named("confidence"),
     )
 
 
@@ -126,9 +126,9 @@ def unasked_table(rows: Iterable[Row]) -> Table:
     """A row a job that blame was not asked of, and the most that it can have lost."""
     return columns.table(
         rows,
-        _text("job"),
-        _user(),
-        _text("program"),
+        named("job"),
+        user(),
+        named("program"),
         columns.duration("lost at most", lambda row: row["at_most_seconds"]),
     )
 
@@ -189,26 +189,23 @@ def records(frame: pl.DataFrame) -> list[dict[str, Any]]:
 TIMES: Sequence[str] = ("start_ns", "end_ns")
 
 
-def size_cell(value: int) -> Cell:
-    """A number of bytes; none: "-"."""
-    return Cell(words.size(value) if value else "-", value)
-
-
-def _share(value: float | None) -> Cell:
-    return Cell("-" if value is None else words.percent(value), value)
-
-
-def _text(heading: str, name: str = "", spare: int = 0) -> columns.Made[Row]:
+def named(heading: str, name: str = "", spare: int = 0) -> columns.Made[Row]:
     """A text of a row, by its heading where that is its name, too; "-" where it has none."""
     return columns.text(heading, lambda row: row[name or heading] or "-", spare=spare)
 
 
-def _user(spare: int = 0) -> columns.Made[Row]:
+def user(spare: int = 0) -> columns.Made[Row]:
+    """Whose a row's job is."""
     return columns.figure("user", lambda row: Cell(user_name(row["user"]), row["user"]), spare=spare)
 
 
-def _size(heading: str, name: str) -> columns.Made[Row]:
-    return columns.figure(heading, lambda row: size_cell(row[name]))
+def size(heading: str, name: str, unit: str = "") -> columns.Made[Row]:
+    """Bytes of a row; none: "-"."""
+    return columns.figure(heading, lambda row: Cell(words.size(row[name]) if row[name] else "-", row[name]), unit)
+
+
+def _share(value: float | None) -> Cell:
+    return Cell("-" if value is None else words.percent(value), value)
 
 
 def _count(heading: str, name: str) -> columns.Made[Row]:
