@@ -10,20 +10,17 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from slicewise.constants import SECOND_NS
+from slicewise.constants import LITTLE_USE, SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
+from slicewise.statistics import error_of_mean
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops")
 LONGEST_GRID_NS = 60 * SECOND_NS
-# Of what the job moved in a slice, or on a target, so much is no company, and no use of it.
-LEAST = 0.02
 # So many slices alone are needed for a rate, and if it is known so well it is worth a medium confidence.
 LEAST_SLICES = 3
 NARROW = 0.1
-# Standard errors within which the rate lies 19 of 20 times, by the number of slices less one (Student's t); later 2.
-STUDENT = {1: 12.7, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23}
 # The time that the same program takes alone differs by so much from run to run, and a run is of the same size if it
 # moved as many bytes, but for so much.
 RUNS_DIFFER, SAME_SIZE = 0.05, 0.1
@@ -102,7 +99,7 @@ def counted_job(counted: pl.DataFrame, name: str, alone: Sequence[str] = ()) -> 
     meanwhile = counted.filter(pl.col("end_ns") > begin_ns, pl.col("begin_ns") < end_ns)
     amount = moved if does_move else pl.col("meta_ops")
     targets = dict(own.group_by("target").agg(amount.sum().alias("amount")).sort("target").iter_rows())
-    used = [target for target, much in targets.items() if much > LEAST * sum(targets.values())]
+    used = [target for target, much in targets.items() if much > LITTLE_USE * sum(targets.values())]
     there = meanwhile.filter(pl.col("target").is_in(used))
     slices = by_slice(there, grid_ns, begin_ns, end_ns, ("job", "is_client", "target")).with_columns(amount=amount)
     own_slices = (
@@ -181,7 +178,7 @@ def _by_own_slices(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: 
     near = others.group_by("slice").agg(others=pl.col("amount").sum())
     typical = float(active["amount"].sum()) / max(1, active.height)
     laid = active.join(near, on="slice", how="left").with_columns(pl.col("others").fill_null(0))
-    is_beside = pl.col("others") > LEAST * pl.max_horizontal("amount", pl.lit(typical))
+    is_beside = pl.col("others") > LITTLE_USE * pl.max_horizontal("amount", pl.lit(typical))
     company = set(laid.filter(is_beside)["slice"])
     close = {slice + step for slice in company for step in (-1, 0, 1)}
     # The first and the last one are part of a slice.
@@ -198,7 +195,7 @@ def _by_own_slices(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: 
         return replace(told, unknown_because=why)
     rate = float(quiet["amount"].sum()) / quiet.height / seconds
     spread = float(quiet["amount"].std() or 0) / seconds  # type: ignore[arg-type]
-    error = STUDENT.get(quiet.height - 1, 2.0) * spread / math.sqrt(quiet.height)
+    error = error_of_mean(spread, quiet.height)
     how = f"{what} in {quiet.height} slices of {seconds:g} s in which it had its targets to itself"
     alone = Estimate(rate, max(0.0, rate - error), rate + error, how)
     if beside is None:
@@ -293,7 +290,7 @@ def _neighbours(others: pl.DataFrame, rates: Rates, grid_ns: int) -> list[Counte
             row["targets"],
         )
         for row in found.iter_rows(named=True)
-        if row["amount"] > LEAST * int(found["amount"].sum())
+        if row["amount"] > LITTLE_USE * int(found["amount"].sum())
     ]
 
 

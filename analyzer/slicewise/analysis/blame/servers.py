@@ -13,7 +13,7 @@ from slicewise.analysis.blame.counted import by_slice, hot_target
 from slicewise.analysis.blame.unprofiled import excess
 from slicewise.analysis.calls import AMOUNTS, OF_JOBS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS
+from slicewise.constants import EQUAL_VOLUMES, LITTLE_USE, SAMPLE_NS
 from slicewise.digest.clients import is_address, node_name
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
@@ -25,8 +25,6 @@ from slicewise.text import words
 # A server's job is a profiled one if both moved the same bytes, but for so much (what is read from a cache, headers),
 # and if so much of the server's bytes lies in the profiled job's time, give or take a sample.
 WITHIN = 0.9
-# Less of a job's bytes, or of its metadata requests, is no use of a target.
-LEAST_USE = 0.02
 # What of a node's traffic is of no profiled job.
 REST_OF = "the rest of "
 # Who counted, in words.
@@ -248,7 +246,7 @@ def _targets_of(own: pl.DataFrame) -> list[str]:
     moved = own.group_by("target").agg(
         bytes=pl.sum_horizontal("read_bytes", "write_bytes").sum(), meta_ops=pl.col("meta_ops").sum()
     )
-    share = [pl.col(name) > LEAST_USE * pl.col(name).sum() for name in ("bytes", "meta_ops")]
+    share = [pl.col(name) > LITTLE_USE * pl.col(name).sum() for name in ("bytes", "meta_ops")]
     used = moved.filter(pl.any_horizontal(share))["target"].to_list()
     return used if all(target and target != "storage" for target in used) else []
 

@@ -12,15 +12,13 @@ from slicewise.analysis.calls import AMOUNTS, SECONDS, Kind, call_rows
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.on_storage import on_storage
 from slicewise.analysis.runs.storage import Storage, describe
-from slicewise.constants import LEAST_ERROR
+from slicewise.constants import LEAST_ERROR, MOST_ERROR_OF_A_RUN
 from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.statistics import block_error
 
-# Nor worse than this, however bursty its slices are: they add up to what the run did.
-MOST_ERROR = 0.10
 TRANSFERS: tuple[Kind, ...] = ("read", "write")
 # Kinds of call that take so many times as long, each by itself, as any call does are made at the same time.
 AT_ONCE = 1.25
@@ -94,7 +92,7 @@ def demand_of(digest: Digest, storage: Storage, kinds: Collection[Kind] = TRANSF
     all_seconds = calls.group_by("slice", "process").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
     in_calls = float(all_seconds.group_by("slice").agg(pl.col("seconds").max())["seconds"].sum())
     error = block_error(in_slices["moved"].to_numpy().astype(float), in_slices["busy"].to_numpy())
-    error = LEAST_ERROR + min(error, MOST_ERROR)
+    error = LEAST_ERROR + min(error, MOST_ERROR_OF_A_RUN)
     rate = volume / busy
     apart = sum(float(in_slices[f"most_{kind}"].sum()) for kind in kinds)
     return Demand(
