@@ -12,6 +12,7 @@ import polars as pl
 
 from slicewise.constants import LITTLE_USE, SECOND_NS
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import with_mapped
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
 from slicewise.statistics import error_of_mean
@@ -130,7 +131,9 @@ def counted_of(jobs: Sequence[Digest]) -> pl.DataFrame:
     points = {number: point for job in jobs for number, point in job.storages.select("storage", "point").iter_rows()}
     begin = pl.col("slice") * pl.col("slice_ns")
     rows = [
-        job.process_slices.with_columns(slice_ns=pl.lit(job.slice_ns, pl.Int64)).select(
+        with_mapped(job.process_slices, job.fetched)
+        .with_columns(slice_ns=pl.lit(job.slice_ns, pl.Int64))
+        .select(
             target=pl.col("storage").replace_strict(points, return_dtype=pl.String, default=""),
             job=pl.lit(job.job),
             is_client=pl.lit(False),
