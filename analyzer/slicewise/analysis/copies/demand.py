@@ -11,7 +11,7 @@ import polars as pl
 from slicewise.analysis.calls import AMOUNTS, SECONDS, Kind, call_rows
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.on_storage import on_storage
-from slicewise.analysis.runs.storage import Storage, describe
+from slicewise.analysis.runs.storage import Storage, busier_direction, describe
 from slicewise.constants import LEAST_ERROR, MOST_ERROR_OF_A_RUN
 from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
 from slicewise.digest.digest import Digest
@@ -60,11 +60,11 @@ def where_most(digest: Digest) -> tuple[Storage, Direction]:
 
     Raises UserError where it moved none.
     """
-    moved = {direction: bytes_by_storage(digest, direction) for direction in DIRECTIONS}
-    direction = max(DIRECTIONS, key=lambda way: int(moved[way]["bytes"].sum()))
-    if moved[direction].is_empty():
+    direction = busier_direction([digest])
+    moved = bytes_by_storage(digest, direction)
+    if moved.is_empty():
         raise UserError(f"{digest.path}: moved no bytes of files, so copies of it do not compete for a file system")
-    return describe(int(moved[direction]["storage"][0]), [digest]), direction
+    return describe(int(moved["storage"][0]), [digest]), direction
 
 
 def demand_of(digest: Digest, storage: Storage, kinds: Collection[Kind] = TRANSFERS) -> Demand | None:
