@@ -23,22 +23,15 @@
 #define FIRST_COUNT node_connections_sent_bytes
 #define FIRST_LEVEL node_connections_round_trip_ns
 
-/* A service's file system types, its servers' ports, and the port by which a node that listens on it is known to be such a server. */
-struct service {
-    const char *types[3];
-    uint16_t served_at;
-    uint16_t ports[3][2];
-};
-
 static const struct service services[] = {
-    { { "nfs", "nfs4" }, 2049, { { 2049, 2049 } } },
-    { { "lustre" }, 988, { { 988, 988 } } },
-    { { "fuse.glusterfs" }, 24007, { { 24007, 24008 }, { 49152, 49251 } } },
-    { { "ceph", "fuse.ceph", "fuse.ceph-fuse" }, 6789, { { 3300, 3300 }, { 6789, 6789 }, { 6800, 7568 } } },
-    { { "cifs", "smb3" }, 445, { { 445, 445 } } },
-    { { "fuse.sshfs" }, 0, { { 22, 22 } } }, /* who serves it cannot be told from who lets people log in */
-    { { "beegfs" }, 8003, { { 8003, 8003 }, { 8005, 8005 }, { 8008, 8008 } } },
-    { { "pvfs2" }, 3334, { { 3334, 3334 } } },
+    { { "nfs", "nfs4" }, { 2049 }, { { 2049, 2049 } }, false },
+    { { "lustre" }, { 988 }, { { 988, 988 } }, true },
+    { { "fuse.glusterfs" }, { 24007 }, { { 24007, 24008 }, { 49152, 49251 } }, true },
+    { { "ceph", "fuse.ceph", "fuse.ceph-fuse" }, { 6789, 3300, 6800 }, { { 3300, 3300 }, { 6789, 6789 }, { 6800, 7568 } }, true },
+    { { "cifs", "smb3" }, { 445 }, { { 445, 445 } }, false },
+    { { "fuse.sshfs" }, { 0 }, { { 22, 22 } }, false }, /* who serves it cannot be told from who lets people log in */
+    { { "beegfs" }, { 8003, 8005 }, { { 8003, 8003 }, { 8005, 8005 }, { 8008, 8008 } }, true },
+    { { "pvfs2" }, { 3334 }, { { 3334, 3334 } }, true },
 };
 enum { SERVICES = sizeof services / sizeof *services };
 
@@ -100,7 +93,7 @@ static void add_service(struct ports *ports, const struct service *service)
 static const struct service *service_of(const char *type)
 {
     for (size_t i = 0; i < SERVICES; i++)
-        for (size_t k = 0; k < 3 && services[i].types[k] != NULL; k++)
+        for (size_t k = 0; services[i].types[k] != NULL; k++)
             if (strcmp(services[i].types[k], type) == 0)
                 return &services[i];
     return NULL;
@@ -140,12 +133,36 @@ static bool is_listened(const struct connections *connections, uint16_t port)
     return (connections->listened[port / 64] >> port % 64 & 1) != 0;
 }
 
+static bool is_served(const struct connections *connections, const struct service *service)
+{
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof service->served_at / sizeof *service->served_at; i++)
+        is_one |= service->served_at[i] != 0 && is_listened(connections, service->served_at[i]);
+    return is_one;
+}
+
+/* The service that this node serves at a port; NULL: of those of the setting. */
+static const struct service *served_at(const struct connections *connections, uint16_t port)
+{
+    for (size_t i = 0; i < SERVICES; i++) {
+        struct ports ports = { 0 };
+        add_service(&ports, &services[i]);
+        if (has_port(&ports, port) && is_served(connections, &services[i]))
+            return &services[i];
+    }
+    return NULL;
+}
+
 void connections_know_listened(struct connections *connections)
 {
     connections->served = connections->asked;
-    for (size_t i = 0; i < SERVICES; i++)
-        if (services[i].served_at != 0 && is_listened(connections, services[i].served_at))
-            add_service(&connections->served, &services[i]);
+    for (size_t i = 0; i < SERVICES; i++) {
+        if (!is_served(connections, &services[i]))
+            continue;
+        add_service(&connections->served, &services[i]);
+        if (connections->by_client && services[i].is_pool)
+            add_service(&connections->remote, &services[i]);
+    }
     const struct ports now[2] = { connections->remote, connections->served };
     if (memcmp(connections->looked_for, now, sizeof now) != 0)
         connections->was_whole = false;
@@ -227,30 +244,39 @@ static void address_text(char *text, size_t room, unsigned family, const uint32_
     snprintf(text, room, strchr(plain, ':') != NULL ? "[%s]" : "%s", plain);
 }
 
-/* The row of a connection: that of an earlier one of the same ends, a new one, or the one of all that have none. */
+/* The row of that name; a new one; or the one of all that have none. */
+static unsigned slot_named(struct connections *connections, const char *name, const char *source, const struct service *service)
+{
+    unsigned most = connections->by_client ? CONNECTION_CLIENTS_MAX : CONNECTIONS_NAMED_MAX;
+    for (unsigned i = 0; i < connections->slots_used && i < most; i++) {
+        const struct connection_slot *one = &connections->slots[i];
+        if (one->service == service && strcmp(one->name, name) == 0 && strcmp(one->source, source) == 0)
+            return i;
+    }
+    bool has_room = connections->slots_used < most;
+    unsigned slot = has_room ? connections->slots_used : most;
+    connections->slots_used = slot + 1;
+    struct connection_slot *made = &connections->slots[slot];
+    snprintf(made->name, sizeof made->name, "%s", has_room ? name : "all other connections");
+    snprintf(made->source, sizeof made->source, "%s", has_room ? source : "");
+    made->service = has_room ? service : NULL;
+    return slot;
+}
+
+/* The row of a connection: by its two ends, or by the client alone. */
 static unsigned slot_of(struct connections *connections, const struct inet_diag_msg *socket, bool is_served)
 {
     char peer[INET6_ADDRSTRLEN + 2], name[CONNECTION_NAME_BYTES], source[CONNECTION_NAME_BYTES];
     unsigned own = ntohs(socket->id.idiag_sport), other = ntohs(socket->id.idiag_dport);
     address_text(peer, sizeof peer, socket->idiag_family, socket->id.idiag_dst);
     address_text(source, sizeof source, socket->idiag_family, socket->id.idiag_src);
-    snprintf(name, sizeof name, is_served ? "%s:%u to port %u" : "%s:%u from port %u", peer, other, own);
-    for (unsigned i = 0; i < connections->slots_used && i < CONNECTIONS_NAMED_MAX; i++)
-        if (strcmp(connections->slots[i].name, name) == 0 && strcmp(connections->slots[i].source, source) == 0)
-            return i;
-    unsigned slot = connections->slots_used;
-    if (slot >= CONNECTIONS_NAMED_MAX) {
-        slot = CONNECTIONS_NAMED_MAX;
-        connections->slots_used = CONNECTION_SLOTS;
-        snprintf(name, sizeof name, "all other connections");
-        source[0] = '\0';
-    } else {
-        connections->slots_used++;
+    if (connections->by_client) {
+        unsigned slot = slot_named(connections, peer, source, served_at(connections, (uint16_t)(is_served ? own : other)));
+        connections->slots[slot].is_server |= !is_served && slot < CONNECTION_CLIENTS_MAX;
+        return slot;
     }
-    struct connection_slot *made = &connections->slots[slot];
-    memcpy(made->name, name, sizeof name);
-    memcpy(made->source, source, sizeof source);
-    return slot;
+    snprintf(name, sizeof name, is_served ? "%s:%u to port %u" : "%s:%u from port %u", peer, other, own);
+    return slot_named(connections, name, source, NULL);
 }
 
 /* The entry of a connection that is followed already, or a free one, or NULL. */
@@ -258,9 +284,12 @@ static struct connection *entry_of(struct connections *connections, uint64_t coo
 {
     struct connection *free = NULL;
     for (unsigned i = 0; i < connections->followed; i++) {
-        struct connection *one = &connections->all[i];
-        if (one->cookie == cookie)
+        unsigned at = (connections->last + 1 + i) % connections->followed;
+        struct connection *one = &connections->all[at];
+        if (one->cookie == cookie) {
+            connections->last = at;
             return one;
+        }
         if (one->cookie == 0 && free == NULL)
             free = one;
     }

@@ -1,5 +1,6 @@
 /* TCP connections to file servers and of file servers, each as the kernel counts it (NETLINK_SOCK_DIAG, tcp_info). Called by the collector's
- * one thread. All other connections are passed over. Only the first CONNECTIONS_NAMED_MAX of a run have counts of their own. */
+ * one thread. All other connections are passed over. Of a node's, only the first CONNECTIONS_NAMED_MAX of a run have counts of their own. What a
+ * file server's clients did is asked for `by_client`: then a row is a client of one service, and other servers of that service are none. */
 #ifndef SLICEWISE_CONNECTIONS_H
 #define SLICEWISE_CONNECTIONS_H
 
@@ -9,9 +10,11 @@
 #include <stddef.h>
 
 enum {
-    CONNECTIONS_NAMED_MAX = 64,       /* those with a row of their own; all others are added up in one row */
-    CONNECTIONS_MAX = 1024,           /* those that are followed at one time; what is beyond is left out and counted */
+    CONNECTIONS_NAMED_MAX = 64, /* those with a row of their own; all others are added up in one row */
+    CONNECTION_CLIENTS_MAX = 1024,
+    CONNECTIONS_MAX = 4096, /* those that are followed at one time; what is beyond is left out and counted */
     CONNECTION_SLOTS = CONNECTIONS_NAMED_MAX + 1,
+    CONNECTION_CLIENT_SLOTS = CONNECTION_CLIENTS_MAX + 1,
     PORT_RANGES_MAX = 64,
     CONNECTION_NAME_BYTES = 64,
 };
@@ -30,9 +33,19 @@ struct connection {
     uint64_t counts[NODE_CONNECTION_COLUMNS];
 };
 
+/* A service of file servers. */
+struct service {
+    const char *types[4];  /* of its clients' mounts */
+    uint16_t served_at[3]; /* a node that listens on one of these is such a server */
+    uint16_t ports[3][2];
+    bool is_pool; /* its servers are one file system together, and talk to each other */
+};
+
 /* A row of the profile: counts since the collector began, and levels at the last look. */
 struct connection_slot {
     char name[CONNECTION_NAME_BYTES], source[CONNECTION_NAME_BYTES];
+    const struct service *service; /* of a client's; NULL: unknown */
+    bool is_server;                /* a client that serves this service itself */
     uint64_t now[NODE_CONNECTION_COLUMNS];
 };
 
@@ -41,12 +54,14 @@ struct connections {
     struct ports remote, served; /* whose peers are file servers; on which this node is one */
     struct ports looked_for[2];  /* both, when they were last known: a connection that is looked for only now may be an old one */
     uint64_t listened[65536 / 64];
+    bool by_client;
     bool is_whole, was_whole; /* whether this look at all connections, and the one before, came to its end */
     int error;                /* why the kernel did not tell: -errno, of the last look */
     unsigned followed;        /* entries of `all` that were ever used */
     unsigned slots_used, left_out;
+    unsigned last; /* the entry that was met last: the kernel lists connections in one order, mostly */
     struct connection all[CONNECTIONS_MAX];
-    struct connection_slot slots[CONNECTION_SLOTS];
+    struct connection_slot slots[CONNECTION_CLIENT_SLOTS];
 };
 
 /* Ports and ranges of them, with commas between: "2222,49152-49251". Returns false, and takes none, if the text is anything else. */

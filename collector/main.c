@@ -30,7 +30,7 @@ static int usage(FILE *out)
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
                  "                              [--others named|hidden] [--bpf]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
-                 "       slicewise-collect servers [--detach] [--root DIR]\n"
+                 "       slicewise-collect servers [--detach] [--root DIR] [--source SOURCE]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
                  "       slicewise-collect snapshot --into DIR PROFILES\n"
                  "       slicewise-collect coordinate --listen ADDRESS ...\n"
@@ -51,8 +51,9 @@ static int usage(FILE *out)
                  "         with --bpf, for root, also what the job and all others read and write on each file system, as the kernel counts it\n"
                  "         by a program of ours\n"
                  "stop:    ends it, and waits until it has; with --job servers: the one of `servers`\n"
-                 "servers: samples what this file server serves by job or client (Lustre's job_stats, NFS), slice by slice, until SIGTERM\n"
-                 "         comes; with DIR below that directory instead of /, as a container sees its host\n"
+                 "servers: samples what this file server serves by job (Lustre's job_stats) or client (by the connections of NFS, samba,\n"
+                 "         GlusterFS, Ceph, BeeGFS, OrangeFS), slice by slice, until SIGTERM comes; with DIR below that directory instead of /,\n"
+                 "         as a container sees its host; with SOURCE as what clients mount of the last four: server1:/volume\n"
                  "live:    prints what processes have counted so far as a line of JSON, once or again and again\n"
                  "snapshot: writes what living processes have counted so far to DIR/JOB, behind what is there, and prints how many they\n"
                  "         were: those whose profiles are to lie in PROFILES or below; they take no notice\n"
@@ -67,7 +68,7 @@ static int usage(FILE *out)
 
 struct options {
     struct node_options node;
-    const char *user, *into, *operand, *others, *root;
+    const char *user, *into, *operand, *others, *root, *source;
     double every_seconds, since;
     bool is_for_all, wants_bpf;
 };
@@ -90,7 +91,8 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         { "every", required_argument, NULL, 'e' }, { "samples", no_argument, NULL, 'o' },
         { "into", required_argument, NULL, 'i' },  { "others", required_argument, NULL, 't' },
         { "bpf", no_argument, NULL, 'b' },         { "since", required_argument, NULL, 'c' },
-        { "root", required_argument, NULL, 'r' },  { 0 },
+        { "root", required_argument, NULL, 'r' },  { "source", required_argument, NULL, 'f' },
+        { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -99,6 +101,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         options->user = option == 'u' ? optarg : options->user;
         options->others = option == 't' ? optarg : options->others;
         options->root = option == 'r' ? optarg : options->root;
+        options->source = option == 'f' ? optarg : options->source;
         options->into = option == 'i' ? optarg : options->into;
         options->is_for_all |= option == 'a';
         options->wants_bpf |= option == 'b';
@@ -190,7 +193,7 @@ int main(int argc, char **argv)
     const struct {
         const char *name, *allowed;
     } commands[] = { { "recover", "uajic*" }, { "node", "ujpdsotb" }, { "stop", "uj" },   { "live", "ea" },
-                     { "snapshot", "i*" },    { "left", "a" },        { "servers", "dr" } };
+                     { "snapshot", "i*" },    { "left", "a" },        { "servers", "drf" } };
     enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, LEFT, SERVERS, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))
@@ -211,7 +214,7 @@ int main(int argc, char **argv)
     case NODE: return node_run(&options.node);
     case STOP: return node_stop(options.node.job);
     case LEFT: return left(options.is_for_all);
-    case SERVERS: return servers_run(&(struct servers_options){ options.root, options.node.is_detached });
+    case SERVERS: return servers_run(&(struct servers_options){ options.root, options.source, options.node.is_detached });
     case SNAPSHOT: return snapshot(options.operand, options.into);
     default: return live(options.every_seconds, options.is_for_all);
     }

@@ -276,73 +276,108 @@ static void look_at_lustre(struct served *served)
         }
 }
 
-/* What clients call themselves, from /proc/fs/nfsd/clients: the last word of `name: "Linux NFSv4.2 n17"`, by `address: "10.0.0.1:789"`. */
-static void client_name(const struct served *served, const char *address, char name[JOB_NAME_ROOM])
+/* What NFS clients call themselves, from /proc/fs/nfsd/clients: the last word of `name: "Linux NFSv4.2 n17"`, by `address: "10.0.0.1:789"`. */
+struct nfs_clients {
+    unsigned used;
+    struct {
+        char address[CONNECTION_NAME_BYTES], name[JOB_NAME_ROOM];
+    } all[CONNECTION_CLIENTS_MAX];
+};
+
+static void read_nfs_clients(const struct served *served, struct nfs_clients *known)
 {
-    char path[PATH_BYTES], text[4096], host[JOB_NAME_ROOM];
-    snprintf(name, JOB_NAME_ROOM, "%s", address);
+    char path[PATH_BYTES], text[4096];
     snprintf(path, sizeof path, "%s/proc/fs/nfsd/clients", served->root);
+    known->used = 0;
     DIR *clients = opendir(path);
-    for (struct dirent *one; clients != NULL && (one = readdir(clients)) != NULL;) {
+    for (struct dirent *one; clients != NULL && known->used < CONNECTION_CLIENTS_MAX && (one = readdir(clients)) != NULL;) {
         snprintf(path, sizeof path, "%s/proc/fs/nfsd/clients/%.255s/info", served->root, one->d_name);
         if (one->d_name[0] == '.' || raw_read_file(path, text, sizeof text) <= 0)
             continue;
         const char *at = strstr(text, "address: \""), *called = strstr(text, "name: \"");
-        size_t length = strlen(address);
-        if (at == NULL || called == NULL || strncmp(at + 10, address, length) != 0 || at[10 + length] != ':')
+        if (at == NULL || called == NULL)
             continue;
-        size_t size = strcspn(called + 7, "\"\n");
-        snprintf(host, sizeof host, "%.*s", (int)size, called + 7);
-        const char *word = strrchr(host, ' ');
-        word = word != NULL ? word + 1 : host;
-        if (*word != '\0')
-            snprintf(name, JOB_NAME_ROOM, "%s", word);
-        break;
+        at += strlen("address: \"");
+        called += strlen("name: \"");
+        size_t length = strcspn(at, "\"\n"), size = strcspn(called, "\"\n"), last = size;
+        while (length > 0 && at[--length] != ':') /* its port */
+            ;
+        while (last > 0 && called[last - 1] != ' ')
+            last--;
+        snprintf(known->all[known->used].address, CONNECTION_NAME_BYTES, "%.*s", (int)length, at);
+        snprintf(known->all[known->used].name, JOB_NAME_ROOM, "%.*s", (int)(size - last), called + last);
+        known->used += size > last;
     }
     if (clients != NULL)
         closedir(clients);
 }
 
-/* Only of the running system: a directory that stands for its root has no connections. */
-static void look_at_nfs(struct served *served)
+static const char *name_of_client(const struct nfs_clients *known, const char *address)
 {
-    static struct connections connections;
-    char host[JOB_NAME_ROOM] = "nfs";
-    if (served->root[0] != '\0' || access("/proc/fs/nfsd/threads", F_OK) != 0)
+    for (unsigned i = 0; i < known->used; i++)
+        if (strcmp(known->all[i].address, address) == 0)
+            return known->all[i].name;
+    return address;
+}
+
+/* The target that a service of this host is: of an NFS or samba server, which is a file system by itself, its name and address; of a pool's
+ * server, the pool's type and its name. */
+static struct served_target *target_of_service(struct served *served, const struct connection_slot *slot)
+{
+    char host[JOB_NAME_ROOM] = "server", name[2 * JOB_NAME_ROOM];
+    const char *type = slot->service->types[0], *plain = strrchr(type, '.') != NULL ? strrchr(type, '.') + 1 : type;
+    gethostname(host, sizeof host - 1);
+    bool is_pool = slot->service->is_pool, is_nfs = strcmp(type, "nfs") == 0;
+    snprintf(name, sizeof name, "%s%s%s", is_nfs ? "" : plain, is_nfs ? "" : is_pool ? "/" : "-", host);
+    struct served_target *target = target_of(served, name, !is_pool ? name : served->source[0] != '\0' ? served->source : plain, type);
+    if (target != NULL && target->address[0] == '\0' && !is_pool) /* as mounts have it: IPv6 without its brackets */
+        snprintf(target->address, sizeof target->address, "%.*s", (int)strcspn(slot->source + (slot->source[0] == '['), "]"),
+                 slot->source + (slot->source[0] == '['));
+    return target;
+}
+
+/* Clients of all other services, by their connections. Only of the running system: a directory that stands for its root has none. */
+static void look_at_connections(struct served *served)
+{
+    static struct connections connections = { .by_client = true };
+    static struct nfs_clients nfs;
+    static struct {
+        struct served_target *target;
+        struct job_entry said;
+    } clients[CONNECTION_CLIENT_SLOTS];
+    unsigned used = 0;
+    if (served->root[0] != '\0')
         return;
     connections_read(&connections, "");
-    gethostname(host, sizeof host - 1);
-    struct served_target *target = connections.slots_used > 0 ? target_of(served, host, host, "nfs") : NULL;
-    if (target == NULL)
-        return;
-    struct look look = { served, (uint16_t)(target - served->targets), true, target->turn == 0, true, served->looked_ns };
-    static struct job_entry clients[CONNECTION_SLOTS];
-    unsigned used = 0;
+    read_nfs_clients(served, &nfs);
     for (unsigned i = 0; i < connections.slots_used; i++) {
         const struct connection_slot *slot = &connections.slots[i];
-        char address[CONNECTION_NAME_BYTES], name[JOB_NAME_ROOM];
-        const char *port = strstr(slot->name, " to port 2049"), *colon = strrchr(slot->name, ':');
-        if (port == NULL && strstr(slot->name, "other connections") == NULL)
+        served->left_out += slot->service == NULL;
+        if (slot->service == NULL || slot->is_server || strcmp(slot->service->types[0], "lustre") == 0)
             continue;
-        snprintf(address, sizeof address, "%.*s", port != NULL && colon != NULL ? (int)(colon - slot->name) : CONNECTION_NAME_BYTES - 1, slot->name);
-        if (port != NULL && target->address[0] == '\0') /* as mounts have it: IPv6 without its brackets */
-            snprintf(target->address, sizeof target->address, "%.*s", (int)strcspn(slot->source + (slot->source[0] == '['), "]"),
-                     slot->source + (slot->source[0] == '['));
-        client_name(served, address, name);
+        struct served_target *target = target_of_service(served, slot);
+        const char *name = name_of_client(&nfs, slot->name);
         unsigned place = 0;
-        while (place < used && strcmp(clients[place].name, name) != 0)
+        while (place < used && (clients[place].target != target || strcmp(clients[place].said.name, name) != 0))
             place++;
+        if (target == NULL)
+            continue;
         if (place == used) {
-            clients[used] = (struct job_entry){ 0 };
-            memcpy(clients[used++].name, name, sizeof name);
+            clients[used].said = (struct job_entry){ 0 };
+            clients[used].target = target;
+            snprintf(clients[used++].said.name, JOB_NAME_ROOM, "%.63s", name);
         }
-        clients[place].counts[SERVED_read_bytes] += slot->now[node_connections_sent_bytes];
-        clients[place].counts[SERVED_write_bytes] += slot->now[node_connections_received_bytes];
+        clients[place].said.counts[SERVED_read_bytes] += slot->now[node_connections_sent_bytes];
+        clients[place].said.counts[SERVED_write_bytes] += slot->now[node_connections_received_bytes];
+    }
+    for (unsigned i = 0; i < used; i++) {
+        struct served_target *target = clients[i].target;
+        struct look look = { served, (uint16_t)(target - served->targets), true, target->turn == 0, true, served->looked_ns };
+        take(&look, &clients[i].said);
     }
     for (unsigned i = 0; i < used; i++)
-        take(&look, &clients[i]);
+        clients[i].target->turn = served->turn;
     served->left_out += connections.left_out;
-    target->turn = served->turn;
 }
 
 void served_look(struct served *served, uint64_t now_ns)
@@ -354,7 +389,7 @@ void served_look(struct served *served, uint64_t now_ns)
     if (served->looked_ns == 0)
         served->looked_ns = now_ns;
     look_at_lustre(served);
-    look_at_nfs(served);
+    look_at_connections(served);
     served->looked_ns = now_ns;
 }
 

@@ -46,6 +46,7 @@ struct served_entry {
 
 struct served {
     const char *root; /* the directory that stands for the system's root: empty, but where a test or a container has another one */
+    const char *source; /* what clients mount of the pool that this is a server of; empty: nobody said it */
     uint32_t turn, next_job;
     uint64_t looked_ns; /* CLOCK_REALTIME of the look before this one */
     uint64_t left_out, damaged;

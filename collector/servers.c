@@ -297,7 +297,7 @@ static int run_attached(struct servers *servers, int ready)
     sample(servers);
     if (servers->served.targets_used == 0)
         tell(stderr, "slicewise: nothing here keeps counts by job or client that may be read: neither obdfilter.*.job_stats and mdt.*.job_stats of "
-                     "Lustre nor clients of an NFS server; looking on\n");
+                     "Lustre nor connections of clients; looking on\n");
     if (ready >= 0)
         background_let_go(ready);
     while (background_sleep_until(background_next_multiple(clock_read(CLOCK_REALTIME), servers->settings.slice_ns), -1))
@@ -323,6 +323,7 @@ int servers_run(const struct servers_options *options)
     int status, ready = -1;
     settings_read(&servers.settings, background_complain);
     servers.served.root = options->root != NULL && strcmp(options->root, "/") != 0 ? options->root : "";
+    servers.served.source = options->source != NULL ? options->source : "";
     if (options->is_detached) {
         ready = background_detach(&status);
         if (status >= 0)

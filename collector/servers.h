@@ -7,6 +7,7 @@
 
 struct servers_options {
     const char *root; /* as in struct served; NULL: the system's own */
+    const char *source; /* as in struct served; NULL: nobody said it */
     bool is_detached;
 };
 

@@ -62,10 +62,16 @@ static bool is_nfs(const char *type)
     return strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0;
 }
 
-/* By the options of an NFS mount, which this takes apart. */
+/* Whether its options name the server's address. */
+static bool has_address(const char *type)
+{
+    return is_nfs(type) || strcmp(type, "cifs") == 0 || strcmp(type, "smb3") == 0;
+}
+
+/* By the options of a mount of NFS or CIFS, which this takes apart. */
 static const char *server_address(const char *type, char *options)
 {
-    if (!is_nfs(type))
+    if (!has_address(type))
         return "";
     for (char *next = options, *option; (option = strsep(&next, ",\n")) != NULL;)
         if (strncmp(option, "addr=", 5) == 0)
@@ -253,7 +259,7 @@ uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t dev
 }
 
 /* Apart, for the room that it takes on the stack. */
-__attribute__((noinline)) static uint32_t add_nfs(struct segment_home *home, const struct statx *status, const struct system_mount *mount)
+__attribute__((noinline)) static uint32_t add_with_address(struct segment_home *home, const struct statx *status, const struct system_mount *mount)
 {
     struct one_mount again;
     struct system_mount with_address = *mount;
@@ -274,7 +280,7 @@ uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status)
     if (by_device(device, 0, NULL) == NULL) /* the list was read before there was this mount */
         table.count = 0;
     const struct system_mount mount = { .device = device, .point = one.point, .type = one.type, .source = one.source, .address = "" };
-    if (is_nfs(one.type))
-        return add_nfs(home, status, &mount);
+    if (has_address(one.type))
+        return add_with_address(home, status, &mount);
     return add(home, is_pseudo(one.type) ? OBJECT_other : OBJECT_file, device, 0, &mount);
 }

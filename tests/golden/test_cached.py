@@ -340,3 +340,62 @@ def test_overlap_and_policies_take_the_runs_alone_that_blame_takes(recorded):
     policies = json.loads(completed("turns", "policy", *words, directory=recorded / "nfs-kinds").stdout)["policies"]
     first = next(one["jobs"][0] for one in policies if one["policy"] == "fcfs")
     assert first["io_seconds"] == pytest.approx(8.37, abs=0.01)  # of cold-alone
+
+
+@pytest.mark.parametrize("job", ["small1", "read1", "meta1"])
+@pytest.mark.parametrize("place", ["glusterfs-server", "cephfs-server"])
+@pytest.mark.parametrize("is_given", [True, False])
+def test_neighbours_of_a_real_pool_of_servers(recorded, place, job, is_given):
+    """Servers count by client alone, and no client has a name. Where no standalone run is given it is found; small2,
+    beside which a client wrote 1 MiB, is one, and whoever had company by the servers' counts is none.
+    """
+    took = json.loads((recorded / place / "took.json").read_text())
+    kind = job.removesuffix("1")
+    found = answer(recorded / place, job, *(["--alone", f"{kind}-alone"] if is_given else []))
+    lost = took[job] - took[f"{kind}-alone"]
+    assert found["confidence"] == "high"
+    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=0.05)
+    most = max(found["neighbours"], key=lambda one: one["lost_seconds"]["value"])
+    assert most["job"] == "10.77.0.12"
+    assert most["lost_seconds"]["value"] == pytest.approx(lost, rel=0.22)
+    assert not [one for one in found["neighbours"] if one["job"] == "10.77.0.11"]
+
+
+@pytest.mark.parametrize("place", ["glusterfs-server", "cephfs-server"])
+def test_nobody_is_blamed_where_servers_counted_little_of_others(recorded, place):
+    found = answer(recorded / place, "small2", "--alone", "small-alone")
+    assert found["lost_seconds"]["low"] <= 0
+    assert {one["job"] for one in found["neighbours"]} == {"10.77.0.13"}
+
+
+def test_a_pool_of_servers_is_the_storage_of_its_clients_in_a_catalog(recorded, tmp_path, monkeypatch):
+    """The sampler was told what clients mount."""
+    made = completed("catalog", "ingest", str(tmp_path / "site"), "glusterfs-server", directory=recorded)
+    assert made.returncode == 0, made.stderr
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
+    found = json.loads(completed("blame", "small1", "--json", directory=tmp_path).stdout)
+    took = json.loads((recorded / "glusterfs-server" / "took.json").read_text())
+    assert found["neighbours"][0]["job"] == "10.77.0.12"
+    assert found["lost_seconds"]["value"] == pytest.approx(took["small1"] - took["small-alone"], rel=MOST_ERROR)
+
+
+@pytest.mark.parametrize(("job", "neighbour"), [("victim", "10.9.0.12"), ("victim-of-other", "other")])
+@pytest.mark.parametrize("is_given", [True, False])
+def test_neighbours_of_a_real_samba_server(recorded, job, neighbour, is_given):
+    """Kernel clients write back from their caches; what the server had of each is the ledger. The first victim had no
+    collector, the second one's shows the level of its node's cache, which says less.
+    """
+    took = json.loads((recorded / "samba-server" / "took.json").read_text())
+    found = answer(recorded / "samba-server", job, *(["--alone", "alone"] if is_given else []))
+    lost = took[job] - took["alone"]
+    assert found["confidence"] == "high"
+    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
+    (one,) = [each for each in found["neighbours"] if each["job"]]
+    assert one["job"] == neighbour
+    assert one["lost_seconds"]["value"] == pytest.approx(lost, rel=0.15)
+
+
+def test_a_late_client_of_a_samba_server_cost_nothing(recorded):
+    found = answer(recorded / "samba-server", "victim-of-nobody", "--alone", "alone")
+    assert found["lost_seconds"]["low"] <= 0
+    assert {one["job"] for one in found["neighbours"]} == {"10.9.0.13"}

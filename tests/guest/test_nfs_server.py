@@ -22,7 +22,8 @@ NEIGHBOURS = {"victim": "c2", "victim-of-other": "other", "victim-of-own-node": 
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the guest left: `profiles`, and `took`."""
     out = tmp_path_factory.mktemp("guest")
-    guest_in(BUILD / "guest").run(Path(__file__).with_name("nfs_server.sh"), out, BUILD, TIMEOUT_SECONDS)
+    scripts = [Path(__file__).with_name(name) for name in ("nodes.sh", "nfs_server.sh")]
+    guest_in(BUILD / "guest").run(scripts, out, BUILD, TIMEOUT_SECONDS)
     return out
 
 

@@ -5,10 +5,11 @@ All of it comes from Debian's packages. It takes 2 min to make, and 1 min to boo
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGES = ("kmod", "iproute2", "procps", "nfs-common", "nfs-kernel-server", "python3")
+PACKAGES = ("kmod", "iproute2", "procps", "nfs-common", "nfs-kernel-server", "samba", "cifs-utils", "python3")
 # Of the kernel's modules these are of no use in a guest of two processors and one link.
 UNUSED = (
     "sound", "drivers/gpu", "drivers/media", "drivers/net/wireless", "drivers/net/ethernet", "drivers/usb",
@@ -46,8 +47,9 @@ class Guest:
     root: Path
     kernel: Path
 
-    def run(self, script: Path, out: Path, built: Path, timeout_seconds: float) -> str:
-        """What a script printed there, which has an empty directory `out` as /out. built: where our programs are.
+    def run(self, scripts: Sequence[Path], out: Path, built: Path, timeout_seconds: float) -> str:
+        """What scripts, one after the other as one, printed there; they have an empty directory `out` as /out. built:
+        where our programs are.
 
         Raises RuntimeError with the end of the log if it failed, or did not end.
         """
@@ -56,7 +58,7 @@ class Guest:
             shutil.copy(built / name, self.root / PLACE / name)
         (self.root / "init").write_text(INIT)
         (self.root / "init").chmod(0o755)
-        shutil.copy(script, out / "script")
+        (out / "script").write_text("".join(script.read_text() for script in scripts))
         memory = self.root.parent / "initrd.gz"
         pack = f"find . -xdev | cpio --quiet -o -H newc | gzip -1 > {memory}"
         subprocess.run(["bash", "-o", "pipefail", "-c", pack], cwd=self.root, check=True)

@@ -104,10 +104,12 @@ def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list
     return found if not any(kept) else with_names_of_their_own(found)
 
 
-def counted_beside(job: Digest, place: Path | None = None) -> tuple[pl.DataFrame | None, list[str]]:
-    """What file servers counted by job in a job's time (`jobstats.read_served`), and what was left out of it, a line
-    each: where the site says, else beside the job's profile. None where that is nowhere, or where the servers' count is
-    all that is known of the job. place: the job's profile.
+def counted_beside(
+    job: Digest, runs: Sequence[Digest] = (), place: Path | None = None
+) -> tuple[pl.DataFrame | None, list[str]]:
+    """What file servers counted by job in a job's time (`jobstats.read_served`), and in that of its runs, and what was
+    left out of it, a line each: where the site says, else beside the job's profile. None where that is nowhere, or
+    where the servers' count is all that is known of the job. place: the job's profile.
     """
     servers = servers_of_site() or ([] if place is None else servers_beside(place))
     if not servers or job.is_served:
@@ -115,7 +117,8 @@ def counted_beside(job: Digest, place: Path | None = None) -> tuple[pl.DataFrame
     from slicewise.imports.jobstats import read_served
 
     told: list[str] = []
-    return read_served(servers, told.append, (job.about["start_ns"], job.about["end_ns"])), told
+    times = [(one.about["start_ns"], one.about["end_ns"]) for one in (job, *runs)]
+    return read_served(servers, told.append, times), told
 
 
 def profile_place(place: Path) -> Path:

@@ -61,10 +61,12 @@ def _frame(make: Callable[[Any], pl.DataFrame]) -> cached_property[pl.DataFrame]
 class Digest:
     """One job's digest. Every frame is as `digest.schema.FRAMES` lists it.
 
-    beside: other jobs that wrote from its nodes to its storages; see `served.know_each_other`.
+    beside: other jobs that wrote from its nodes to its storages; see `served.know_each_other`. served_by: what file
+    servers counted of it, or of its nodes: who that is, the storage, and by slice (of its own length) what was `sent`.
     """
 
     beside: tuple[Digest, ...] = ()
+    served_by: tuple[tuple[str, int, pl.DataFrame], ...] = ()
     # The columns that tell jobs apart, in a digest of several.
     _of: tuple[str, ...] = ()
 

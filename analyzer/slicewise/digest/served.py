@@ -56,8 +56,8 @@ CLOSE_TO_OPEN = ("nfs", "nfs4", "cifs", "smb3", "afs")
 BY_LEVEL = ("cifs", "smb3", "ceph")
 LEVELS = ("dirty_bytes", "writeback_bytes")
 MOST_OF_NODE = 0.9
-# What stands between the parts of a counter's name.
-SEPARATOR = "\0"
+# What stands between the parts of a counter's name, and those of counters that are none of the node's own.
+SEPARATOR, LEVEL, SERVERS = "\0", "level", "servers"
 
 # How it is known what was served: by the calls that moved it, spread over the waits that followed, or by a counter.
 BY_CALLS, BY_BURST, BY_COUNTER = "calls", "burst", "counter"
@@ -439,13 +439,37 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
         for storage, kind in digest.storages.select("storage", "type").iter_rows()
         if kind in CLOSE_TO_OPEN
     )
+    known = _users_of_all(pl.concat(users).unique(maintain_order=True), digests)
+    sent_to, used_by = zip(*(_by_servers(digest, grid_ns) for digest in digests), strict=True) if digests else ((), ())
+    sent += sent_to
     of_slice = ["counter", "storage", "slice"]
     # Jobs' collectors each count the node while their job runs.
     return Counters(
         pl.concat(sent).group_by(of_slice).agg(pl.col("sent").max()).sort(of_slice),
-        _users_of_all(pl.concat(users).unique(maintain_order=True), digests),
+        _best(known, pl.concat([pl.DataFrame(schema=USERS_SCHEMA), *used_by])),
         frozenset(closing),
     )
+
+
+def _best(own: pl.DataFrame, of_servers: pl.DataFrame) -> pl.DataFrame:
+    """The counter of each process: one that its node has; what servers counted; the level of its node's cache."""
+    is_level = pl.col("counter").str.ends_with(f"{SEPARATOR}{LEVEL}")
+    ordered = pl.concat([own.remove(is_level), of_servers, own.filter(is_level)])
+    return ordered.unique(["process", "storage"], keep="first", maintain_order=True)
+
+
+def _by_servers(digest: Digest, grid_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What file servers counted of a job or its nodes, and its processes that this counts: `sent`, `users`."""
+    sent, users = [pl.DataFrame(schema=SENT_SCHEMA)], [pl.DataFrame(schema=USERS_SCHEMA)]
+    places = _busiest_points(digest) if digest.served_by else pl.DataFrame()
+    for who, storage, amounts in digest.served_by:
+        keys = {"counter": pl.lit(f"{who}{SEPARATOR}{SERVERS}"), "storage": pl.lit(storage, pl.UInt64)}
+        sent.append(
+            amounts_on_grid(amounts, digest.slice_ns, grid_ns).select("slice", "sent", **keys).select(*SENT_SCHEMA)
+        )
+        there = places.filter(pl.col("storage") == storage, (pl.col("node") == who) | (who == digest.job))
+        users.append(there.select("process", **keys).select(*USERS_SCHEMA))
+    return pl.concat(sent), pl.concat(users)
 
 
 def _by_level(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, int, pl.DataFrame, pl.DataFrame], int]]:
@@ -482,7 +506,10 @@ def _by_level(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, int, pl.Da
             both = grown.join(by_slice, on="slice", how="left").with_columns(pl.col("write_bytes").fill_null(0))
             amounts = both.select("slice", sent=(pl.col("write_bytes") - pl.col("grown")).clip(0.0))
             if len(amounts):
-                yield (f"{node}{SEPARATOR}level", int(str(storage)), amounts, its.select("process").unique()), slice_ns
+                yield (
+                    (f"{node}{SEPARATOR}{LEVEL}", int(str(storage)), amounts, its.select("process").unique()),
+                    slice_ns,
+                )
 
 
 def _users_of_all(users: pl.DataFrame, digests: Sequence[Digest]) -> pl.DataFrame:
@@ -496,7 +523,7 @@ def _users_of_all(users: pl.DataFrame, digests: Sequence[Digest]) -> pl.DataFram
         places = _busiest_points(digest).filter(~pl.col("process").is_in(list(seen)))
         for counter, storage in names.iter_rows():
             node, *points = counter.split(SEPARATOR)
-            if points == ["level"]:
+            if points == [LEVEL]:
                 continue
             there = places.filter(pl.col("node") == node, pl.col("storage") == storage)
             if points:

@@ -12,7 +12,14 @@ NETWORK_TYPES = (
     "fuse.dfuse", "fuse.daos", "fuse.cvmfs2", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone",
 )  # fmt: skip
 NETWORK_SOURCE = r"^[^/].*:/|^//[^/]"
-NFS_TYPES = ("nfs", "nfs4")
+# What is served by servers each of which is a file system by itself: an NFS mount's source names an export of it, a
+# CIFS mount's a share. The options of both have its address.
+SERVERS = {"nfs": "nfs", "nfs4": "nfs", "cifs": "cifs", "smb3": "cifs"}
+# What is served by many servers together, each of which may be the one that a mount names, or none.
+POOLS = {
+    "fuse.glusterfs": "glusterfs", "ceph": "ceph", "fuse.ceph": "ceph", "fuse.ceph-fuse": "ceph", "beegfs": "beegfs",
+    "beegfs_nodev": "beegfs", "pvfs2": "pvfs2",
+}  # fmt: skip
 KEY = ("type", "source", "node", "of_point")
 
 
@@ -35,7 +42,7 @@ def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFra
             node=pl.when(is_network).then(pl.lit("")).otherwise("node"),
             of_point=pl.when(names_device).then(pl.lit("")).otherwise("point"),
             # A server has names and aliases, and mounts of it have its address.
-            server=pl.when(pl.col("type").is_in(NFS_TYPES) & (pl.col("address") != ""))
+            server=pl.when(pl.col("type").is_in(list(SERVERS)) & (pl.col("address") != ""))
             .then(pl.format("{}:/", "address"))
             .otherwise("source"),
         )
@@ -47,14 +54,18 @@ def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFra
 
 
 def contended(type: str, source: str, node: str, of_point: str) -> tuple[str, str, str, str]:
-    """A file system by what jobs contend for there: an NFS server, whichever of its exports is mounted by whichever
-    version; a Lustre file system, whichever of its servers the mount names.
+    """A file system by what jobs contend for there: an NFS or CIFS server, whichever of its exports is mounted by
+    whichever version; a Lustre or Ceph file system, whichever of its servers, users and directories the mount names.
     """
-    if type in NFS_TYPES and ":/" in source:
-        return "nfs", source.rpartition(":/")[0].lower(), node, of_point
+    kind = SERVERS.get(type)
+    if kind is not None and (source.startswith("//") or ":/" in source):
+        server = source[2:].partition("/")[0] if source.startswith("//") else source.rpartition(":/")[0]
+        return kind, server.lower(), node, of_point
     if type == "lustre" and ":/" in source:
         return type, lustre_name(source), node, of_point
-    return type, source, node, of_point
+    if type == "ceph":  # USER@CLUSTER.NAME=/DIRECTORY, or MONITORS:/DIRECTORY
+        source = source.partition("/")[0].rpartition("@")[2].rstrip("=:")
+    return POOLS.get(type, type), source, node, of_point
 
 
 def lustre_name(source: str) -> str:

@@ -46,7 +46,7 @@ OF_A_TIME = re.compile(r"(?<![^\W\d_])\d+(?:T\d+)?Z?")
 def read_served(
     paths: Sequence[Path],
     tell: Callable[[str], None] = lambda line: None,
-    between: tuple[int, int] | None = None,
+    between: Sequence[tuple[int, int]] = (),
 ) -> pl.DataFrame:
     """What servers counted by job, as SERVED_SCHEMA: target, job, begin_ns, end_ns (UNIX time), what was done between.
 
@@ -54,15 +54,15 @@ def read_served(
     the files in them. A scheduler's accounting among them says which jobs clients were. A counter that began anew
     (cleared, a restarted or another server) counts from there on. The first reading of a job counts only if the text
     says since when the server knew it, or if an earlier one did not have it. tell: takes a line for what is damaged and
-    left out. between: profiles of other days are passed over (UNIX time, ns). Raises UserError for files without any
-    counts.
+    left out. between: profiles of other days are passed over, if any times are given (UNIX time, ns). Raises UserError
+    for files without any counts.
     """
     allocations = [pl.DataFrame(schema=ALLOCATIONS_SCHEMA)]
     kept: list[FileCounts] = []
     servers: list[tuple[str, list[tuple[int, int]]]] = []
     rows = [pl.DataFrame(schema=SERVED_SCHEMA)]
     for path in files_of(paths):
-        if between is not None and not _may_hold(path, between):
+        if between and not any(_may_hold(path, time) for time in between):
             continue
         if path.is_dir():
             rows.append(_of_profile(path, tell))

@@ -21,6 +21,7 @@ import polars as pl
 from slicewise import __version__, contract
 from slicewise.constants import DAY_NS
 from slicewise.contract import job_name
+from slicewise.digest.storages import POOLS
 from slicewise.errors import UserError
 from slicewise.imports import write
 from slicewise.imports.events import shared_out
@@ -53,9 +54,11 @@ class WrittenProfile:
 
 
 def storage_of(target: str) -> str:
-    """The file system that a target is of: lus of lus-OST0003; empty: a log without names."""
+    """The file system that a target is of: lus of lus-OST0003, ceph of ceph/host; empty: a log without names."""
     if target.startswith("#"):
         return ""
+    if target.partition("/")[0] in POOLS.values():
+        return target.partition("/")[0]
     head, _, kind = target.rpartition("-")
     return head if head and kind[:3] in ("OST", "MDT") else target
 

@@ -127,9 +127,9 @@ def _asked(
     traffic, rest = unprofiled(digest, neighbours, where, beside, grid_ns)
     served = None
     if counted is not None:
-        counted = shared_out(counted, [digest, *neighbours], where, grid_ns)
+        by_job = shared_out(counted, [digest, *neighbours], where, grid_ns)
         lives = [(one.job, one.about["start_ns"], one.about["end_ns"]) for one in (digest, *neighbours)]
-        served = served_on(counted, where, beside, lives, grid_ns)
+        served = served_on(by_job, where, beside, lives, grid_ns)
     else:
         beside = clients_shared_out(beside, [digest, *neighbours], where, grid_ns)
         served = served_neighbours(digest, neighbours, where, beside, grid_ns)
@@ -138,7 +138,7 @@ def _asked(
         there = pl.col("storage") == served.storage.number
         rest, beside = rest.remove(there), pl.concat([beside, served.rows.select(beside.columns)])
         traffic = [_as_servers_counted(one, served) if one.storage == served.storage else one for one in traffic]
-    runs, runs_told, beside_strangers = runs_taken(digest, alone, found, where, rows, grid_ns)
+    runs, runs_told, beside_strangers = runs_taken(digest, alone, found, where, rows, grid_ns, counted)
     known = capacities(pl.concat([beside, rows.of(runs, grid_ns).filter(is_used)]) if runs else beside, grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)

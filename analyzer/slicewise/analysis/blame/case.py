@@ -11,6 +11,7 @@ import polars as pl
 
 from slicewise.analysis.blame.blame import blame, losses
 from slicewise.analysis.blame.result import HAD_COMPANY, Blame, RunTaken
+from slicewise.analysis.blame.servers import let_servers_tell
 from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
 from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.beside import Around
@@ -114,7 +115,9 @@ def case_of(
         know_each_other([own, *rest])
     ends = len(company), len(company) + len(alone)
     passed_over = [] if alone else [place.name for place in beside.with_company]
-    counted, told = counted_beside(own, job)
+    counted, told = counted_beside(own, rest[len(company) :], job)
+    if counted is not None:
+        let_servers_tell(counted, [own, *rest])
     return Case(
         own,
         rest[: ends[0]],
@@ -153,7 +156,9 @@ def kept_case(
     if around is None or (len(near) <= FEW and not own.node_slices.is_empty()):
         know_each_other([own, *near])
     names = {digest.job: one for digest, one in zip(looked_at, company, strict=True) if digest in near}
-    counted, told = counted_beside(own) if around is None else (None, [])
+    counted, told = counted_beside(own, [*runs, *found]) if around is None else (None, [])
+    if counted is not None:
+        let_servers_tell(counted, [own, *near, *runs, *found])
     case = Case(
         own,
         near,

@@ -4,11 +4,12 @@ Digests in. A run that is found by itself is taken only where nothing speaks aga
 read from the page cache is none for a job that did not, whoever gave it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from slicewise.analysis.blame.result import RunTaken
+from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
 from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
@@ -29,10 +30,17 @@ LEAST_STRANGER = 0.1
 
 
 def runs_taken(
-    digest: Digest, given: Sequence[Digest], found: Sequence[Digest], where: Sequence[Storage], rows: Rows, grid_ns: int
+    digest: Digest,
+    given: Sequence[Digest],
+    found: Sequence[Digest],
+    where: Sequence[Storage],
+    rows: Rows,
+    grid_ns: int,
+    counted: pl.DataFrame | None = None,
 ) -> tuple[list[Digest], list[RunTaken], list[tuple[Digest, float]]]:
     """The runs that are taken, those given first; a word on each; and those that are not taken for traffic without a
-    profile alone, with the seconds that this traffic can have cost them.
+    profile alone, with the seconds that this traffic can have cost them. counted: what file servers counted
+    (`jobstats.read_served`).
     """
     own = part_from_storage(digest) if given or found else None
     taken, told, beside_strangers = [], [], []
@@ -40,7 +48,7 @@ def runs_taken(
     for run in (*given, *(one for one in found if one.path not in known)):
         why = _other_warmth(own, part_from_storage(run))
         if not why and run.path not in known:
-            why, seconds = _stranger(run, where, rows, grid_ns)
+            why, seconds = _stranger(run, where, rows, grid_ns, counted)
             if why:
                 beside_strangers.append((run, seconds))
         told.append(RunTaken(run.job, not why, why))
@@ -69,26 +77,38 @@ def _other_warmth(own: float | None, run: float | None) -> str:
     return f"it read {its} of its bytes from the page cache, and this job {here}: {NOT_COMPARED}"
 
 
-def _stranger(run: Digest, where: Sequence[Storage], rows: Rows, grid_ns: int) -> tuple[str, float]:
+def _stranger(
+    run: Digest, where: Sequence[Storage], rows: Rows, grid_ns: int, counted: pl.DataFrame | None
+) -> tuple[str, float]:
     """What counters saw of others while a run went on, and the seconds of the storage's time that this can have taken:
     at the rate of the slice in which most was counted.
     """
-    if run.node_slices.is_empty():
-        return "", 0.0
     used = set(run.mounts["storage"])
     numbers = [one.number for one in where if one.number in used]
-    if not numbers:
+    if not numbers or (run.node_slices.is_empty() and counted is None):
         return "", 0.0
     its = storages.describe_all(numbers, [run])
     own = rows.of([run], grid_ns)
-    traffic, rest = unprofiled(run, [], its, own, grid_ns)
-    for one in traffic:
-        there = rest.filter(pl.col("storage") == one.storage.number)
-        others = int(there.select(pl.sum_horizontal(BYTES).sum()).item() or 0)
-        if one.counted and others > LEAST_STRANGER * one.counted:
-            by_slice = pl.concat([there, own.filter(pl.col("storage") == one.storage.number).select(there.columns)])
-            moved = by_slice.group_by("slice").agg(pl.sum_horizontal(BYTES).sum())
-            most = int(moved[BYTES[0]].max())  # type: ignore[arg-type]
-            counted = f"{one.counter} counted {words.size(others)} of programs without a profile meanwhile"
-            return f"it was not alone: {counted}", others / most * grid_ns / SECOND_NS
+    for whose, counter, others, everything, most in _seen_of_others(run, its, own, grid_ns, counted):
+        if everything and others > LEAST_STRANGER * everything:
+            why = f"it was not alone: {counter} counted {words.size(others)} of {whose} meanwhile"
+            return why, others / most * grid_ns / SECOND_NS
     return "", 0.0
+
+
+def _seen_of_others(
+    run: Digest, where: Sequence[Storage], own: pl.DataFrame, grid_ns: int, counted: pl.DataFrame | None
+) -> Iterator[tuple[str, str, int, int, int]]:
+    """Whose bytes were counted while a run went on, by what counter, how many, of how many, and how many of all in the
+    slice in which most were.
+    """
+    if not run.node_slices.is_empty():
+        traffic, rest = unprofiled(run, [], where, own, grid_ns)
+        for one in traffic:
+            there = rest.filter(pl.col("storage") == one.storage.number)
+            others = int(there.select(pl.sum_horizontal(BYTES).sum()).item() or 0)
+            by_slice = pl.concat([there, own.filter(pl.col("storage") == one.storage.number).select(there.columns)])
+            moved = by_slice.group_by("slice").agg(bytes=pl.sum_horizontal(BYTES).sum())["bytes"].max()
+            yield "programs without a profile", one.counter, others, one.counted or 0, int(moved or 0)  # type: ignore[arg-type]
+    if counted is not None:
+        yield "other jobs", BY_SERVERS, *strangers_counted(counted, run, where, own, grid_ns)

@@ -4,7 +4,7 @@ Frames in, frames out. Servers count bytes and operations, and no time: nothing 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -12,19 +12,23 @@ import polars as pl
 from slicewise.analysis.blame.counted import by_slice, hot_target
 from slicewise.analysis.blame.unprofiled import excess
 from slicewise.analysis.calls import AMOUNTS, OF_JOBS, SECONDS, job_rows
-from slicewise.analysis.runs.storage import Storage
+from slicewise.analysis.runs.storage import Storage, describe_all
 from slicewise.constants import EQUAL_VOLUMES, LITTLE_USE, SAMPLE_NS
 from slicewise.digest.clients import is_address, node_name
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.processes import unknown_node
 from slicewise.digest.slices import BYTES
-from slicewise.digest.storages import NETWORK_TYPES, contended, lustre_name, storage_number
+from slicewise.digest.storages import NETWORK_TYPES, POOLS, contended, lustre_name, storage_number
 from slicewise.text import words
 
 # A server's job is a profiled one if both moved the same bytes, but for so much (what is read from a cache, headers),
 # and if so much of the server's bytes lies in the profiled job's time, give or take a sample.
 WITHIN = 0.9
+# Who moves such a part of a job's bytes a slice just before or after it goes on with something else.
+LOUD = 0.1
+# So many clients have their names told where it is not known which is which.
+MOST_NAMED = 3
 # What of a node's traffic is of no profiled job.
 REST_OF = "the rest of "
 # Who counted, in words.
@@ -61,26 +65,74 @@ def shared_out(
     if storage is None:
         return counted
     is_there = pl.col("target").is_in([name for name in clients["target"].unique() if _is_target(name, storage)])
-    clients = clients.filter(is_there)
+    clients, found = clients.filter(is_there), []
+    for alike, ran, nodes in _nodes_of_clients(clients, jobs, storage.number, grid_ns):
+        its = pl.col("job").is_in(alike) & _is_meanwhile(ran)
+        found.append(_shared_out(clients.filter(its), _together(alike), ran, nodes, storage.number, grid_ns))
+        clients = clients.remove(its)
+    return pl.concat([counted.remove(pl.col("is_client") & is_there), clients, *found])
+
+
+def let_servers_tell(counted: pl.DataFrame, jobs: Sequence[Digest]) -> None:
+    """Gives profiled jobs what servers counted of them by name, or of the clients that their nodes are
+    (`Digest.served_by`). Where servers counted a job by its name, that is its own alone.
+    """
+    profiled = [one for one in jobs if not one.is_served]
+    numbers = {number for one in profiled for number in one.storages["storage"].to_list()}
+    for storage in describe_all(sorted(numbers), profiled):
+        here = counted.filter(
+            pl.col("target").is_in([one for one in counted["target"].unique() if _is_target(one, storage)])
+        )
+        if here.is_empty():
+            continue
+        for one in profiled:
+            if storage.number in one.storages["storage"]:
+                _give(one, one.job, storage.number, here.filter(~pl.col("is_client"), pl.col("job") == one.job))
+                there = [other for other in profiled if _is_during(one, other)]
+                for alike, ran, nodes in _nodes_of_clients(
+                    here.filter("is_client"), there, storage.number, one.slice_ns
+                ):
+                    if one in ran and len(alike) == 1 and len(nodes) == 1:
+                        _give(one, nodes[0], storage.number, here.filter("is_client", pl.col("job") == alike[0]))
+
+
+def _is_during(one: Digest, other: Digest) -> bool:
+    return bool(
+        other.about["start_ns"] < one.about["end_ns"]
+        and one.about["start_ns"] < other.about["end_ns"]
+        and other.slice_ns <= one.slice_ns
+    )
+
+
+def _give(job: Digest, who: str, storage: int, rows: pl.DataFrame) -> None:
+    start_ns, end_ns = int(job.about["start_ns"]), int(job.about["end_ns"])
+    sliced = by_slice(rows, job.slice_ns, start_ns, end_ns, ())
+    if not sliced.is_empty():
+        job.served_by = (
+            *job.served_by,
+            (who, storage, sliced.select("slice", sent=pl.col("write_bytes").cast(pl.Float64))),
+        )
+
+
+def _nodes_of_clients(
+    clients: pl.DataFrame, jobs: Sequence[Digest], storage: int, grid_ns: int
+) -> Iterator[tuple[list[str], list[Digest], list[str]]]:
+    """Which clients are nodes of profiled jobs: the client, the jobs that ran there, and the nodes by the jobs' names.
+    Where several clients may be a node, all of them.
+    """
     on_node: dict[str, dict[str, list[Digest]]] = {}
     for one in jobs:
         for node in [] if one.is_served else one.processes["node"].unique():
             on_node.setdefault(node_name(node), {}).setdefault(node, []).append(one)
     names = {client: node_name(client) for client in clients["job"].unique(maintain_order=True)}
+    for client, name in names.items():
+        here = on_node.get(name, {})
+        if here:
+            yield [client], list({id(one): one for some in here.values() for one in some}.values()), list(here)
     named = set(names.values())
     nameless = [next(iter(here.items())) for node, here in on_node.items() if node not in named and len(here) == 1]
-    found = []
-    for client, name in names.items():
-        its = clients.filter(pl.col("job") == client)
-        here = on_node.get(name, {})
-        if not here and is_address(name):
-            here = _by_bytes(its, nameless, storage.number, grid_ns)
-        ran = list({id(one): one for some in here.values() for one in some}.values())
-        if ran:
-            found.append(_shared_out(its.filter(_is_meanwhile(ran)), client, ran, list(here), storage.number, grid_ns))
-            its = its.remove(_is_meanwhile(ran))
-        found.append(its)
-    return pl.concat([counted.remove(pl.col("is_client") & is_there), *found])
+    addresses = [client for client, name in names.items() if is_address(name) and name not in on_node]
+    yield from _clients_of(clients.filter(pl.col("job").is_in(addresses)), nameless, storage, grid_ns)
 
 
 def clients_shared_out(
@@ -126,20 +178,54 @@ def clients_shared_out(
     return pl.concat(found)
 
 
-def _by_bytes(
-    rows: pl.DataFrame, nodes: Sequence[tuple[str, list[Digest]]], storage: int, grid_ns: int
-) -> dict[str, list[Digest]]:
-    """The node that a client must be of which only an address is known: the one whose jobs moved its bytes in their
-    time; nothing where that is none, or several.
+def _clients_of(
+    clients: pl.DataFrame, nodes: Sequence[tuple[str, list[Digest]]], storage: int, grid_ns: int
+) -> Iterator[tuple[list[str], list[Digest], list[str]]]:
+    """As `_nodes_of_clients`, of clients of which only an address is known. A node is the one that moved the bytes of
+    its jobs in their time. Where none or several moved as many: those that moved enough in every slice in which the
+    jobs did, and of these the one that was silent before and after. Where several are left, it is one of them.
     """
-    moved = pl.sum_horizontal(BYTES).sum()
-    found = {}
     for node, jobs in nodes:
-        did = int(job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage).select(moved).item())
-        served = int(rows.filter(_is_meanwhile(jobs)).select(moved).item())
-        if did > 0 and abs(served - did) <= EQUAL_VOLUMES * did:
-            found[node] = jobs
-    return found if len(found) == 1 else {}
+        own = job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage)
+        own = own.group_by("slice").agg(pl.col(BYTES).sum())
+        moved = int(own.select(pl.sum_horizontal(BYTES).sum()).item())
+        theirs = clients.filter(_is_meanwhile(jobs))
+        if not moved or theirs.is_empty():
+            continue
+        totals = theirs.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum()).sort("job")
+        alike = totals.filter((pl.col("bytes") - moved).abs() <= EQUAL_VOLUMES * moved)["job"].to_list()
+        if len(alike) != 1:
+            enough = totals.filter(pl.col("bytes") >= (1 - EQUAL_VOLUMES) * moved)["job"]
+            alike = [one for one in enough if _could_be(own, clients.filter(pl.col("job") == one), moved, grid_ns)]
+        if len(alike) > 1:
+            loud = _before_and_after(clients, jobs, grid_ns).filter(pl.col("bytes") > LOUD * moved / own.height)["job"]
+            silent = [one for one in alike if one not in loud]
+            alike = silent if len(silent) == 1 else alike
+        if alike:
+            yield alike, jobs, [node]
+            clients = clients.remove(pl.col("job").is_in(alike))
+
+
+def _together(clients: Sequence[str]) -> str:
+    return words.listing(clients) if len(clients) <= MOST_NAMED else f"{len(clients)} clients"
+
+
+def _before_and_after(clients: pl.DataFrame, jobs: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
+    """What clients moved in the last slice before some jobs and in the first one after them: job and bytes."""
+    first = int(min(one.about["start_ns"] for one in jobs)) // grid_ns
+    last = int(max(one.about["end_ns"] for one in jobs)) // grid_ns
+    near = by_slice(clients, grid_ns, (first - 1) * grid_ns, (last + 2) * grid_ns, ("job",))
+    outside = near.remove(pl.col("slice").is_between(first, last))
+    return outside.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum())
+
+
+def _could_be(own: pl.DataFrame, client: pl.DataFrame, moved: int, grid_ns: int) -> bool:
+    """Whether a client moved what jobs did, in the same slices or those beside them. own: slice and BYTES."""
+    served = by_slice(client, grid_ns, int(client["begin_ns"].min()), int(client["end_ns"].max()), ())  # type: ignore[arg-type]
+    near = pl.concat([served.select(pl.col("slice") + step, *BYTES) for step in (-1, 0, 1)])
+    both = own.join(near.group_by("slice").agg(pl.col(BYTES).sum()), on="slice", suffix="_served")
+    common = both.select(pl.sum_horizontal(pl.min_horizontal(name, f"{name}_served") for name in BYTES).sum()).item()
+    return bool(common >= WITHIN * moved)
 
 
 def _is_meanwhile(jobs: Sequence[Digest]) -> pl.Expr:
@@ -241,6 +327,36 @@ def served_on(
     )
 
 
+def strangers_counted(
+    counted: pl.DataFrame, run: Digest, storages: Sequence[Storage], did: pl.DataFrame, grid_ns: int
+) -> tuple[int, int, int]:
+    """What servers counted of others on the targets of a run while it went on, and of all; and of all in the slice in
+    which most was counted (bytes). counted, storages, grid_ns: as of `served_on`. did: `timeline.job_rows` of the run.
+    """
+    start_ns, end_ns = int(run.about["start_ns"]), int(run.about["end_ns"])
+    meanwhile = counted.filter(pl.col("begin_ns") < end_ns, pl.col("end_ns") > start_ns)
+    counted = shared_out(meanwhile, [run], storages, grid_ns)
+    found = served_on(counted, storages, did, [(run.job, start_ns, end_ns)], grid_ns)
+    if found is None:
+        return 0, 0, 0
+    here = counted.filter(
+        pl.col("target").is_in([one for one in counted["target"].unique() if _is_target(one, found.storage)])
+    )
+    used = _targets_of(here.filter(pl.col("job") == found.own)) or here["target"].unique().to_list()
+    inside = pl.min_horizontal("end_ns", end_ns) - pl.max_horizontal("begin_ns", start_ns)
+    share = inside / (pl.col("end_ns") - pl.col("begin_ns"))
+    amount = (pl.sum_horizontal(BYTES) * share).sum()
+    near = here.filter(pl.col("target").is_in(used), inside > 0)
+    everything = float(near.select(amount).item())
+    if found.own:
+        own = float(near.filter(pl.col("job") == found.own).select(amount).item())
+    else:
+        own = float(did.filter(pl.col("storage") == found.storage.number).select(pl.sum_horizontal(BYTES).sum()).item())
+    most = by_slice(near, grid_ns, start_ns, end_ns, ()) if not near.is_empty() else near
+    busiest = most.select(pl.sum_horizontal(BYTES).max()).item() if not most.is_empty() else 0
+    return max(0, round(everything - own)), round(everything), int(busiest)
+
+
 def _targets_of(own: pl.DataFrame) -> list[str]:
     """The targets that a job used: jobs on others do not hurt it. Nothing where the job or the targets have no name."""
     moved = own.group_by("target").agg(
@@ -287,9 +403,10 @@ def _is_target(target: str, storage: Storage) -> bool:
     if storage.type == "lustre":
         name = lustre_name(storage.source)
         return target == name or target.startswith((f"{name}-OST", f"{name}-MDT"))
-    server = contended(storage.type, storage.source, "", "")[1]
-    is_server = target.lower() == server.lower() or storage.number == storage_number("nfs", target.lower(), "", "")
-    return is_server or target == storage.source.rstrip("/").rpartition("/")[2]
+    kind, server, *_ = contended(storage.type, storage.source, "", "")
+    is_server = target.lower() == server.lower() or storage.number == storage_number(kind, target.lower(), "", "")
+    is_of_pool = "/" in target and target.partition("/")[0] == POOLS.get(storage.type)
+    return is_server or is_of_pool or target == storage.source.rstrip("/").rpartition("/")[2]
 
 
 def _name_of(
@@ -367,7 +484,7 @@ def served_words(served: ServerCounts, names: Sequence[str | None], own_bytes: i
         if served.own_bytes > (1 + EQUAL_VOLUMES) * own_bytes:
             found.append(
                 "The servers counted more than its calls moved, and no cache explains that: programs of it without a "
-                "profile, memory-mapped files, or reading ahead"
+                "profile, memory-mapped files, reading ahead, or, where clients are counted, requests themselves"
             )
         elif served.own_bytes < (1 - EQUAL_VOLUMES) * own_bytes:
             found.append(
