@@ -40,6 +40,19 @@ EQUAL_VOLUMES = 0.05
 LEAST_OF_RATE = 0.05
 # Relative: a rate or a cost that was measured once is not known better, nor are times counted and placed in slices.
 LEAST_ERROR = 0.01
+# Relative: what a run's slices make of its sum is not known worse than this, however bursty they are.
+MOST_ERROR_OF_A_RUN = 0.10
+# Calls whose mean sizes differ by more than this factor do not cost the same a byte.
+LIKE_SIZES = 1.5
+# Of a job's bytes: a direction with less is not what the job is about.
+LEAST_DIRECTION = 0.01
+# Of a job's bytes: with so many in one direction it is a job of that direction alone.
+ONE_DIRECTION = 0.95
+# Of what a job moved: less of it on a server's target is no use of that target, and less by others there no company.
+LITTLE_USE = 0.02
+# Of the slices between its first and its last one: a job that moved bytes in fewer pauses, and models of sharing, which
+# let jobs wait all the time, do not describe it.
+MOSTLY_ACTIVE = 0.8
 # Relative: models whose errors differ by less are as good as each other.
 NEGLIGIBLE_ERROR = 0.01
 # Of the error: what is more complicated (capacity that changes with clients, a fitted model) has to predict so much

@@ -89,12 +89,12 @@ def within(value: float, error: float, how: str) -> Estimate:
     return Estimate(value, value / (1 + error), value * (1 + error), how)
 
 
-def block_draws(count: int, seed: int = 1) -> npt.NDArray[np.int64]:
+def block_draws(count: int) -> npt.NDArray[np.int64]:
     """Places of `count` values in a row drawn anew, (DRAWS, about count): BLOCK neighbours at a time, in a circle
     (circular block bootstrap, Politis and Romano 1992).
     """
     length = min(BLOCK, count)
-    starts = np.random.default_rng(seed).integers(0, count, size=(DRAWS, -(-count // length)))
+    starts = np.random.default_rng(1).integers(0, count, size=(DRAWS, -(-count // length)))
     return ((starts[..., None] + np.arange(length)) % count).reshape(DRAWS, -1)
 
 

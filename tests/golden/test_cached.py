@@ -146,6 +146,31 @@ def test_a_reader_here_and_there_in_a_mapped_file_on_a_limited_disk(recorded):
     assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
 
 
+@pytest.mark.parametrize(
+    ("kind", "neighbour", "limit"),
+    [
+        ("nfs-kinds", "mapped-other", 5.65),
+        ("disk-limits", "reads", 150 * 4 / 1024),
+    ],  # MiB/s: one alone; 4 KiB a request
+)
+def test_a_reader_of_a_mapped_file_has_one_time_and_one_rate(recorded, kind, neighbour, limit):
+    """Its I/O took nearly all of its runtime by stopwatch, it read what the kernel fetched for it, and it and its
+    neighbour together got what the storage gives.
+    """
+    where = recorded / kind
+    took = json.loads((where / "took.json").read_text())["mapped"]
+    fetched = int(read_digest(where / "mapped").fetched["fetched_bytes"].sum())
+    blamed = answer(where, "mapped", neighbour)
+    spent = json.loads(completed("report", "mapped", "--json", directory=where).stdout)["phases"]["time_in_io"]
+    assert spent["mapped_seconds"] == pytest.approx(blamed["mapped_seconds"])
+    assert spent["slowest"] * blamed["runtime_seconds"] == pytest.approx(blamed["io_seconds"], rel=0.001)
+    compared = json.loads(completed("overlap", "mapped", neighbour, "--json", directory=where).stdout)
+    own, its = compared["directions"]["read"]["jobs"]
+    assert own["seconds"]["value"] == pytest.approx(took, rel=0.03)
+    assert fetched <= own["bytes"] <= fetched + (128 << 10)  # and by calls the program and its libraries
+    assert own["region_mib_s"] + its["region_mib_s"] == pytest.approx(limit, rel=0.06)
+
+
 def test_a_run_that_took_as_long_beside_strangers_makes_the_answer_less_sure(recorded):
     """Reads and writes have limits of their own there: the reader beside it cost sql nothing. By its share of what was
     served it lost 10 s; but sql-alone, beside a few bytes of others, took as long.

@@ -39,7 +39,7 @@ def digest_of(
         ],
         schema={"process": pl.UInt64, "slice": pl.Int64, **{f"{kind}_ns": pl.Int64 for kind in KINDS}},
         orient="row",
-    )
+    ).with_columns(read_bytes=pl.lit(0, pl.Int64), read_ops=pl.lit(0, pl.Int64))
     communication = pl.DataFrame(
         [(rank, first + number, name, 1, int(seconds * SECOND), 0) for rank, number, name, seconds in calls],
         schema=FRAMES["communication"].polars_schema,
@@ -54,6 +54,7 @@ def digest_of(
         process_slices=slices,
         communication=communication,
         usage=usage,
+        fetched=pl.DataFrame(schema=FRAMES["fetched"].polars_schema),
         not_kept={},
         slice_ns=SECOND,
     )

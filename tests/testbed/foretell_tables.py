@@ -11,6 +11,7 @@ from pathlib import Path
 from slicewise.analysis.predict import predict as foretold
 from slicewise.analysis.predict.fitted import SeenJob, SeenRun
 from slicewise.analysis.runs.alone import AloneRun, run_there
+from slicewise.analysis.runs.storage import storage_of
 from slicewise.text import words
 from support.held_out import held_out
 from support.told import Aims, Told, figures_of_told
@@ -58,7 +59,9 @@ def outcomes(directory: Path) -> list[Outcome]:
 
 def _seen(directory: Path) -> tuple[list[Recorded], list[SeenRun], foretold.ServiceRates, int, list[AloneRun]]:
     everything = recorded.runs_of(directory)
-    storage = foretold.storage_of([recorded.digest_of(directory / run.jobs[0].profile) for run in everything[:2]])
+    storage = storage_of(
+        [recorded.digest_of(directory / run.jobs[0].profile) for run in everything[:2]], "none is seen"
+    )
     alone: dict[str, list[AloneRun]] = {}
     for run in everything:
         if len(run.jobs) == 1:

@@ -20,6 +20,7 @@ from slicewise.analysis.predict import predict as foretold
 from slicewise.analysis.predict.fitted import seen_runs
 from slicewise.analysis.runs.alone import AloneRun, run_there
 from slicewise.analysis.runs.campaign import Campaign, campaign
+from slicewise.analysis.runs.storage import storage_of
 from slicewise.analysis.sharing.doubts import doubts
 from slicewise.analysis.sharing.fitted_model import check, fit_model, predict
 from slicewise.analysis.sharing.model import model_job
@@ -141,7 +142,7 @@ def _is_off_in_time(row: dict[str, Any]) -> bool:
 @functools.cache
 def there(directory: Path) -> list[AloneRun]:
     """What each job did on the storage that all use."""
-    storage = foretold.storage_of(digests(directory)[:2])
+    storage = storage_of(digests(directory)[:2], "this is no campaign")
     found = (run_there(digest, storage) for digest in digests(directory))
     return [one for one in found if one is not None]
 
@@ -152,7 +153,7 @@ def foretold_runs(directory: Path) -> list[Told]:
     own = _own_clock(directory)
     quiet, runs = seen_runs(there(directory))
     found = []
-    storage = foretold.storage_of(digests(directory)[:2])
+    storage = storage_of(digests(directory)[:2], "this is no campaign")
     for one in held_out(storage, runs, foretold.served_by(quiet), quiet):
         for job in one.jobs:
             name = job.seen.job

@@ -31,10 +31,10 @@ def test_a_job_that_was_alone_for_a_while():
         ),
         "a",
     )
-    assert found.alone.value == 20 * MIB
-    assert found.beside == 10 * MIB
-    assert found.lost.value == pytest.approx(5.0)
-    assert found.confidence == "medium"
+    assert found.rates.alone.value == 20 * MIB
+    assert found.rates.beside == 10 * MIB
+    assert found.rates.lost.value == pytest.approx(5.0)
+    assert found.rates.confidence == "medium"
     (one,) = found.neighbours
     assert (one.job, one.write_bytes, one.lost_seconds) == ("b", 100 * MIB, pytest.approx(5.0))
     assert any("5.00 s" in line and "Confidence: medium" in line for line in sentences(found))
@@ -45,7 +45,7 @@ def test_a_job_that_was_alone_for_a_while():
 def test_jobs_on_other_targets_are_no_neighbours():
     found = counted_job(rows(("a", "l-OST0", 0, 20, 20), ("b", "l-OST1", 5, 15, 500)), "a")
     assert found.neighbours == []
-    assert found.lost is None
+    assert found.rates.lost is None
     assert any("Nobody else used these targets" in line for line in sentences(found))
 
 
@@ -65,15 +65,15 @@ def test_what_is_lost_is_shared_out_by_what_they_moved():
 
 def test_a_job_that_was_never_alone_says_so():
     found = counted_job(rows(("a", "t", 0, 20, 10), ("b", "t", 0, 20, 10)), "a")
-    assert (found.lost, found.confidence, found.alone) == (None, "unknown", None)
+    assert (found.rates.lost, found.rates.confidence, found.rates.alone) == (None, "unknown", None)
     assert [one.lost_seconds for one in found.neighbours] == [None]
 
 
 def test_standalone_runs_of_it():
     data = rows(("a", "t", 0, 20, 10), ("b", "t", 0, 20, 10), ("a0", "t", 100, 110, 20), ("a1", "t", 200, 205, 20))
     found = counted_job(data, "a", ["a0"])
-    assert (found.lost.value, found.confidence) == (pytest.approx(10.0), "medium")
-    assert counted_job(data, "a", ["a1"]).confidence == "low"  # it moved half as much
+    assert (found.rates.lost.value, found.rates.confidence) == (pytest.approx(10.0), "medium")
+    assert counted_job(data, "a", ["a1"]).rates.confidence == "low"  # it moved half as much
     with pytest.raises(KeyError):
         counted_job(data, "a", ["nobody"])
 
@@ -86,8 +86,8 @@ def test_a_pause_is_no_loss():
 def test_rates_that_scatter_are_less_sure():
     alone = [("a", "t", at, at + 1, 10 + 20 * (at % 2)) for at in range(10)]
     found = counted_job(rows(*alone, ("a", "t", 10, 20, 10), ("b", "t", 10, 20, 10)), "a")
-    assert found.confidence == "low"
-    assert found.lost.low < found.lost.value < found.lost.high
+    assert found.rates.confidence == "low"
+    assert found.rates.lost.low < found.rates.lost.value < found.rates.lost.high
 
 
 def test_one_hot_target_is_named():

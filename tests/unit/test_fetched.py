@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from slicewise.digest.fetched import fetched_frame
+from slicewise.digest.fetched import fetched_frame, unplaced_bytes
 from slicewise.digest.schema import FRAMES
+from slicewise.digest.slices import with_mapped
 
 SECOND, MIB = 10**9, 1 << 20
 PROCESS, STORAGE = 5, 7
@@ -99,6 +100,22 @@ def test_sleeping_while_nothing_is_fetched_is_no_waiting():
 )
 def test_silence_where_it_is_not_known(changed):
     assert fetched_frame(job(**changed), mapped()).is_empty()
+
+
+def test_what_was_fetched_is_read_in_the_slices_of_its_storage():
+    digest = job(calls=[(3, SECOND // 2)], counted=(0, 0, 0, 32, 32, 0, 0, 0, 0, 0))
+    found = with_mapped(digest.process_slices, fetched_frame(digest, mapped()))
+    assert found.schema == digest.process_slices.schema
+    columns = ("slice", "read_bytes", "read_ops", "threads")
+    assert found.select(columns).rows() == [(3, 32 * MIB, 250, 1), (4, 32 * MIB, 250, 1)]
+    assert found["read_ns"].to_list() == pytest.approx([0.5 * SECOND + 0.2 * SECOND, 0.7 * SECOND])
+
+
+@pytest.mark.parametrize("counted", [(0, 8, 8, 8, 8, 8, 8, 8, 8, 0), ()])
+def test_bytes_are_placed_in_slices_or_nowhere(counted):
+    digest = job(counted=counted)
+    digest.not_kept, digest.fetched = {}, fetched_frame(digest, mapped())
+    assert int(digest.fetched["fetched_bytes"].sum()) + unplaced_bytes(digest) == 64 * MIB
 
 
 def test_silence_where_less_was_mapped_than_fetched():

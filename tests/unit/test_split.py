@@ -9,6 +9,7 @@ import pytest
 from slicewise.analysis.blame.outside import cost_by_waiting
 from slicewise.analysis.job.split import by_slice, split
 from slicewise.digest.processes import with_world
+from slicewise.digest.schema import FRAMES
 from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_lines, waiting_sections
 from slicewise.report.split.split_words import RANK_SECONDS, critical_table, split_lines, split_record, split_table
 from support.ranks import SECOND, digest_of
@@ -21,6 +22,28 @@ def test_the_parts_of_a_runtime_add_up_to_it():
     assert (first["mpi"], first["begin_and_end"], first["write"], first["computing"]) == (1.0, 0.5, 2.0, 6.5)
     assert (second["mpi"], second["mpi_io"], second["read"], second["computing"]) == (2.0, 0.25, 0.75, 7.0)
     assert first["idle"] == second["idle"] == 0
+
+
+def test_waits_for_mapped_files_are_reads_that_hold_others_up():
+    digest = digest_of(10, [(0, 0, "barrier", 0.1), (1, 0, "barrier", 0.9)], [(0, 0, "read", 0.1)])
+    digest.usage = digest.usage.with_columns(user_ns=pl.lit(8 * SECOND))
+    before = split(digest)
+    digest.fetched = mapped_reads((0, 0, 0.75), (0, 3, 0.5))
+    found = split(digest)
+    first, second = found.processes.to_dicts()
+    assert (first["read"], first["idle"]) == (pytest.approx(0.1 + 1.25), pytest.approx(1.8 - 1.25))
+    assert second == before.processes.to_dicts()[1]
+    assert [(hold.label, hold.kind, hold.seconds) for hold in found.holds] == [
+        ("rank 0 on n", "read", pytest.approx(0.8))
+    ]
+    reads = by_slice(digest, found, 2).filter(pl.col("read") > 0).group_by("slice").agg(pl.col("read").sum())
+    assert dict(reads.iter_rows()) == pytest.approx({0: 0.85, 3: 0.5})
+
+
+def mapped_reads(*waits: tuple[int, int, float]) -> pl.DataFrame:
+    """The digest's frame `fetched`. waits: rank, slice, seconds."""
+    rows = [(rank, 7, number, 1 << 20, 9, int(seconds * SECOND)) for rank, number, seconds in waits]
+    return pl.DataFrame(rows, schema=FRAMES["fetched"].polars_schema, orient="row")
 
 
 def test_what_a_process_had_no_processor_for_was_idle():

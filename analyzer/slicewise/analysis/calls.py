@@ -13,7 +13,7 @@ from slicewise.alike import begins_of_alike, is_ordered
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import BY_CALLS, Counters, counters_of, served_writes
-from slicewise.digest.slices import synced_ns
+from slicewise.digest.slices import synced_ns, with_mapped
 
 Kind = Literal["read", "write", "meta"]
 KINDS: tuple[Kind, ...] = ("read", "write", "meta")
@@ -38,23 +38,25 @@ UNCOUNTED = Counters()
 ROUNDING = 0.02
 
 
-def call_rows(digest: Digest, grid_ns: int, processes: pl.DataFrame | None = None) -> pl.DataFrame:
-    """What each of a job's processes did: process, storage, slice, and for each kind the columns of SECONDS (s, f64)
-    and AMOUNTS, and CALLS (i64), and CACHED.
+def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
+    """What each of a job's processes that matter did: process, storage, slice, and for each kind the columns of SECONDS
+    (s, f64) and AMOUNTS, and CALLS (i64), and CACHED.
 
-    processes: those that count (column process); None: those that matter. A write is not there before it is synced, so
-    the time of syncs is that of writes. Requests count as the time that they were under way, and waiting for them as
-    none besides. Where threads were in calls at the same time, their times are divided by the least number of threads
-    that can have spent them: the most seconds in any slice over the slice's length. So what one thread spent counts in
-    full, and what eight spent side by side counts as their mean. Bytes written are those that the storage served
-    (`digest.served`).
+    A write is not there before it is synced, so the time of syncs is that of writes. Requests count as the time that
+    they were under way, and waiting for them as none besides. Where threads were in calls at the same time, their times
+    are divided by the least number of threads that can have spent them: the most seconds in any slice over the slice's
+    length. So what one thread spent counts in full, and what eight spent side by side counts as their mean. Bytes
+    written are those that the storage served (`digest.served`).
     """
-    who = members(digest) if processes is None else processes
     together = [digest, *digest.beside]
     known = counters_of(together, grid_ns)
     some = together if len(known.sent) else [digest]
-    rows = pl.concat([_on_grid(one.process_slices.lazy(), one.slice_ns, grid_ns) for one in some])
-    return _calls(rows, who, grid_ns, known).sort("storage", "slice", "process").rechunk()
+    rows = pl.concat([_on_grid(_did(one), one.slice_ns, grid_ns) for one in some])
+    return _calls(rows, members(digest), grid_ns, known).sort("storage", "slice", "process").rechunk()
+
+
+def _did(digest: Digest) -> pl.LazyFrame:
+    return with_mapped(digest.process_slices, digest.fetched).lazy()
 
 
 def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
@@ -81,8 +83,6 @@ def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Cou
     if known.sent.is_empty():
         rows = rows.join(processes.lazy().select("process"), on="process", how="semi", maintain_order="left")
     found = rows.collect()
-    if len(known.fetched):
-        found = _with_fetched(found, known.fetched.join(processes, on="process", how="semi", maintain_order="left"))
     # In this order, so that sums are the same to the last byte, whichever other jobs are there. A catalog has it.
     ordered = found if is_ordered(found, ORDER) else found.sort(*ORDER)
     ordered = served_writes(ordered, known)
@@ -107,14 +107,6 @@ def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Cou
         seconds if threads is None else seconds / threads,
         *COUNTS,
     )
-
-
-def _with_fetched(rows: pl.DataFrame, fetched: pl.DataFrame) -> pl.DataFrame:
-    """Rows as of `_on_grid` with what processes read by mapped files."""
-    more = fetched.select(*ORDER, read_bytes="bytes", read_ops="faults", read="ns")
-    own = rows.cast({"read": pl.Int64})
-    values = [name for name in rows.columns if name not in ORDER]
-    return pl.concat([own, more], how="diagonal").group_by(ORDER).agg(pl.col(values).sum()).cast(rows.schema)
 
 
 def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
@@ -160,7 +152,7 @@ def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | Non
         return pl.concat(job_rows([digest], grid_ns, nodes) for digest in digests)
     by_slice: dict[int, list[pl.LazyFrame]] = {}
     for digest in digests:
-        by_slice.setdefault(digest.slice_ns, []).append(digest.process_slices.lazy())
+        by_slice.setdefault(digest.slice_ns, []).append(_did(digest))
     lazy = {length: pl.concat(some) for length, some in by_slice.items()}
     rows = by_job(calls_of_processes(lazy, processes, grid_ns, counters_of(digests, grid_ns)))
     found = rows["place"].rle()
@@ -178,7 +170,8 @@ def calls_of_processes(
 ) -> pl.DataFrame:
     """`call_rows` of many jobs in one pass, with place (the job's number), in order of process, storage and slice.
 
-    rows: process_slices by the length of a slice in ns. processes: process, place; a process is of one job.
+    rows: process_slices with what mapped files fetched, by the length of a slice in ns. processes: process, place; a
+    process is of one job.
     """
     placed = [_on_grid(some, slice_ns, grid_ns) for slice_ns, some in rows.items()]
     calls = _calls(pl.concat(placed), processes, grid_ns, known)

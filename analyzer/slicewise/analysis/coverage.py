@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from slicewise.analysis.sampled import Sampled, sampled_bytes, sampled_processes
+from slicewise.constants import LITTLE_BYTES
 from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes, is_profiled
@@ -32,7 +33,7 @@ MOST_SMALL_BYTES, MOST_SMALL_CALL_BYTES = 256 << 10, 8 << 10
 # What a process read and wrote unseen is one copy if the two are that close.
 MOST_COPY_DIFFERENCE = 0.1
 # Storage that calls do not account for is told from so much on.
-LEAST_STORED_BYTES, LEAST_STORED_SHARE = 1 << 20, 0.1
+LEAST_STORED_SHARE = 0.1
 # The kernel counts whole pages, also for a call on a few bytes of one: a page as a rule, and as much as the largest of
 # its folios where a file system has large ones (ext4, XFS). Names and inodes that calls change are pages too.
 PAGE_BYTES, LARGEST_FOLIO_BYTES = 4 << 10, 2 << 20
@@ -325,7 +326,7 @@ def _gap_rows(by_process: pl.DataFrame) -> pl.DataFrame:
         stored = storage - kernel - pl.col(f"{way}_requested")
         mapped = pl.when("has_unseen_rings").then(0).otherwise(_stored_by_mappings(stored, pl.col(f"{way}_touches")))
         around = pl.when("has_unseen_rings").then(0).otherwise(stored - mapped)
-        is_told = (stored > LEAST_STORED_BYTES) & (stored > LEAST_STORED_SHARE * kernel)
+        is_told = (stored > LITTLE_BYTES) & (stored > LEAST_STORED_SHARE * kernel)
         kinds = (
             (unseen > 0, cause, unseen, pl.when("has_stdio").then(no_count).otherwise(calls)),
             (unseen < 0, names["uncounted"], -unseen, no_count),

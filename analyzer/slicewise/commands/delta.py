@@ -14,6 +14,7 @@ from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
+from slicewise.report import columns
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.delta.delta_page import (
     Panel,
@@ -30,7 +31,7 @@ from slicewise.report.delta.delta_page import (
 from slicewise.report.model import model_tables
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
-from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
+from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.delta_campaign import (
     DeltaPlan,
     SweepPlan,
@@ -123,10 +124,14 @@ def plan(name: str | None) -> None:
     if wants_json():
         write_json({"plans": [_plan_record(each, read) for each, read in plans.items()]})
         return
-    table = Table([Column("plan", is_figure=False), Column("panels"), Column("what it varies", is_figure=False)])
-    for each, read in plans.items():
-        sweeps = words.listing(dict.fromkeys(panel.sweep for panel in read.panels))
-        table.add(each, Cell(f"{len(read.panels)}", len(read.panels)), sweeps)
+    table = columns.table(
+        plans.items(),
+        columns.text("plan", lambda one: one[0]),
+        columns.count("panels", lambda one: len(one[1].panels)),
+        columns.text(
+            "what it varies", lambda one: words.listing(dict.fromkeys(panel.sweep for panel in one[1].panels))
+        ),
+    )
     write_text([for_terminal(table), "", "Print one to adapt it: slicewise study plan NAME > NAME.toml"])
 
 

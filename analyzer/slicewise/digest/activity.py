@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from slicewise.digest.digest import Digest
-from slicewise.digest.slices import synced_ns
+from slicewise.digest.slices import synced_ns, with_mapped
 from slicewise.errors import UserError
 
 Direction = Literal["read", "write"]
@@ -40,7 +40,8 @@ def activity(digest: Digest, direction: Direction, storage: int | None = None) -
     """What each process that matters did in one direction, in each slice of the job's own length: job, process, node,
     rank, slice, bytes, ops, ns, io_ns, threads.
 
-    Bytes written are those that the storage served (`digest.served`).
+    Bytes written are those that the storage served (`digest.served`). Bytes read are also those of mapped files, and
+    the waits for these are time in calls (the frame `fetched`).
 
     storage: the only one to count; None: all file systems. ns: time in calls and requests of that direction, of all
     threads together; io_ns: the same and, of writes, the syncs that follow them, since what is written is not there
@@ -52,7 +53,7 @@ def activity(digest: Digest, direction: Direction, storage: int | None = None) -
 
         rows = served_slices(digest).lazy()
     else:
-        rows = digest.process_slices.lazy().with_columns(moved_bytes="read_bytes")
+        rows = with_mapped(digest.process_slices, digest.fetched).lazy().with_columns(moved_bytes="read_bytes")
     if storage is not None:
         rows = rows.filter(pl.col("storage") == storage)
     moved_ns = pl.col(f"{direction}_ns") + pl.col(f"{direction}_request_ns")
@@ -77,9 +78,12 @@ def activity(digest: Digest, direction: Direction, storage: int | None = None) -
 
 
 def bytes_by_storage(digest: Digest, direction: Direction) -> pl.DataFrame:
-    """What the processes that matter moved on each file system: storage, bytes; most first, none without bytes."""
+    """What the processes that matter moved on each file system, also by mapped files: storage, bytes; most first, none
+    without bytes.
+    """
     return (
-        digest.process_slices.lazy()
+        with_mapped(digest.process_slices, digest.fetched)
+        .lazy()
         .join(members(digest).lazy(), on="process", how="semi")
         .group_by("storage")
         .agg(pl.col(f"{direction}_bytes").sum().alias("bytes"))

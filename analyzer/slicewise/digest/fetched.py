@@ -47,13 +47,27 @@ def fetched_frame(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=FRAMES["fetched"].polars_schema), *rows]).sort("process", "storage", "slice")
 
 
+def unplaced_bytes(digest: Digest) -> int:
+    """The bytes that the kernel fetched from storages for a job, and that neither its calls nor the frame `fetched`
+    have in any slice: read ahead, or mapped. 0 where the kernel's count was not kept.
+    """
+    if "coverage" in digest.not_kept:
+        return 0
+    placed = int(digest.fetched["fetched_bytes"].sum())
+    return max(0, int(digest.coverage.select(_beyond_calls().sum()).item() or 0) - placed)
+
+
+def _beyond_calls() -> pl.Expr:
+    """Of rows of the digest's frame `coverage`."""
+    return pl.col("read_storage").cast(pl.Int64) - pl.col("read_seen").cast(pl.Int64)
+
+
 def _who_fetched(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     """process, node, storage, and the bytes that were fetched there beyond calls; shared out by what was mapped."""
-    more = pl.col("read_storage") - pl.col("read_seen")
     of_all = pl.col("mapped_bytes").sum().over("process")
     faults = digest.usage.group_by("process").agg(pl.col("major_faults").sum())
     found = (
-        digest.coverage.select("process", more=more)
+        digest.coverage.select("process", more=_beyond_calls())
         .join(faults, on="process")
         .filter(
             pl.col("more")

@@ -6,6 +6,7 @@ from operator import add
 
 import polars as pl
 
+from slicewise.constants import LEAST_DIRECTION
 from slicewise.kinds import KINDS
 from slicewise.profile.sampled_only import ENDING as SAMPLED_ENDING
 
@@ -17,8 +18,6 @@ LEAST_SHARE_OF_BYTES = 0.01
 # fraction of the job's runtime.
 LEAST_SHARE_OF_TIME = 0.05
 LEAST_SHARE_OF_RUNTIME = 0.01
-# A direction in which a job moved less than this fraction of its bytes is not what the job is about.
-LEAST_SHARE_OF_JOB = 0.01
 # Worlds of one size began one after the other if so much time lies between: less may be worlds that began at once.
 LEAST_GAP_NS, LEAST_GAP = 10_000_000, 4
 WHAT_IT_WAS_ASKED = ("command", "directory")
@@ -157,7 +156,7 @@ def matters() -> pl.Expr:
     by_bytes = pl.lit(False)
     for direction in DIRECTIONS:
         moved = pl.col(f"{direction}_bytes")
-        is_used = of_all(moved) >= LEAST_SHARE_OF_JOB * job_bytes
+        is_used = of_all(moved) >= LEAST_DIRECTION * job_bytes
         by_bytes = by_bytes | (is_used & (moved > 0) & (moved >= LEAST_SHARE_OF_BYTES * most(moved)))
     spent = reduce(add, (pl.col(f"{kind}_ns") for kind in KINDS))
     runtime = most(pl.col("end_ns")) - pl.col("start_ns").filter(of_job).min().over("job")

@@ -17,7 +17,7 @@ import polars as pl
 
 from slicewise.alike import begins_of_alike
 from slicewise.digest.counting import SIGNALS, devices_of, way_of
-from slicewise.digest.slices import synced_ns
+from slicewise.digest.slices import synced_ns, with_mapped
 from slicewise.kept_once import kept_once
 from slicewise.scalars import real
 
@@ -63,14 +63,6 @@ SEPARATOR, LEVEL, SERVERS = "\0", "level", "servers"
 BY_CALLS, BY_BURST, BY_COUNTER = "calls", "burst", "counter"
 ORDER = ("process", "storage", "slice")
 SENT_SCHEMA = {"counter": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "sent": pl.Float64}
-FETCHED_SCHEMA = {
-    "process": pl.UInt64,
-    "storage": pl.UInt64,
-    "slice": pl.Int64,
-    "bytes": pl.Int64,
-    "faults": pl.Int64,
-    "ns": pl.Int64,
-}
 USERS_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "counter": pl.String}
 
 
@@ -78,14 +70,12 @@ USERS_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "counter": pl.String
 class Counters:
     """What is known of jobs' caches beside their calls. sent: by counter (a name), storage and slice, the bytes that a
     node sent there. users: process, storage, counter: which one counts what a process writes there. closing: the
-    storages on which a close sends what is in the cache, and waits for it. fetched: by process, storage and slice, what
-    was fetched for mapped files, and how long the process waited for it.
+    storages on which a close sends what is in the cache, and waits for it.
     """
 
     sent: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SENT_SCHEMA))
     users: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=USERS_SCHEMA))
     closing: frozenset[int] = frozenset()
-    fetched: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=FETCHED_SCHEMA))
 
 
 def served_writes(rows: pl.DataFrame, known: Counters) -> pl.DataFrame:
@@ -400,15 +390,16 @@ def _in_proportion(written: Floats, bursts: Ints, sent: Floats) -> Floats:
 
 def served_slices(digest: Digest) -> pl.DataFrame:
     """A job's `process_slices` with what the storage served in the place of what calls wrote, as far as a counter shows
-    it, and `moved_bytes`: what they wrote. What is known by bursts alone stays with the calls: recorded runs side by
-    side are predicted better so.
+    it, with what mapped files fetched, and with `moved_bytes`: what calls wrote. What is known by bursts alone stays
+    with the calls: recorded runs side by side are predicted better so.
     """
     jobs = [digest, *(one for one in digest.beside if one.slice_ns == digest.slice_ns)]
     known = counters_of(jobs, digest.slice_ns)
     columns = digest.process_slices.columns
+    did = [with_mapped(one.process_slices, one.fetched) for one in jobs]
     if known.sent.is_empty():
-        return digest.process_slices.with_columns(moved_bytes="write_bytes")
-    ways = pl.concat([one.process_slices for one in jobs]).sort(ORDER)
+        return did[0].with_columns(moved_bytes="write_bytes")
+    ways = pl.concat(did).sort(ORDER)
     found = served_writes(
         ways.with_columns(write=pl.col("write_ns") + pl.col("write_request_ns"), sync=synced_ns(), meta="meta_ns"),
         known,
@@ -431,8 +422,9 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
     """What is known of these jobs' caches, in slices of the grid.
 
     An NFS mount and Lustre's targets have counters of their own, and a local file system has its disk's. They count
-    what any program on the node wrote. Counters whose slices are longer than the grid's are spread over them. What
-    servers counted was served, and needs none.
+    what any program on the node wrote. Counters whose slices are longer than the grid's are spread over them. Where a
+    process has none, what file servers counted of its job or node is one; it says more than the level of the cache. Of
+    jobs that servers alone know all was served.
     """
     digests = [digest for digest in digests if not digest.is_served]
     sent, users = [pl.DataFrame(schema=SENT_SCHEMA)], [pl.DataFrame(schema=USERS_SCHEMA)]
@@ -451,14 +443,12 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
     known = _users_of_all(pl.concat(users).unique(maintain_order=True), digests)
     by_servers = [_by_servers(digest, grid_ns) for digest in digests if digest.served_by]
     sent += [its for its, _ in by_servers]
-    mapping = [digest for digest in digests if not digest.fetched.is_empty()]
     of_slice = ["counter", "storage", "slice"]
     # Jobs' collectors each count the node while their job runs.
     return Counters(
         pl.concat(sent).group_by(of_slice).agg(pl.col("sent").max()).sort(of_slice),
         _best(known, pl.concat([its for _, its in by_servers])) if by_servers else known,
         frozenset(closing),
-        pl.concat([pl.DataFrame(schema=FETCHED_SCHEMA), *(_fetched_on_grid(one, grid_ns) for one in mapping)]),
     )
 
 
@@ -472,7 +462,7 @@ def _best(own: pl.DataFrame, of_servers: pl.DataFrame) -> pl.DataFrame:
 def _by_servers(digest: Digest, grid_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What file servers counted of a job or its nodes, and its processes that this counts: `sent`, `users`."""
     sent, users = [pl.DataFrame(schema=SENT_SCHEMA)], [pl.DataFrame(schema=USERS_SCHEMA)]
-    places = _busiest_points(digest) if digest.served_by else pl.DataFrame()
+    places = _busiest_points(digest)
     for who, storage, amounts in digest.served_by:
         keys = {"counter": pl.lit(f"{who}{SEPARATOR}{SERVERS}"), "storage": pl.lit(storage, pl.UInt64)}
         sent.append(
@@ -481,14 +471,6 @@ def _by_servers(digest: Digest, grid_ns: int) -> tuple[pl.DataFrame, pl.DataFram
         there = places.filter(pl.col("storage") == storage, (pl.col("node") == who) | (who == digest.job))
         users.append(there.select("process", **keys).select(*USERS_SCHEMA))
     return pl.concat(sent), pl.concat(users)
-
-
-def _fetched_on_grid(digest: Digest, grid_ns: int) -> pl.DataFrame:
-    slices = digest.fetched.with_columns(slice=pl.col("slice") * digest.slice_ns // grid_ns)
-    by_slice = slices.group_by("process", "storage", "slice", maintain_order=True)
-    return by_slice.agg(
-        bytes=pl.col("fetched_bytes").sum(), faults=pl.col("faults").sum(), ns=pl.col("waited_ns").sum()
-    )
 
 
 def _by_level(digests: Sequence[Digest]) -> Iterator[tuple[tuple[str, int, pl.DataFrame, pl.DataFrame], int]]:

@@ -155,6 +155,21 @@ def _by_kind(rows: pl.LazyFrame, has_requests: bool) -> pl.LazyFrame:
     ).with_columns(pl.when(is_call()).then(name).otherwise(0).alias(name) for name in TIMES)
 
 
+def with_mapped(slices: pl.DataFrame, fetched: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `process_slices` in which what mapped files fetched was read too: the bytes, a call for each fault, and
+    the waits as time in reads. Both frames may have one more key in common. Sorted where anything was fetched.
+    """
+    if fetched.is_empty():
+        return slices
+    keys = [name for name in slices.columns if name in fetched.columns]
+    read = fetched.select(*keys, read_bytes="fetched_bytes", read_ops="faults", read_ns="waited_ns")
+    figures = {name: dtype for name, dtype in slices.schema.items() if name in SUMS}
+    others = [name for name in slices.columns if name not in (*keys, *figures)]
+    both = pl.concat([slices, read.cast({name: figures[name] for name in read.columns[len(keys) :]})], how="diagonal")
+    summed = both.group_by(keys).agg(pl.col(*figures).sum(), pl.col(others).max().fill_null(1))
+    return summed.select(slices.columns).sort(keys)
+
+
 def sums() -> list[pl.Expr]:
     """The columns of `process_slices` that add up over slices, storages and processes, summed."""
     return [pl.col(name).sum() for name in SUMS]

@@ -8,10 +8,10 @@ from slicewise.text.safe_text import folded_frame
 SCALES: dict[Cost, float] = {"time": 1e6, "bytes": 1.0, "calls": 1.0}
 
 
-def folded_text(found: Sites, cost: Cost, slices: range | None = None) -> str:
+def folded_text(found: Sites, cost: Cost) -> str:
     """A line a stack; what costs nothing is left out."""
     lines = []
-    for names, value in folded(found, cost, slices):
+    for names, value in folded(found, cost):
         amount = round(value * SCALES[cost])
         if amount:
             lines.append(f"{';'.join(map(folded_frame, names))} {amount}\n")

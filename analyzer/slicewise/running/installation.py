@@ -26,10 +26,10 @@ class Installation:
         self.library, self.collector = library, collector
 
 
-def workload_program(environment: Path = ENVIRONMENT) -> Path | None:
+def workload_program() -> Path | None:
     """The workload program slicewise-load of this installation; None where it was built without an MPI."""
     try:
-        program = find_installation(environment).collector.parent / "slicewise-load"
+        program = find_installation().collector.parent / "slicewise-load"
     except UserError:
         return None
     return program if program.is_file() else None

@@ -10,20 +10,18 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from slicewise.constants import SECOND_NS
+from slicewise.constants import LITTLE_USE, SECOND_NS
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import with_mapped
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
+from slicewise.statistics import error_of_mean
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops")
 LONGEST_GRID_NS = 60 * SECOND_NS
-# Of what the job moved in a slice, or on a target, so much is no company, and no use of it.
-LEAST = 0.02
 # So many slices alone are needed for a rate, and if it is known so well it is worth a medium confidence.
 LEAST_SLICES = 3
 NARROW = 0.1
-# Standard errors within which the rate lies 19 of 20 times, by the number of slices less one (Student's t); later 2.
-STUDENT = {1: 12.7, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23}
 # The time that the same program takes alone differs by so much from run to run, and a run is of the same size if it
 # moved as many bytes, but for so much.
 RUNS_DIFFER, SAME_SIZE = 0.05, 0.1
@@ -51,10 +49,27 @@ class CountedNeighbour:
 
 
 @dataclass(frozen=True)
+class Rates:
+    """How fast a job was alone and beside others on its targets: in bytes a second while it moved any; in requests a
+    second where it moved none. lost: seconds that it would have needed less at its rate alone. company: the slices in
+    which it had others beside it.
+    """
+
+    alone: Estimate | None
+    beside: float | None
+    seconds_alone: float
+    seconds_beside: float
+    lost: Estimate | None
+    confidence: Confidence
+    unknown_because: str
+    notes: list[str]
+    company: list[int]
+
+
+@dataclass(frozen=True)
 class CountedJob:
-    """What servers counted of one job. Rates are of bytes, in bytes a second, while it moved any: alone, and beside
-    others on its targets. lost: seconds that it would have needed less at its rate alone. targets: its bytes by target.
-    hot: the target that served far more than others, and its share; None: there is none.
+    """What servers counted of one job. rates: those of requests have no `alone` and no `beside`. targets: its bytes by
+    target. hot: the target that served far more than others, and its share; None: there is none.
     """
 
     job: str
@@ -66,16 +81,9 @@ class CountedJob:
     write_bytes: int
     meta_ops: int
     targets: dict[str, int]
-    alone: Estimate | None
-    beside: float | None
-    seconds_alone: float
-    seconds_beside: float
-    lost: Estimate | None
-    confidence: Confidence
-    unknown_because: str
+    rates: Rates
     neighbours: Sequence[CountedNeighbour]
     hot: tuple[str, float] | None
-    notes: Sequence[str]
 
 
 def counted_job(counted: pl.DataFrame, name: str, alone: Sequence[str] = ()) -> CountedJob | None:
@@ -92,16 +100,16 @@ def counted_job(counted: pl.DataFrame, name: str, alone: Sequence[str] = ()) -> 
     meanwhile = counted.filter(pl.col("end_ns") > begin_ns, pl.col("begin_ns") < end_ns)
     amount = moved if does_move else pl.col("meta_ops")
     targets = dict(own.group_by("target").agg(amount.sum().alias("amount")).sort("target").iter_rows())
-    used = [target for target, much in targets.items() if much > LEAST * sum(targets.values())]
+    used = [target for target, much in targets.items() if much > LITTLE_USE * sum(targets.values())]
     there = meanwhile.filter(pl.col("target").is_in(used))
     slices = by_slice(there, grid_ns, begin_ns, end_ns, ("job", "is_client", "target")).with_columns(amount=amount)
     own_slices = (
         slices.filter(pl.col("job") == name).group_by("slice").agg(pl.col("amount", *AMOUNTS).sum()).sort("slice")
     )
     others = slices.filter(pl.col("job") != name)
-    scene = _scene(own_slices, others, grid_ns, "bytes" if does_move else "requests")
+    rates = _by_own_slices(own_slices, others, grid_ns, "bytes" if does_move else "requests")
     if alone and does_move:
-        scene = _by_runs(scene, counted, own, own_slices, alone, grid_ns)
+        rates = _by_runs(rates, counted, own, own_slices, alone, grid_ns)
     return CountedJob(
         job=name,
         is_client=bool(own["is_client"][0]),
@@ -112,16 +120,9 @@ def counted_job(counted: pl.DataFrame, name: str, alone: Sequence[str] = ()) -> 
         write_bytes=int(own["write_bytes"].sum()),
         meta_ops=int(own["meta_ops"].sum()),
         targets=targets,
-        alone=scene.alone if does_move else None,
-        beside=scene.beside if does_move else None,
-        seconds_alone=scene.seconds_alone,
-        seconds_beside=scene.seconds_beside,
-        lost=scene.lost,
-        confidence=scene.confidence,
-        unknown_because=scene.unknown_because,
-        neighbours=_neighbours(others, scene, grid_ns),
+        rates=rates if does_move else replace(rates, alone=None, beside=None),
+        neighbours=_neighbours(others, rates, grid_ns),
         hot=hot_target(meanwhile, begin_ns, end_ns, used),
-        notes=scene.notes,
     )
 
 
@@ -130,7 +131,9 @@ def counted_of(jobs: Sequence[Digest]) -> pl.DataFrame:
     points = {number: point for job in jobs for number, point in job.storages.select("storage", "point").iter_rows()}
     begin = pl.col("slice") * pl.col("slice_ns")
     rows = [
-        job.process_slices.with_columns(slice_ns=pl.lit(job.slice_ns, pl.Int64)).select(
+        with_mapped(job.process_slices, job.fetched)
+        .with_columns(slice_ns=pl.lit(job.slice_ns, pl.Int64))
+        .select(
             target=pl.col("storage").replace_strict(points, return_dtype=pl.String, default=""),
             job=pl.lit(job.job),
             is_client=pl.lit(False),
@@ -171,27 +174,14 @@ def by_slice(rows: pl.DataFrame, grid_ns: int, begin_ns: int, end_ns: int, keys:
     )
 
 
-@dataclass(frozen=True)
-class _Scene:
-    alone: Estimate | None
-    beside: float | None
-    seconds_alone: float
-    seconds_beside: float
-    lost: Estimate | None
-    confidence: Confidence
-    unknown_because: str
-    notes: list[str]
-    company: list[int]
-
-
-def _scene(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: str) -> _Scene:
+def _by_own_slices(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: str) -> Rates:
     """own: slice, amount and AMOUNTS of the job. others: of the others on its targets."""
     seconds = grid_ns / 1e9
     active = own.filter(pl.col("amount") > 0)
     near = others.group_by("slice").agg(others=pl.col("amount").sum())
     typical = float(active["amount"].sum()) / max(1, active.height)
     laid = active.join(near, on="slice", how="left").with_columns(pl.col("others").fill_null(0))
-    is_beside = pl.col("others") > LEAST * pl.max_horizontal("amount", pl.lit(typical))
+    is_beside = pl.col("others") > LITTLE_USE * pl.max_horizontal("amount", pl.lit(typical))
     company = set(laid.filter(is_beside)["slice"])
     close = {slice + step for slice in company for step in (-1, 0, 1)}
     # The first and the last one are part of a slice.
@@ -199,7 +189,7 @@ def _scene(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: str) -> 
     quiet, busy = inner.filter(~pl.col("slice").is_in(list(close))), inner.filter(is_beside)
     seconds_alone, seconds_beside = quiet.height * seconds, busy.height * seconds
     beside = float(busy["amount"].sum()) / seconds_beside if busy.height else None
-    told = _Scene(None, beside, seconds_alone, seconds_beside, None, "unknown", "", [], sorted(company))
+    told = Rates(None, beside, seconds_alone, seconds_beside, None, "unknown", "", [], sorted(company))
     if quiet.height < LEAST_SLICES:
         if not busy.height:
             why = "it was too short to tell"
@@ -208,7 +198,7 @@ def _scene(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: str) -> 
         return replace(told, unknown_because=why)
     rate = float(quiet["amount"].sum()) / quiet.height / seconds
     spread = float(quiet["amount"].std() or 0) / seconds  # type: ignore[arg-type]
-    error = STUDENT.get(quiet.height - 1, 2.0) * spread / math.sqrt(quiet.height)
+    error = error_of_mean(spread, quiet.height)
     how = f"{what} in {quiet.height} slices of {seconds:g} s in which it had its targets to itself"
     alone = Estimate(rate, max(0.0, rate - error), rate + error, how)
     if beside is None:
@@ -224,15 +214,15 @@ def _scene(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: str) -> 
 
 
 def _by_runs(
-    scene: _Scene,
+    rates: Rates,
     counted: pl.DataFrame,
     own: pl.DataFrame,
     own_slices: pl.DataFrame,
     alone: Sequence[str],
     grid_ns: int,
-) -> _Scene:
-    """The scene by standalone runs, not by slices of its own. Raises KeyError for one that servers do not know."""
-    rates, sizes = [], []
+) -> Rates:
+    """The rates by standalone runs, not by slices of its own. Raises KeyError for one that servers do not know."""
+    speeds, sizes = [], []
     for name in alone:
         run = counted.filter(pl.col("job") == name)
         if run.is_empty():
@@ -240,17 +230,17 @@ def _by_runs(
         grid = grid_of(run)
         slices = by_slice(run, grid, int(run["begin_ns"].min()), int(run["end_ns"].max()), ("job",))  # type: ignore[arg-type]
         size = float(run.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item())
-        rates.append(size / _seconds_at_work(run, slices, grid))
+        speeds.append(size / _seconds_at_work(run, slices, grid))
         sizes.append(size)
     size = float(own.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item())
-    took, rate = _seconds_at_work(own, own_slices, grid_ns), sum(rates) / len(rates)
-    error = max(RUNS_DIFFER * rate, max(rates) - rate, rate - min(rates))
+    took, rate = _seconds_at_work(own, own_slices, grid_ns), sum(speeds) / len(speeds)
+    error = max(RUNS_DIFFER * rate, max(speeds) - rate, rate - min(speeds))
     how = f"its standalone runs {', '.join(alone)}, as the servers counted them"
     found = Estimate(rate, rate - error, rate + error, how)
     is_same = all(abs(one - size) <= SAME_SIZE * size for one in sizes)
     notes = [] if is_same else ["The standalone runs moved another number of bytes, so the two rates compare less well"]
     return replace(
-        scene,
+        rates,
         alone=found,
         beside=size / took,
         lost=found.through(lambda one: took - size / one if one else 0.0, how),
@@ -272,11 +262,11 @@ def _reads(rows: pl.DataFrame) -> float:
     return float(rows["read_bytes"].sum()) / max(1.0, float(rows["amount"].sum()))
 
 
-def _neighbours(others: pl.DataFrame, scene: _Scene, grid_ns: int) -> list[CountedNeighbour]:
+def _neighbours(others: pl.DataFrame, rates: Rates, grid_ns: int) -> list[CountedNeighbour]:
     """Whoever used its targets while it was active, most first; what it lost is shared out by what they moved."""
-    there = others.filter(pl.col("slice").is_in(scene.company)).filter(pl.col("amount") > 0)
+    there = others.filter(pl.col("slice").is_in(rates.company)).filter(pl.col("amount") > 0)
     total = there.group_by("slice").agg(total=pl.col("amount").sum())
-    lost = scene.lost.value / max(1, len(scene.company)) if scene.lost is not None else None
+    lost = rates.lost.value / max(1, len(rates.company)) if rates.lost is not None else None
     shares = there.join(total, on="slice").with_columns(share=pl.col("amount") / pl.col("total"))
     found = (
         shares.group_by("job", "is_client")
@@ -303,7 +293,7 @@ def _neighbours(others: pl.DataFrame, scene: _Scene, grid_ns: int) -> list[Count
             row["targets"],
         )
         for row in found.iter_rows(named=True)
-        if row["amount"] > LEAST * int(found["amount"].sum())
+        if row["amount"] > LITTLE_USE * int(found["amount"].sum())
     ]
 
 

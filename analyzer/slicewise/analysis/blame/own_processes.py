@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.result import OwnProcesses
-from slicewise.analysis.blame.uncontended import ERROR_OF_SLICES, LIKE_SIZES, TRIVIAL
+from slicewise.analysis.blame.uncontended import ERROR_OF_SLICES, TRIVIAL
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
-from slicewise.constants import FEWEST_SLICES, LEAST_ERROR
+from slicewise.constants import FEWEST_SLICES, LEAST_ERROR, LIKE_SIZES
 from slicewise.estimate import Estimate
 from slicewise.statistics import block_error, error_of_ratio
 

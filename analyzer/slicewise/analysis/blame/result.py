@@ -84,7 +84,7 @@ class Traffic:
     """What a storage moved while the job ran, in bytes. counted: by the counters of nodes and mounts; None where there
     are none. profiled: by all jobs given. exponent: of the storage's capacity region, from `mixed` slices: 1 where
     reads, writes and metadata take turns, large where they do not meet; None where no slices tell. own_ns: what the
-    job's own calls there took, all its processes together.
+    job's own calls and waits for mapped files there took, all its processes together.
     """
 
     storage: Storage

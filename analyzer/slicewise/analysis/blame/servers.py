@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.analysis.blame.counted import by_slice, hot_target
-from slicewise.analysis.blame.unprofiled import excess, fetched_beyond_calls
+from slicewise.analysis.blame.unprofiled import excess
 from slicewise.analysis.calls import AMOUNTS, OF_JOBS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage, describe_all
-from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS
+from slicewise.constants import EQUAL_VOLUMES, LITTLE_USE, SAMPLE_NS
 from slicewise.digest.clients import is_address, node_name
 from slicewise.digest.digest import Digest
+from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.processes import unknown_node
 from slicewise.digest.slices import BYTES
 from slicewise.digest.storages import NETWORK_TYPES, POOLS, contended, lustre_name, storage_number
@@ -24,8 +25,6 @@ from slicewise.text import words
 # A server's job is a profiled one if both moved the same bytes, but for so much (what is read from a cache, headers),
 # and if so much of the server's bytes lies in the profiled job's time, give or take a sample.
 WITHIN = 0.9
-# Less of a job's bytes, or of its metadata requests, is no use of a target.
-LEAST_USE = 0.02
 # Who moves such a part of a job's bytes a slice just before or after it goes on with something else.
 LOUD = 0.1
 # A request and its answer have no fewer bytes: an NFS getattr has 200.
@@ -257,7 +256,7 @@ def _shared_out(
     if rows.is_empty() or moved.is_empty():
         return rows
     sliced = by_slice(rows, grid_ns, int(rows["begin_ns"].min()), int(rows["end_ns"].max()), ("target",))  # type: ignore[arg-type]
-    own = {"read_bytes": sum(fetched_beyond_calls(one) for one in jobs)}
+    own = {"read_bytes": sum(unplaced_bytes(one) for one in jobs)}
     seen = did.group_by("slice").agg(pl.col(BYTES).sum())
     both = sliced.group_by("slice").agg(pl.col(BYTES).sum())
     both = both.join(seen, on="slice", how="full", suffix="_seen", coalesce=True).fill_null(0).sort("slice")
@@ -376,7 +375,7 @@ def _targets_of(own: pl.DataFrame) -> list[str]:
     moved = own.group_by("target").agg(
         bytes=pl.sum_horizontal("read_bytes", "write_bytes").sum(), meta_ops=pl.col("meta_ops").sum()
     )
-    share = [pl.col(name) > LEAST_USE * pl.col(name).sum() for name in ("bytes", "meta_ops")]
+    share = [pl.col(name) > LITTLE_USE * pl.col(name).sum() for name in ("bytes", "meta_ops")]
     used = moved.filter(pl.any_horizontal(share))["target"].to_list()
     return used if all(target and target != "storage" for target in used) else []
 

@@ -18,7 +18,7 @@ from slicewise.analysis.blame.result import Baseline, Source
 from slicewise.analysis.blame.shared_slices import part_alone, seconds_alone
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.constants import FEWEST_SLICES, FILLED
+from slicewise.constants import FEWEST_SLICES, FILLED, LIKE_SIZES, MOST_ERROR_OF_A_RUN
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
 from slicewise.statistics import (
@@ -56,17 +56,13 @@ STILL_FILLED = 0.95
 FASTER_THAN_ALONE = 1.25
 # Nobody whose calls never pause is this much faster alone than all jobs together were.
 FASTER_THAN_ALL = 1.05
-# Calls whose mean size differs by more than this factor do not cost the same a byte.
-LIKE_SIZES = 1.5
 # What metadata calls cost changes with what directories hold: recorded storms took up to this part less a call after
 # their neighbours had ended than they take alone.
 ERROR_OF_METADATA = 0.25
 # Where one process has so much more to wait for than the mean one, the mean one's part is not known to be its, too.
 MOST_UNEVEN = 1.25
-# Slices never say better than this what a run costs; and what they make of a whole run's sum is not worse than that,
-# however bursty they are.
+# Slices never say better than this what a run costs.
 ERROR_OF_SLICES = 0.005
-MOST_ERROR_OF_A_RUN = 0.10
 
 Place = tuple[int, Kind]
 

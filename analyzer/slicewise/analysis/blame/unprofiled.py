@@ -16,7 +16,8 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import WORTH_NAMING_BYTES
 from slicewise.digest.counting import SIGNALS, devices_of, way_of
 from slicewise.digest.digest import Digest
-from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES
+from slicewise.digest.fetched import unplaced_bytes
+from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
 from slicewise.digest.storages import NETWORK_TYPES
 
 # A counter holds journals, headers and what was sent again, too: so much more than the profiles is nobody's.
@@ -123,9 +124,8 @@ def unprofiled(
     job = digest.about
     first, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
     traffic, rests = [], []
-    own = digest.process_slices.group_by("storage").agg(
-        pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()).alias("ns")
-    )
+    did = with_mapped(digest.process_slices, digest.fetched)
+    own = did.group_by("storage").agg(pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()).alias("ns"))
     own_ns = dict(own.select("storage", "ns").iter_rows())
     for storage in storages:
         in_calls = own_ns.get(storage.number, 0)
@@ -202,7 +202,7 @@ def _sampled_nodes(digest: Digest) -> list[str]:
 
 def _beside_calls(digests: Sequence[Digest], storage: Storage, start_ns: int, end_ns: int) -> dict[str, int]:
     """What a disk moves for jobs beside the bytes of their calls: a file system's journal and its blocks, by their
-    syncs and metadata calls; and what the kernel fetched for the first of them beyond its calls, ahead or for mappings.
+    syncs and metadata calls; and what the kernel fetched for the first of them, ahead or for mappings, in no slice.
     """
     if not storage.host:
         return {}
@@ -214,16 +214,7 @@ def _beside_calls(digests: Sequence[Digest], storage: Storage, start_ns: int, en
         )
         syncs, calls = there.select(pl.col("sync_ops", "meta_ops").sum()).row(0)
         wrote += JOURNAL_A_SYNC * syncs + BLOCK_A_CALL * calls
-    told = int(digests[0].fetched["fetched_bytes"].sum())  # is in its rows
-    return {"write_bytes": wrote, "read_bytes": max(0, fetched_beyond_calls(digests[0]) - told)}
-
-
-def fetched_beyond_calls(digest: Digest) -> int:
-    """The bytes that the kernel read from storages for a job beyond its calls; 0 where it did not tell."""
-    if "coverage" in digest.not_kept:
-        return 0
-    fetched, read = digest.coverage.select(pl.col("read_storage", "read_seen").sum()).row(0)
-    return max(0, int(fetched or 0) - int(read or 0))
+    return {"write_bytes": wrote, "read_bytes": unplaced_bytes(digests[0])}
 
 
 def excess(name: str, own: int) -> pl.Expr:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
+from slicewise.constants import MOSTLY_ACTIVE
 from slicewise.estimate import Estimate
 from slicewise.scalars import zero_between
 
@@ -18,8 +19,6 @@ WEIGHTS = (1e-3, 1e3)
 # With several neighbours it does not know how much more those who stay would take: simulated jobs ended so much of
 # their loss earlier or later than it says.
 ERROR_OF_SEVERAL = 0.2
-# A neighbour that is active in fewer of the slices between its first and its last one pauses.
-LEAST_ACTIVE = 0.8
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def _by_model(span: float, lost: Estimate, io_alone: float, neighbours: Sequence
     if any(load.seconds <= 0 or load.cap <= 0 for load in neighbours):
         return "how much of the storage a neighbour took is not known"
 
-    if len(neighbours) > 1 and any(load.active < LEAST_ACTIVE for load in neighbours):
+    if len(neighbours) > 1 and any(load.active < MOSTLY_ACTIVE for load in neighbours):
         return "its neighbours paused, and the model cannot tell when they would have paused without each other"
 
     def end(weight: float, loads: Sequence[Load]) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from slicewise.constants import LEAST_ERROR
+from slicewise.constants import LEAST_ERROR, LIKE_SIZES
 from slicewise.statistics import block_error, two_prices
 
 # Calls are of one size class where their sizes are within this factor, which is a power of two.
@@ -23,8 +23,6 @@ LEAST_APART = 8.0
 MOST_OFF = 0.25
 # Sizes beyond those seen by more than this factor are not priced by that line.
 MOST_BEYOND = 8.0
-# Mean sizes within this factor of each other cost the same a byte.
-SAME_SIZE = 1.5
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class KindPrice:
 
     def knows(self, size: float) -> bool:
         """Whether calls of that mean size are near enough to those that were seen."""
-        reach = SAME_SIZE if self.per_call is None else MOST_BEYOND
+        reach = LIKE_SIZES if self.per_call is None else MOST_BEYOND
         return self.sizes[0] / reach <= size <= self.sizes[1] * reach
 
 

@@ -11,16 +11,14 @@ import polars as pl
 from slicewise.analysis.calls import AMOUNTS, SECONDS, Kind, call_rows
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.on_storage import on_storage
-from slicewise.analysis.runs.storage import Storage, describe
-from slicewise.constants import LEAST_ERROR
+from slicewise.analysis.runs.storage import Storage, busier_direction, describe
+from slicewise.constants import LEAST_ERROR, MOST_ERROR_OF_A_RUN
 from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.statistics import block_error
 
-# Nor worse than this, however bursty its slices are: they add up to what the run did.
-MOST_ERROR = 0.10
 TRANSFERS: tuple[Kind, ...] = ("read", "write")
 # Kinds of call that take so many times as long, each by itself, as any call does are made at the same time.
 AT_ONCE = 1.25
@@ -62,11 +60,11 @@ def where_most(digest: Digest) -> tuple[Storage, Direction]:
 
     Raises UserError where it moved none.
     """
-    moved = {direction: bytes_by_storage(digest, direction) for direction in DIRECTIONS}
-    direction = max(DIRECTIONS, key=lambda way: int(moved[way]["bytes"].sum()))
-    if moved[direction].is_empty():
+    direction = busier_direction([digest])
+    moved = bytes_by_storage(digest, direction)
+    if moved.is_empty():
         raise UserError(f"{digest.path}: moved no bytes of files, so copies of it do not compete for a file system")
-    return describe(int(moved[direction]["storage"][0]), [digest]), direction
+    return describe(int(moved["storage"][0]), [digest]), direction
 
 
 def demand_of(digest: Digest, storage: Storage, kinds: Collection[Kind] = TRANSFERS) -> Demand | None:
@@ -94,7 +92,7 @@ def demand_of(digest: Digest, storage: Storage, kinds: Collection[Kind] = TRANSF
     all_seconds = calls.group_by("slice", "process").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
     in_calls = float(all_seconds.group_by("slice").agg(pl.col("seconds").max())["seconds"].sum())
     error = block_error(in_slices["moved"].to_numpy().astype(float), in_slices["busy"].to_numpy())
-    error = LEAST_ERROR + min(error, MOST_ERROR)
+    error = LEAST_ERROR + min(error, MOST_ERROR_OF_A_RUN)
     rate = volume / busy
     apart = sum(float(in_slices[f"most_{kind}"].sum()) for kind in kinds)
     return Demand(

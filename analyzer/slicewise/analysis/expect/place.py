@@ -21,6 +21,7 @@ from slicewise.analysis.expect.cached import Reached, is_cached, reached
 from slicewise.analysis.expect.expectation import Aspect, Boxes, Expectation
 from slicewise.analysis.job.period import runs_above
 from slicewise.analysis.runs.storage import Storage, describe
+from slicewise.constants import ONE_DIRECTION
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import MPIIO_LAYERS
@@ -30,8 +31,6 @@ from slicewise.io500.results import UNKNOWN_API
 GIB = 1 << 30
 # An axis with less of the job's I/O time does not tell where the job lies.
 LEAST_OF_TIME = 0.05
-# From this share of bytes in one direction on, a job is compared with that direction alone, too.
-ONE_DIRECTION = 0.95
 # Where profiles explain less of a storage's traffic, somebody else was active.
 MOST_COVERED = 0.8
 # Functions by what they do (names of schema/operations.def).

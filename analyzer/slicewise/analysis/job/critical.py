@@ -7,13 +7,11 @@ as far as slices show.
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.job.holds import COMMUNICATING, TOGETHER, ns_of
+from slicewise.analysis.job.holds import COMMUNICATING, IO_KINDS, TOGETHER, io_seconds, ns_of
 from slicewise.analysis.job.period import runs_above
 from slicewise.constants import LEAST_OF_RATE
 from slicewise.digest.digest import Digest
-from slicewise.kinds import KINDS
 
-IO_KINDS = (*KINDS, "mpi_io")
 # What a rank does while it keeps others waiting. mpi: moving data, not waiting.
 PARTS = ("computing", *IO_KINDS, "mpi")
 # A stretch of I/O has so many times the I/O of the slice of its mean second, and a rank spends so much of it in I/O.
@@ -77,16 +75,13 @@ def _by_slice(digest: Digest, ranks: pl.DataFrame, communication: pl.DataFrame, 
     called = communication.group_by("process", "slice").agg(
         called=ns_of(COMMUNICATING) / 1e9, begin_and_end=ns_of(("life",)) / 1e9, mpi_io=ns_of(("file",)) / 1e9
     )
-    io = digest.process_slices.group_by("process", "slice").agg(
-        **{kind: pl.col(f"{kind}_ns").sum() / 1e9 for kind in KINDS}
-    )
     numbers = ("called", "begin_and_end", "waiting", *IO_KINDS)
     return (
         ranks.select("process", "start_ns", "end_ns", slice=pl.int_ranges(start // tau, (end - 1) // tau + 1))
         .explode("slice")
         .with_columns(alive=alive / 1e9)
         .join(called, on=["process", "slice"], how="left")
-        .join(io, on=["process", "slice"], how="left")
+        .join(io_seconds(digest), on=["process", "slice"], how="left")
         .join(waiting, on=["process", "slice"], how="left")
         .with_columns(pl.col(numbers).fill_null(0.0))
         .with_columns(mpi=pl.col("called") - pl.col("waiting"))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import with_mapped
 from slicewise.kinds import KINDS
 
 # Classes of calls of MPI that are neither MPI-IO nor its begin and end.
@@ -31,6 +32,12 @@ def ns_of(classes: tuple[str, ...]) -> pl.Expr:
 
 def _of_classes(name: str, classes: tuple[str, ...]) -> pl.Expr:
     return pl.when(pl.col("class").is_in(classes)).then(name).otherwise(0)
+
+
+def io_seconds(digest: Digest) -> pl.DataFrame:
+    """process, slice, and seconds of each of KINDS: in calls on files, of reads also in waits for mapped files."""
+    did = with_mapped(digest.process_slices, digest.fetched)
+    return did.group_by("process", "slice").agg(**{kind: pl.col(f"{kind}_ns").sum() / 1e9 for kind in KINDS})
 
 
 def of_worlds(frame: pl.DataFrame, who: pl.DataFrame) -> list[pl.DataFrame]:
@@ -108,9 +115,7 @@ def held_by_slice(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame
     if who.height < 2:
         return pl.DataFrame(schema=HELD)
     mpi = communication.group_by("process", "slice").agg(mpi=ns_of(COMMUNICATING) / 1e9, mpi_io=ns_of(("file",)) / 1e9)
-    io = digest.process_slices.group_by("process", "slice").agg(
-        **{kind: pl.col(f"{kind}_ns").sum() / 1e9 for kind in KINDS}
-    )
+    io = io_seconds(digest)
     grid = who.select("process").join(mpi.select("slice").unique(), how="cross")
     rows = (
         grid.join(mpi, on=["process", "slice"], how="left")

@@ -33,8 +33,12 @@ class IoTime:
 
 def own_slices(digest: Digest) -> pl.DataFrame:
     """The rows of `process_slices` of the job's own processes."""
+    return of_own_processes(digest, digest.process_slices)
+
+
+def of_own_processes(digest: Digest, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the job's own processes, in their order."""
     others = digest.processes.filter(~pl.col("is_of_job"))
-    rows = digest.process_slices
     return rows.join(others, on="process", how="anti", maintain_order="left") if others.height else rows
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.analysis.job.io_span import process_bounds
-from slicewise.analysis.job.io_time import own_slices
+from slicewise.analysis.job.io_time import of_own_processes
 from slicewise.analysis.job.period import Period, find_period, runs_above
 from slicewise.constants import LEAST_OF_RATE
 from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import in_processes
-from slicewise.digest.slices import some_processes
+from slicewise.digest.slices import some_processes, with_mapped
 from slicewise.kinds import KINDS
 from slicewise.scalars import real, whole
 
@@ -24,14 +24,17 @@ ORDERS = 1 << 32
 
 @dataclass(frozen=True)
 class TimeInIo:
-    """The share of its runtime that a process spent in I/O calls: of the process with the largest, and the median.
+    """The share of its runtime that a process spent in I/O calls and in waits for mapped files: of the process with the
+    largest, and the median.
 
     A process with several threads in I/O counts with their mean. label: whose the largest is; None: no runtime known.
+    mapped_seconds: the waits of all processes for mapped files.
     """
 
     label: str
     slowest: float | None
     median: float | None
+    mapped_seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ class Phases:
 
 
 def phases(digest: Digest) -> Phases:
-    """Everything that a job's own slices say about when it did its I/O."""
-    own = own_slices(digest)
+    """Everything that a job's own slices say about when it did its I/O, by calls and by mapped files."""
+    own = of_own_processes(digest, with_mapped(digest.process_slices, digest.fetched))
     moved = moved_bytes(own)
     found = phase_slices(moved)
     frame = _phase_frame(digest, own, found)
@@ -76,9 +79,7 @@ def served_on(digest: Digest, storage: int) -> pl.DataFrame:
     """Rows of `served_slices` of the job's own processes on one storage."""
     from slicewise.digest.served import served_slices  # it brings numpy along
 
-    own = digest.processes.filter("is_of_job").select("process")
-    rows = served_slices(digest).filter(pl.col("storage") == storage)
-    return rows.join(own, on="process", how="semi", maintain_order="left")
+    return of_own_processes(digest, served_slices(digest).filter(pl.col("storage") == storage))
 
 
 def moved_bytes(own: pl.DataFrame) -> pl.DataFrame:
@@ -188,9 +189,10 @@ def _has_bytes() -> pl.Expr:
 
 
 def time_in_io(digest: Digest) -> TimeInIo:
-    """The process that spent the largest share of its runtime in I/O calls, that share, and the median process's."""
-    parts = [_time_in_calls(part, digest.slice_ns) for part in some_processes(digest.process_slices)]
-    in_calls = pl.concat(parts) if parts else _time_in_calls(digest.process_slices, digest.slice_ns)
+    """The process that spent the largest share of its runtime in I/O, that share, and the median process's."""
+    did = with_mapped(digest.process_slices, digest.fetched)
+    parts = [_time_in_calls(part, digest.slice_ns) for part in some_processes(did)]
+    in_calls = pl.concat(parts) if parts else _time_in_calls(did, digest.slice_ns)
     # A process that replaced its program spent its runtime in all of its programs.
     shares = (
         digest.processes.filter("is_of_job")
@@ -210,7 +212,9 @@ def time_in_io(digest: Digest) -> TimeInIo:
     if shares.is_empty():
         return TimeInIo("", None, None)
     row = shares.row(0, named=True)
-    return TimeInIo(row["label"], row["share"], real(shares["share"].median()))
+    return TimeInIo(
+        row["label"], row["share"], real(shares["share"].median()), real(digest.fetched["waited_ns"].sum()) / 1e9
+    )
 
 
 def _time_in_calls(rows: pl.DataFrame, slice_ns: int) -> pl.DataFrame:

@@ -112,16 +112,10 @@ def _stacks(digest: Digest, search: Sequence[Path]) -> tuple[pl.DataFrame, list[
     return shapes.join(texts, on="frames").select("process", "site", "shape"), stacks
 
 
-def totals(found: Sites, slices: range | None = None) -> pl.DataFrame:
-    """stack, samples, seconds, bytes, calls, first_slice, last_slice, processes of each stack, the longest first.
-
-    slices: those alone that are told; None: all.
-    """
-    samples = found.samples
-    if slices is not None:
-        samples = samples.filter(pl.col("slice").is_between(slices.start, slices.stop, closed="left"))
+def totals(found: Sites) -> pl.DataFrame:
+    """stack, samples, seconds, bytes, calls, first_slice, last_slice, processes of each stack, the longest first."""
     return (
-        samples.group_by("stack")
+        found.samples.group_by("stack")
         .agg(
             pl.col("samples", "seconds", "bytes", "calls").sum(),
             first_slice=pl.col("slice").min(),
@@ -132,9 +126,9 @@ def totals(found: Sites, slices: range | None = None) -> pl.DataFrame:
     )
 
 
-def folded(found: Sites, cost: Cost, slices: range | None = None) -> list[tuple[tuple[str, ...], float]]:
+def folded(found: Sites, cost: Cost) -> list[tuple[tuple[str, ...], float]]:
     """Each stack as its frames' names, the outermost first, with what it cost; the same names added up, sorted."""
     summed: dict[tuple[str, ...], float] = defaultdict(float)
-    for stack, value in totals(found, slices).select("stack", COSTS[cost]).iter_rows():
+    for stack, value in totals(found).select("stack", COSTS[cost]).iter_rows():
         summed[tuple(place.function for place in found.stacks[stack])] += value
     return sorted(summed.items())

@@ -1,6 +1,7 @@
 """Where each process's time went: computing, communicating by MPI, I/O by kind; and whom a slow process held up.
 
-Digest in, dataclass out. Times are a process's own clock in calls; what is in no call is computing, or idle.
+Digest in, dataclass out. Times are a process's own clock in calls, of reads also its waits for mapped files; the rest
+is computing, or idle.
 """
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from slicewise.analysis.job.holds import (
     Hold,
     held_by_slice,
     holds_of,
+    io_seconds,
     ns_of,
     of_worlds,
     waiting_by_slice,
@@ -104,9 +106,7 @@ def by_slice(digest: Digest, found: Split, most: int) -> pl.DataFrame:
     first = found.processes.select("process").head(most)
     communication = digest.communication.join(first, on="process", how="semi")
     called = communication.group_by("process", "slice").agg(**_called())
-    in_io = digest.process_slices.join(first, on="process", how="semi").group_by("process", "slice")
-    io = in_io.agg(**{kind: pl.col(f"{kind}_ns").sum() / 1e9 for kind in KINDS})
-    parts = [part.join(first, on="process", how="semi") for part in (called, found.waiting, io)]
+    parts = [part.join(first, on="process", how="semi") for part in (called, found.waiting, io_seconds(digest))]
     return pl.concat(parts, how="diagonal_relaxed").fill_null(0)
 
 
@@ -118,6 +118,7 @@ def _called() -> dict[str, pl.Expr]:
 
 def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, waiting: pl.DataFrame) -> pl.DataFrame:
     called = communication.group_by("process").agg(**_called())
+    mapped = digest.fetched.group_by("process").agg(mapped=pl.col("waited_ns").sum() / 1e9)
     processor = digest.usage.group_by("process").agg(
         processor=(pl.col("user_ns").sum() + pl.col("system_ns").sum()) / 1e9, sampled=pl.col("sampled_ns").sum() / 1e9
     )
@@ -134,6 +135,8 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, 
             runtime=(pl.col("end_ns") - pl.col("start_ns")) / 1e9,
             **{kind: pl.col(f"{kind}_ns") / 1e9 for kind in KINDS},
         )
+        .join(mapped, on="process", how="left")
+        .with_columns(read=pl.col("read") + pl.col("mapped").fill_null(0.0))
         .join(called, on="process", how="left")
         .join(waiting.group_by("process").agg(pl.col("waiting").sum()), on="process", how="left")
         .join(processor, on="process", how="left")

@@ -16,6 +16,7 @@ from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.nodes import SIGNALS as NODE_SIGNALS
 from slicewise.digest.nodes import by_node
+from slicewise.digest.slices import with_mapped
 from slicewise.scalars import real, whole
 
 Cause = Literal[
@@ -103,7 +104,8 @@ def window_of(digest: Digest) -> Window:
     """The time of a job's I/O on the storage with most of its bytes: from the first to the last slice in which it moved
     at least 5 % of what the mean byte's slice has. A job without any bytes counts its processes' time.
     """
-    own = digest.process_slices.select("storage", "slice", bytes=pl.col("read_bytes") + pl.col("write_bytes"))
+    did = with_mapped(digest.process_slices, digest.fetched)
+    own = did.select("storage", "slice", bytes=pl.col("read_bytes") + pl.col("write_bytes"))
     most = own.group_by("storage").agg(pl.col("bytes").sum()).sort("bytes", "storage").tail(1)["storage"]
     moved = own.filter(pl.col("storage").is_in(most.implode())).group_by("slice").agg(pl.col("bytes").sum())
     total = real(moved["bytes"].sum())

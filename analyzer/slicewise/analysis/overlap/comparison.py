@@ -38,7 +38,7 @@ from slicewise.analysis.runs.storage import StorageUse
 from slicewise.analysis.sharing import runtimes
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
-from slicewise.constants import FEWEST_FOR_A_MEAN, LITTLE_BYTES
+from slicewise.constants import FEWEST_FOR_A_MEAN, LITTLE_BYTES, MOSTLY_ACTIVE
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
 from slicewise.digest.processes import has_rank
 from slicewise.estimate import Estimate
@@ -46,9 +46,7 @@ from slicewise.scalars import whole
 
 DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
 OTHER_WAY: dict[Direction, Direction] = {"read": "write", "write": "read"}
-# A job that moved bytes in fewer of its slices than this is not what the models take a job to be.
-MOSTLY_BUSY = 0.8
-# A job that waited for its turn for more than this fraction of its I/O is not what they take it to be, either.
+# A job that waited for its turn for more than this fraction of its I/O is not what the models take a job to be.
 MOSTLY_SERVED = 0.95
 SHORTEST_SECONDS = 1e-6
 # More than this fraction of a job's bytes elsewhere is worth a word.
@@ -91,7 +89,7 @@ def compare(
     by_storage = {run.name: bytes_by_storage(run.digest, direction) for run in runs}
     # What loaders and libc read for themselves is no I/O of a job: nobody compares bandwidths of it.
     movers = {name: moved for name, moved in by_storage.items() if moved["bytes"].sum() >= LITTLE_BYTES}
-    key = storage.shared_storage(movers) if len(movers) > 1 else None
+    key = storage.shared_storage(movers.values()) if len(movers) > 1 else None
     moved = [_moved(run, by_storage[run.name], key, direction, grid_ns) for run in runs]
     # Only those that share the storage can be compared; the others are told of, and no more.
     sharing = [job for job in moved if job.span and job.name in movers] if key is not None else []
@@ -371,7 +369,7 @@ def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Con
     for row in jobs:
         if row.span is not None and row.waited_seconds > (1 - MOSTLY_SERVED) * row.span.seconds.value:
             return f"{row.job} waited {row.waited_seconds:.3g} s for its turn, and the model knows no turns"
-        if row.span is not None and row.span.busy_share < MOSTLY_BUSY:
+        if row.span is not None and row.span.busy_share < MOSTLY_ACTIVE:
             return f"{row.job} {did} bytes in only {100 * row.span.busy_share:.0f} % of its slices, not all the time"
         if row.span is not None and row.demand is None and verdict.contended is None:
             return f"what {row.job} reaches alone is not known"
@@ -459,7 +457,7 @@ def _notes(
         f"{job.job} {did} bytes in only {100 * job.span.busy_share:.0f} % of its slices; "
         "the models assume I/O all the time"
         for job in jobs
-        if job.span is not None and job.span.busy_share < MOSTLY_BUSY
+        if job.span is not None and job.span.busy_share < MOSTLY_ACTIVE
     ]
     if basis is not None and basis.kind == "any process":
         notes.append(

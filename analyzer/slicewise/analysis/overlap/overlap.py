@@ -13,13 +13,11 @@ from slicewise.analysis.job.turns import turns
 from slicewise.analysis.overlap.comparison import compare
 from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
 from slicewise.analysis.runs.matching import Job, match_standalone, runs_to_compare
+from slicewise.constants import LEAST_DIRECTION
 from slicewise.digest.activity import DIRECTIONS, Direction, common_slice_ns
 from slicewise.digest.digest import Digest
 
 __all__ = ["DirectionOverlap", "Job", "JobInDirection", "Overlap", "Ratio", "is_negligible", "overlap"]
-
-# A direction with less than this fraction of the other one's bytes is not what the jobs are about.
-NEGLIGIBLE_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def moved(direction: DirectionOverlap) -> int:
 
 def is_negligible(direction: DirectionOverlap, beside: DirectionOverlap) -> bool:
     """Whether a direction is hardly used beside another one: a start-up's reads beside a job's output."""
-    return moved(direction) < NEGLIGIBLE_SHARE * moved(beside)
+    return moved(direction) < LEAST_DIRECTION * moved(beside)
 
 
 def _weight(direction: DirectionOverlap, directions: dict[Direction, DirectionOverlap]) -> tuple[bool, int]:

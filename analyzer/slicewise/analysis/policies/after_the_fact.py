@@ -17,10 +17,10 @@ from slicewise.analysis.policies.simulation import IoPhase, Outcome, PolicyJob, 
 from slicewise.analysis.runs.campaign import campaign_of, campaign_there
 from slicewise.analysis.runs.matching import Run, match_standalone, runs_to_compare
 from slicewise.analysis.runs.on_storage import on_storage
-from slicewise.analysis.runs.storage import Storage, describe, shared_storage
+from slicewise.analysis.runs.storage import Storage, busier_direction, describe, storage_of
 from slicewise.analysis.sharing.fitted_model import fit_model
 from slicewise.analysis.sharing.weights import Weighting
-from slicewise.digest.activity import DIRECTIONS, Direction, activity, bytes_by_storage, common_slice_ns, on_grid
+from slicewise.digest.activity import Direction, activity, common_slice_ns, on_grid
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
@@ -120,7 +120,9 @@ def after_the_fact(
     if len(digests) < 2:
         raise UserError("turns policy needs the profiles of two or more jobs that ran at the same time")
     runs = runs_to_compare(digests)
-    storage, direction = _where(runs)
+    own = [run.digest for run in runs]
+    number = storage_of(own, "they had no need to take turns")
+    storage, direction = describe(number, own), busier_direction(own, number)
     standalone = match_standalone(alone, [run.job for run in runs])
     everyone = [*digests, *alone]
     is_weight_fitted = weighting is not None
@@ -137,25 +139,6 @@ def after_the_fact(
     ]
     error = _error(metric, jobs, comparison.undisturbed.jobs)
     return AfterTheFact(jobs, storage, direction, known, weighting, is_weight_fitted, comparison, checks, error)
-
-
-def _where(runs: Sequence[Run]) -> tuple[Storage, Direction]:
-    """The storage that all use, and the direction of most of the bytes there."""
-    moved = {
-        run.name: pl.concat([bytes_by_storage(run.digest, way) for way in DIRECTIONS])
-        .group_by("storage")
-        .agg(pl.col("bytes").sum())
-        for run in runs
-    }
-    storage = shared_storage(moved)
-    if storage is None:
-        raise UserError("these jobs moved bytes on no common file system, so they had no need to take turns")
-
-    def total(way: Direction) -> int:
-        rows = [bytes_by_storage(run.digest, way).filter(pl.col("storage") == storage) for run in runs]
-        return sum(int(each["bytes"].sum()) for each in rows)
-
-    return describe(storage, [run.digest for run in runs]), max(DIRECTIONS, key=total)
 
 
 def _seen(jobs: Sequence[ProfiledJob], storage: Storage) -> Capacity:

@@ -14,6 +14,7 @@ import polars as pl
 from slicewise.analysis.policies.replay import with_decisions
 from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import with_mapped
 from slicewise.errors import UserError
 from slicewise.scalars import whole
 
@@ -156,7 +157,7 @@ def _claimed(digest: Digest, phases: Sequence[_Phase]) -> Claimed:
     ]
     first_phase = {int(phases[0].end * SECOND_NS) // slice_ns} if phases else set()
     slices = sorted({number for span in spans for number in span} - first_phase)
-    moved = digest.process_slices.filter(pl.col("slice").is_in(slices))
+    moved = with_mapped(digest.process_slices, digest.fetched).filter(pl.col("slice").is_in(slices))
     claimed_bytes = sum(one.claimed for one in compared)
     moved_bytes = whole(moved["read_bytes"].sum()) + whole(moved["write_bytes"].sum())
     is_comparable = claimed_bytes > 0 and moved_bytes > 0

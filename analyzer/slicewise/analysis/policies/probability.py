@@ -13,8 +13,8 @@ import polars as pl
 
 from slicewise.analysis.calls import SECONDS, call_rows
 from slicewise.analysis.runs.matching import run_of
-from slicewise.analysis.runs.storage import Storage, describe
-from slicewise.digest.activity import DIRECTIONS, bytes_by_storage, common_slice_ns
+from slicewise.analysis.runs.storage import Storage, describe, most_used, moved_by
+from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
@@ -220,11 +220,10 @@ def _logged(digest: Digest) -> LoggedJob:
 
 
 def _most_used(digests: Sequence[Digest]) -> int:
-    each = pl.concat([bytes_by_storage(digest, way) for digest in digests for way in DIRECTIONS])
-    if each.is_empty():
+    moved = [moved_by(digest) for digest in digests]
+    if all(each.is_empty() for each in moved):
         raise UserError("none of these jobs moved bytes of files, so their I/O cannot meet; give other jobs")
-    used = each.group_by("storage").agg(jobs=pl.len(), bytes=pl.col("bytes").sum())
-    return int(used.sort("jobs", "bytes", "storage", descending=[True, True, False])["storage"][0])
+    return most_used(moved)[0]
 
 
 def _busy(digests: Sequence[Digest], storage: int) -> pl.DataFrame:

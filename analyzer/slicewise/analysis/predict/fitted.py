@@ -18,7 +18,7 @@ from slicewise.analysis.runs.campaign import campaign_there
 from slicewise.analysis.runs.matching import each_once, run_of
 from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, predict
 from slicewise.analysis.sharing.model import FittedModel, model_job
-from slicewise.constants import EQUAL_VOLUMES, NEGLIGIBLE_ERROR, WORTH_MORE
+from slicewise.constants import EQUAL_VOLUMES, NEGLIGIBLE_ERROR, ONE_DIRECTION, WORTH_MORE
 from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.company import groups_in_time
 from slicewise.estimate import Estimate
@@ -26,8 +26,6 @@ from slicewise.estimate import Estimate
 MOVES: tuple[Kind, ...] = ("read", "write")
 # A run of a program is one of the same job if its bytes are equal (EQUAL_VOLUMES), and its calls as close as this.
 ALIKE_CALLS = 0.2
-# A job that moves less than this part of its bytes in one direction is not what the model is for.
-ONE_WAY = 0.95
 
 
 @dataclass(frozen=True)
@@ -151,7 +149,7 @@ def fitted_to(storage: int, runs: Sequence[SeenRun], quiet: Sequence[AloneRun]) 
         return None
     moved = {way: sum(one.bytes[way] for one in there) for way in DIRECTIONS}
     direction = max(DIRECTIONS, key=lambda way: moved[way])
-    if any(one.bytes[direction] < ONE_WAY * sum(one.bytes[way] for way in DIRECTIONS) for one in there):
+    if any(one.bytes[direction] < ONE_DIRECTION * sum(one.bytes[way] for way in DIRECTIONS) for one in there):
         return None
     data = campaign_there(each_once([one.digest for one in there]), storage, direction)
     if data is None:

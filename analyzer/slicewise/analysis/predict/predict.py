@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import polars as pl
 
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import serves
@@ -27,10 +26,9 @@ from slicewise.analysis.predict.laws import (
 from slicewise.analysis.predict.side_by_side import NONE, Amounts, Member, Segment, ends, joined
 from slicewise.analysis.runs.alone import AloneRun, run_there
 from slicewise.analysis.runs.matching import each_once
-from slicewise.analysis.runs.storage import shared_storage
+from slicewise.analysis.runs.storage import storage_of
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.constants import MUCH_BUFFERED, MUCH_METADATA, NO_SECONDS
-from slicewise.digest.activity import DIRECTIONS, bytes_by_storage
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
@@ -115,7 +113,7 @@ def predict(
     """
     if len(jobs) < 2:
         raise UserError("predict needs two or more jobs; give a standalone run of each")
-    storage = storage_of([digest for digest, _ in jobs])
+    storage = storage_of([digest for digest, _ in jobs], "they do not share one")
     there = {id(digest): alone_run(digest, storage) for digest, _ in jobs}
     alone = [there[id(digest)] for digest, _ in jobs]
     others = each_once([*dict.fromkeys(digest for digest, _ in jobs), *seen])
@@ -136,20 +134,6 @@ def predict(
         for place, ((one, start), value) in enumerate(zip(plans, seconds, strict=True))
     ]
     return Predicted(found, laws, served, runs, tried, fitted, len(more))
-
-
-def storage_of(digests: Sequence[Digest]) -> int:
-    """The storage that all use. Raises UserError without one."""
-    moved = {
-        digest.job: pl.concat([bytes_by_storage(digest, way) for way in DIRECTIONS])
-        .group_by("storage")
-        .agg(pl.col("bytes").sum())
-        for digest in digests
-    }
-    found = shared_storage(moved)
-    if found is None:
-        raise UserError("these jobs moved bytes on no common file system, so they do not share one")
-    return found
 
 
 def alone_run(digest: Digest, storage: int) -> AloneRun:

@@ -17,7 +17,6 @@ from slicewise.analysis.runs.on_storage import RunOnStorage, on_storage
 from slicewise.analysis.runs.rates import Rates, outliers, rates_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.activity import (
-    DIRECTIONS,
     Direction,
     bytes_by_storage,
     common_slice_ns,
@@ -140,13 +139,13 @@ def campaign(
     digests = each_once(digests)
     grid_ns = common_slice_ns(digests)
     runs = [run_of(digest) for digest in digests]
-    chosen = _busier(runs) if direction == "auto" else direction
+    chosen = storage.busier_direction(digests) if direction == "auto" else direction
     moved = {run.name: bytes_by_storage(run.digest, chosen) for run in runs}
     for run in runs:
         if moved[run.name].is_empty():
             raise UserError(f"{run.digest.path}: moved no bytes of files ({chosen}); leave it out, or see --direction")
     together: Together = "by name" if is_by_name else "by time"
-    key = storage.shared_storage(moved, LEAST_SHARED if may_be_apart else 0.0)
+    key = storage.shared_storage(moved.values(), LEAST_SHARED if may_be_apart else 0.0)
     if key is not None:
         return campaign_of([on_storage(run, key, chosen) for run in runs], key, chosen, grid_ns, together)
     if not may_be_apart:
@@ -231,14 +230,6 @@ def pair_of(sizes: Iterable[tuple[int, int, int]]) -> str:
 def _size(processes: int, nodes: int, mounts: int) -> str:
     where = f" on {nodes} nodes" if nodes > 1 else ""
     return f"{processes}{where}{f' by {mounts} mounts' if mounts != nodes else ''}"
-
-
-def _busier(runs: Sequence[Run]) -> Direction:
-    totals = {
-        direction: sum(int(bytes_by_storage(run.digest, direction)["bytes"].sum()) for run in runs)
-        for direction in DIRECTIONS
-    }
-    return max(DIRECTIONS, key=lambda direction: totals[direction])
 
 
 def _mounts_in_use(run: Run, key: int, direction: Direction) -> pl.DataFrame:

@@ -9,9 +9,10 @@ import polars as pl
 from slicewise.analysis.job.io_span import IoSpan, io_span
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.rates import StandaloneRun, rate_alone
+from slicewise.constants import LEAST_DIRECTION
 from slicewise.digest.activity import DIRECTIONS, Direction, activity, members
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import LEAST_SHARE_OF_JOB, known_nodes
+from slicewise.digest.processes import known_nodes
 from slicewise.estimate import Estimate
 
 # Of bytes in files that several processes use: more is sharing.
@@ -68,7 +69,7 @@ def on_storage(run: Run, storage: int | None, direction: Direction) -> RunOnStor
 def whole_span(run: Run) -> IoSpan | None:
     """From the first to the last byte that a run moved in any direction that is not next to nothing; None: no byte."""
     by_direction = [activity(run.digest, direction) for direction in DIRECTIONS]
-    least = LEAST_SHARE_OF_JOB * sum(int(moved["bytes"].sum()) for moved in by_direction)
+    least = LEAST_DIRECTION * sum(int(moved["bytes"].sum()) for moved in by_direction)
     used = [moved for moved in by_direction if moved["bytes"].sum() >= max(least, 1)]
     if not used:
         return None

@@ -3,12 +3,14 @@
 Digests' frames in, dataclasses out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
 from slicewise.digest.digest import Digest
+from slicewise.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,38 @@ class StorageUse:
     elsewhere_share: float
 
 
-def shared_storage(moved: Mapping[str, pl.DataFrame], least_share: float = 0.0) -> int | None:
+def moved_by(digest: Digest) -> pl.DataFrame:
+    """storage, bytes: what a job read and wrote."""
+    both = pl.concat([bytes_by_storage(digest, way) for way in DIRECTIONS])
+    return both.group_by("storage").agg(pl.col("bytes").sum())
+
+
+def storage_of(digests: Sequence[Digest], so: str) -> int:
+    """The storage that all jobs use, by bytes of both directions. Raises UserError without one, and says so why."""
+    found = shared_storage([moved_by(digest) for digest in digests])
+    if found is None:
+        raise UserError(f"these jobs moved bytes on no common file system, so {so}")
+    return found
+
+
+def busier_direction(digests: Sequence[Digest], storage: int | None = None) -> Direction:
+    """The direction in which jobs moved most bytes on a storage (None: on all); of equal ones reading."""
+    where = pl.lit(True) if storage is None else pl.col("storage") == storage
+
+    def moved(way: Direction) -> int:
+        return sum(int(bytes_by_storage(digest, way).filter(where)["bytes"].sum()) for digest in digests)
+
+    return max(DIRECTIONS, key=moved)
+
+
+def shared_storage(moved: Collection[pl.DataFrame], least_share: float = 0.0) -> int | None:
     """The storage on which every job moved bytes. If there are several, the one where the smallest job moved most.
 
-    moved: job -> storage, bytes (see `bytes_by_storage`). least_share: one on which a job moved less than this part of
-    what it moved on its busiest is not counted. None where there is no such storage.
+    moved: of each job, storage, bytes (see `bytes_by_storage`). least_share: one on which a job moved less than this
+    part of what it moved on its busiest is not counted. None where there is no such storage.
     """
     each = (
-        pl.concat(own.filter(pl.col("bytes") >= least_share * pl.col("bytes").max()) for own in moved.values())
+        pl.concat(own.filter(pl.col("bytes") >= least_share * pl.col("bytes").max()) for own in moved)
         .group_by("storage")
         .agg(pl.len().alias("jobs"), pl.col("bytes").min().alias("least"), pl.col("bytes").sum().alias("all"))
     )
@@ -51,12 +77,20 @@ def shared_storage(moved: Mapping[str, pl.DataFrame], least_share: float = 0.0) 
     return None if common.is_empty() else int(common["storage"][0])
 
 
-def apart_from_most(moved: Mapping[str, pl.DataFrame]) -> tuple[int, list[str]] | None:
-    """The storage that most jobs moved bytes on, and those that moved none there, where most did (moved: see
-    `shared_storage`).
+def most_used(moved: Collection[pl.DataFrame]) -> tuple[int, int]:
+    """The storage that most jobs moved bytes on, of equal ones the one with most bytes; and how many jobs these are.
+    moved: of each job, storage, bytes; not all without rows.
     """
-    each = pl.concat(moved.values()).group_by("storage").agg(pl.len().alias("jobs"), pl.col("bytes").sum())
+    each = pl.concat(moved).group_by("storage").agg(pl.len().alias("jobs"), pl.col("bytes").sum())
     storage, jobs, _ = each.sort("jobs", "bytes", "storage", descending=[True, True, False]).row(0)
+    return storage, jobs
+
+
+def apart_from_most(moved: Mapping[str, pl.DataFrame]) -> tuple[int, list[str]] | None:
+    """The storage that most jobs moved bytes on, and those that moved none there, where most did (moved: job ->
+    storage, bytes).
+    """
+    storage, jobs = most_used(moved.values())
     if 2 * jobs <= len(moved):
         return None
     return storage, [name for name, own in moved.items() if storage not in own["storage"]]

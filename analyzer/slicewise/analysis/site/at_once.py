@@ -40,6 +40,7 @@ from slicewise.catalog.store import Batch, Catalog
 from slicewise.digest.counting import WRITTEN
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import Counters, counters_of
+from slicewise.digest.slices import with_mapped
 from slicewise.scalars import whole
 
 # Rows of process_slices that are taken into memory at most, together: what jobs did is made of them in parts, and is
@@ -274,12 +275,14 @@ def calls_in(
     parts = np.flatnonzero(np.diff(ends // RECORDS_AT_ONCE, prepend=0)) + 1
     columns = ("process", "storage", "slice", *AMOUNTS, *CALLS.values(), *NS)
     processes = catalog.scan("processes", [batch]).select(KEY, "process").collect()
+    fetched = catalog.scan("fetched", [batch]).collect()
     for first, last in zip([0, *parts], [*parts, len(keys)], strict=True):
         if first == last:
             continue
         start = ends[first] - lengths[first]
         rows = whole.slice(int(start), int(ends[last - 1] - start)).select(KEY, *columns).collect()
-        here = jobs.filter(pl.col(KEY).is_in(keys[int(first) : int(last)].implode()))
+        is_here = pl.col(KEY).is_in(keys[int(first) : int(last)].implode())
+        rows, here = with_mapped(rows, fetched.filter(is_here)), jobs.filter(is_here)
         by_slice = {
             slice_ns: rows.lazy().join(some.lazy(), on=KEY, how="semi", maintain_order="left").select(columns)
             for (slice_ns,), some in here.partition_by("slice_ns", as_dict=True).items()

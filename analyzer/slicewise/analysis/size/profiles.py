@@ -8,7 +8,7 @@ import polars as pl
 
 from slicewise.analysis.runs.on_storage import file_sharing
 from slicewise.analysis.size.points import POINTS, Curve
-from slicewise.constants import FEWEST_FOR_A_MEAN, LITTLE_BYTES
+from slicewise.constants import FEWEST_FOR_A_MEAN, LEAST_DIRECTION, LITTLE_BYTES
 from slicewise.digest.activity import Direction, members
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import synced_ns
@@ -20,8 +20,6 @@ ONE_SIZE = 0.9
 NEAR = 0.05
 # Of calls that go on where the last one ended (or after it): as many are sequential, as few are random.
 SEQUENTIAL, RANDOM = 0.9, 0.75
-# A direction with less of a job's bytes is no part of what it does.
-TRIVIAL = 0.01
 COMPANY = "another job"
 
 
@@ -64,7 +62,7 @@ def accesses_of(digest: Digest, others: Sequence[Digest]) -> list[Accesses]:
     found = []
     for row in digest.accesses.iter_rows(named=True):
         direction: Direction = "read" if row["direction"] == "read" else "write"
-        if row["bytes"] < max(LITTLE_BYTES, TRIVIAL * whole(digest.accesses["bytes"].sum())):
+        if row["bytes"] < max(LITTLE_BYTES, LEAST_DIRECTION * whole(digest.accesses["bytes"].sum())):
             continue
         slices = own_slices(digest, row["storage"], direction, others)
         if not slices.is_empty() and slices["seconds"].sum() > 0:

@@ -2,8 +2,9 @@
 
 import polars as pl
 
-from slicewise.analysis.blame.result import LOSING_KINDS, Blame, Neighbour
+from slicewise.analysis.blame.result import LOSING_KINDS, Baseline, Blame, Neighbour
 from slicewise.charts import style
+from slicewise.report import columns
 from slicewise.report.blame.blame_words import KINDS, WORTH_A_CLAUSE, names_of, place
 from slicewise.report.over_time import OverTime, sums
 from slicewise.report.tables import NOTHING, Cell, Column, Table
@@ -112,30 +113,27 @@ def kinds(neighbour: Neighbour) -> str:
 
 def sources_table(blame: Blame) -> Table:
     """Every way to know the time alone that was tried, in the order of trust, and why it was not taken."""
-    table = Table(
-        [
-            Column("time alone from", is_figure=False),
-            Column("I/O alone", "s"),
-            Column("interval", "s", is_figure=False),
-            Column("confidence", is_figure=False),
-            Column("", is_figure=False),
-        ],
+
+    def seconds(source: Baseline) -> Cell:
+        return Cell(words.seconds(source.seconds.value), float(source.seconds.value)) if source.seconds else NOTHING
+
+    def interval(source: Baseline) -> Cell | str:
+        return words.interval(source.seconds.low, source.seconds.high) if source.seconds else NOTHING
+
+    def said(source: Baseline) -> str:
+        counts = blame.baseline is not None and source.source == blame.baseline.source
+        what = "this one counts" if counts else source.refused or "compared only"
+        return f"{what}: {words.listing(source.runs)}" if source.runs and not source.refused else what
+
+    return columns.table(
+        blame.sources,
+        columns.text("time alone from", lambda source: SOURCES[source.source]),
+        columns.figure("I/O alone", seconds, "s"),
+        columns.text("interval", interval, "s"),
+        columns.text("confidence", lambda source: source.confidence if source.seconds else NOTHING),
+        columns.text("", said),
         title="Ways to know what the job takes alone, the best first",
     )
-    for source in blame.sources:
-        seconds = source.seconds
-        counts = blame.baseline is not None and source.source == blame.baseline.source
-        said = "this one counts" if counts else source.refused or "compared only"
-        if source.runs:
-            said = f"{said}: {words.listing(source.runs)}" if not source.refused else said
-        table.add(
-            SOURCES[source.source],
-            Cell(words.seconds(seconds.value), float(seconds.value)) if seconds else NOTHING,
-            words.interval(seconds.low, seconds.high) if seconds else NOTHING,
-            source.confidence if seconds else NOTHING,
-            said,
-        )
-    return table
 
 
 def _named(neighbour: Neighbour, name: str) -> str:

@@ -33,25 +33,26 @@ def sentences(found: CountedJob) -> list[str]:
     told.append(_answer(found))
     if found.hot is not None:
         told.append(f"{found.hot[0]} was hot: it served {words.percent(found.hot[1])} of all bytes then.")
-    told += [f"{note}." for note in found.notes]
+    told += [f"{note}." for note in found.rates.notes]
     told.append("Servers count no time: what it spent in calls, and whether it waited or computed, is not known.")
     return told
 
 
 def _answer(found: CountedJob) -> str:
-    sure = f"Confidence: {found.confidence}"
+    rates = found.rates
+    sure = f"Confidence: {rates.confidence}"
     if not found.neighbours:
-        return f"Nobody else used these targets meanwhile.   {sure if found.alone else 'Confidence: unknown'}"
-    beside = f"Beside others it got {words.rate(found.beside)}" if found.beside is not None else "It had company"
-    if found.lost is None:
-        why = found.unknown_because or "its rate alone is not known"
+        return f"Nobody else used these targets meanwhile.   {sure if rates.alone else 'Confidence: unknown'}"
+    beside = f"Beside others it got {words.rate(rates.beside)}" if rates.beside is not None else "It had company"
+    if rates.lost is None:
+        why = rates.unknown_because or "its rate alone is not known"
         return f"{beside}. How fast it is alone is not known: {why}.   Confidence: unknown"
-    rate = words.rate(found.alone.value) if found.alone is not None else ""
+    rate = words.rate(rates.alone.value) if rates.alone is not None else ""
     alone = f", and {rate} with its targets to itself" if rate else ""
-    if found.lost.high <= 0 or found.lost.value <= 0:
+    if rates.lost.high <= 0 or rates.lost.value <= 0:
         return f"{beside}{alone}: no slower beside others.   {sure}"
     return (
-        f"{beside}{alone}: as fast as that, it would have needed {words.estimate_of_seconds(found.lost)} less for the "
+        f"{beside}{alone}: as fast as that, it would have needed {words.estimate_of_seconds(rates.lost)} less for the "
         f"same.   {sure}"
     )
 
@@ -84,6 +85,8 @@ def table(found: CountedJob) -> Table:
 def record(found: CountedJob) -> dict[str, Any]:
     """As `slicewise blame --json` prints it."""
     told = asdict(found)
+    told |= told.pop("rates")
+    del told["company"]
     for name in ("begin", "end"):
         told[name] = words.iso_time(told.pop(f"{name}_ns"))
     for one in told["neighbours"]:

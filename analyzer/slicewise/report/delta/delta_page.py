@@ -12,7 +12,7 @@ from slicewise.report import columns
 from slicewise.report.model import model_tables
 from slicewise.report.nodes.evidence import evidence_section, evidence_table, evidence_words, signal_name
 from slicewise.report.page import Fact, Page, Section, Step
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 FAIR, UNFAIR = 0.25, 0.5
@@ -252,20 +252,21 @@ def hints(panel: Panel) -> list[str]:
 
 def sweep_table(panels: Sequence[Panel]) -> Table:
     """A row a panel."""
-    table = Table(
-        [Column("sweep", is_figure=False), Column("panel", is_figure=False), Column("asymmetry"), Column("peak of A"),
-         Column("peak of B"), Column("sharing explains"), Column("cause named first", is_figure=False)]
-    )  # fmt: skip
-    for panel in panels:
-        graph = panel.graph
-        asymmetry = Cell("", None) if graph.asymmetry is None else Cell(f"{graph.asymmetry:.2f}", graph.asymmetry)
-        explained = max(graph.expected_peak.values())
-        table.add(
-            panel.sweep, graph.configuration, asymmetry,
-            *(Cell(words.number(graph.peak[name]), graph.peak[name]) for name in ("A", "B")),
-            Cell(words.number(explained), explained), panel.cause or "none",
-        )  # fmt: skip
-    return table
+
+    def asymmetry(panel: Panel) -> Cell:
+        value = panel.graph.asymmetry
+        return Cell("" if value is None else f"{value:.2f}", value)
+
+    return columns.table(
+        panels,
+        columns.text("sweep", lambda panel: panel.sweep),
+        columns.text("panel", lambda panel: panel.graph.configuration),
+        columns.figure("asymmetry", asymmetry),
+        columns.number("peak of A", lambda panel: panel.graph.peak["A"]),
+        columns.number("peak of B", lambda panel: panel.graph.peak["B"]),
+        columns.number("sharing explains", lambda panel: max(panel.graph.expected_peak.values())),
+        columns.text("cause named first", lambda panel: panel.cause or "none"),
+    )
 
 
 def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unseen: Sequence[str]) -> Page:

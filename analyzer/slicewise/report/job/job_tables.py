@@ -109,10 +109,11 @@ def _size_at_most(known: int, error: int) -> Cell | str:
 
 def calls_table(summary: JobTotals) -> Table:
     """One row a function that was called, the most called first."""
-    table = Table([Column("function", is_figure=False), Column("calls")])
-    for operation, calls in summary.calls.items():
-        table.add(operation, _count(calls))
-    return table
+    return columns.table(
+        summary.calls.items(),
+        columns.text("function", lambda called: called[0]),
+        columns.count("calls", lambda called: called[1]),
+    )
 
 
 def _count(value: int) -> Cell:

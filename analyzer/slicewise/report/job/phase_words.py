@@ -43,11 +43,13 @@ def phase_lines(found: Phases) -> Iterator[str]:
     time = found.time_in_io
     if not time.slowest:
         return
+    mapped = f" and waits for mapped files ({words.duration(time.mapped_seconds)}, a guess)"
+    what = f"I/O calls{mapped if time.mapped_seconds else ''}"
     if time.slowest == time.median:  # of one process, or of equal ones
-        yield f"I/O calls took {words.percent(time.slowest)} of the runtime."
+        yield f"{what} took {words.percent(time.slowest)} of the runtime."
     else:
         yield (
-            f"I/O calls took {words.percent(time.slowest)} of the runtime of the process that waited longest "
+            f"{what} took {words.percent(time.slowest)} of the runtime of the process that waited longest "
             f"({time.label}), and {words.percent(time.median)} of the median process's."
         )
 

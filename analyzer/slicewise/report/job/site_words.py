@@ -29,14 +29,14 @@ LEAST_SHARE, FEW_SITES = 0.005, 8
 FEWEST_SAMPLES = 10
 
 
-def sites_record(found: Sites, slices: range | None = None) -> list[dict[str, Any]]:
+def sites_record(found: Sites) -> list[dict[str, Any]]:
     """The key `sites` of JSON output, see docs/commands.md."""
     return [
         {
             "stack": [vars(place) for place in found.stacks[row.pop("stack")]],
             **row,
         }
-        for row in totals(found, slices).to_dicts()
+        for row in totals(found).to_dicts()
     ]
 
 

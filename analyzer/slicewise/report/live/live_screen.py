@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from rich.console import Group, RenderableType
 
 from slicewise.live import Activity, JobNow, ProcessNow
-from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
+from slicewise.report import columns
+from slicewise.report.tables import Table, for_terminal, line_for_terminal
 from slicewise.text import words
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -105,54 +106,45 @@ class Screen:
 
 def jobs_table(jobs: list[JobNow]) -> Table:
     """A row a job."""
-    table = Table(
-        [
-            Column("job", is_figure=False), Column("processes", spare=2), Column("read"), Column("written"),
-            Column("calls/s"), Column("ms a call", spare=1), Column("seen", spare=1),
-            Column("mounts (share of this node's)", is_figure=False, spare=3), Column("", is_figure=False, spare=4),
-        ]
-    )  # fmt: skip
-    for job in jobs:
+
+    def mounts(job: JobNow) -> str:
         shared = [mount for mount in job.mounts if mount.share is not None]
-        mounts = ", ".join(f"{mount.point or mount.type} {words.percent(mount.share)}" for mount in shared)
-        table.add(
-            words.beginning(job.job, NAME_WIDTH),
-            str(len(job.processes)),
-            *_cells(job.activity),
-            mounts,
-            sparkline(job.history),
-        )
-    return table
+        return ", ".join(f"{mount.point or mount.type} {words.percent(mount.share)}" for mount in shared)
+
+    return columns.table(
+        jobs,
+        columns.text("job", lambda job: words.beginning(job.job, NAME_WIDTH)),
+        columns.figure("processes", lambda job: str(len(job.processes)), spare=2),
+        *_activity(spare=1),
+        columns.text("mounts (share of this node's)", mounts, spare=3),
+        columns.text("", lambda job: sparkline(job.history), spare=4),
+    )
 
 
 def processes_table(processes: list[ProcessNow]) -> Table:
     """A row a process."""
-    table = Table(
-        [
-            Column("pid"), Column("rank"), Column("read"), Column("written"), Column("calls/s"), Column("ms a call"),
-            Column("seen"), Column("program", is_figure=False),
-        ]
-    )  # fmt: skip
-    for process in processes:
-        rank = str(process.rank) if process.rank >= 0 else ""
-        table.add(
-            str(process.pid),
-            rank,
-            *_cells(process.activity),
-            words.beginning(process.program.rpartition("/")[2], NAME_WIDTH),
-        )
-    return table
+    return columns.table(
+        processes,
+        columns.figure("pid", lambda process: str(process.pid)),
+        columns.figure("rank", lambda process: str(process.rank) if process.rank >= 0 else ""),
+        *_activity(),
+        columns.text("program", lambda process: words.beginning(process.program.rpartition("/")[2], NAME_WIDTH)),
+    )
 
 
-def _cells(activity: Activity) -> list[Cell]:
-    latency = "" if activity.latency_ms is None else words.number(activity.latency_ms)
-    seen = "" if activity.seen_share is None else words.percent(activity.seen_share)
+def _activity(spare: int = 0) -> list[columns.Made[JobNow | ProcessNow]]:
+    def latency(row: JobNow | ProcessNow) -> str:
+        return "" if row.activity.latency_ms is None else words.number(row.activity.latency_ms)
+
+    def seen(row: JobNow | ProcessNow) -> str:
+        return "" if row.activity.seen_share is None else words.percent(row.activity.seen_share)
+
     return [
-        Cell(words.rate(activity.read_bytes_per_s)),
-        Cell(words.rate(activity.write_bytes_per_s)),
-        Cell(words.number(activity.ops_per_s)),
-        Cell(latency),
-        Cell(seen),
+        columns.figure("read", lambda row: words.rate(row.activity.read_bytes_per_s)),
+        columns.figure("written", lambda row: words.rate(row.activity.write_bytes_per_s)),
+        columns.figure("calls/s", lambda row: words.number(row.activity.ops_per_s)),
+        columns.figure("ms a call", latency, spare=spare),
+        columns.figure("seen", seen, spare=spare),
     ]
 
 

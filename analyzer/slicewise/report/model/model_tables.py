@@ -11,10 +11,10 @@ from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
-from slicewise.analysis.sharing.weights import FEWEST_RUNS, WeightFit, Weighting, WeightKind
+from slicewise.analysis.sharing.weights import FEWEST_RUNS, Candidate, WeightFit, Weighting, WeightKind
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.report import columns
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.scalars import real_or_none
 from slicewise.text import words
 
@@ -160,20 +160,24 @@ def inverse_table(rows: Sequence[Mapping[str, Any]], alone: Sequence[float], wei
 
 def candidates_table(fit: WeightFit) -> Table:
     """The kinds of weight beside each other."""
-    table = Table(
-        [Column("share by", is_figure=False), Column("held-out error", "%"), Column("verdict", is_figure=False)]
+
+    def verdict(candidate: Candidate) -> str:
+        if fit.chosen is not None and candidate.kind == fit.chosen.kind:
+            return "taken"
+        if candidate.is_refuted:
+            return "refuted"
+        return "comes to the same" if candidate.kind in fit.same else "not refuted"
+
+    def error(candidate: Candidate) -> Cell:
+        percent = 100 * candidate.share_error
+        return Cell(f"{words.number(percent)} %", percent)
+
+    return columns.table(
+        fit.candidates,
+        columns.text("share by", lambda candidate: candidate.kind),
+        columns.figure("held-out error", error, "%"),
+        columns.text("verdict", verdict),
     )
-    for candidate in fit.candidates:
-        is_chosen = fit.chosen is not None and candidate.kind == fit.chosen.kind
-        if is_chosen:
-            verdict = "taken"
-        elif candidate.is_refuted:
-            verdict = "refuted"
-        else:
-            verdict = "comes to the same" if candidate.kind in fit.same else "not refuted"
-        error = 100 * candidate.share_error
-        table.add(Cell(candidate.kind), Cell(f"{words.number(error)} %", error), verdict)
-    return table
 
 
 def _cost(curve: CapacityCurve) -> str:

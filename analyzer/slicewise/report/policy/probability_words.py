@@ -6,6 +6,7 @@ from typing import Any
 
 from slicewise.analysis.policies.probability import IoSource, JobLog, Probability, SizeClass
 from slicewise.estimate import Estimate
+from slicewise.report import columns
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -72,14 +73,12 @@ def size_range(size: SizeClass) -> str:
 
 def sizes_table(found: Probability) -> Table:
     """A row a range of sizes."""
-    table = Table([Column("processes", is_figure=False), Column("of jobs", "%"), Column("of jobs' time", "%")])
-    for size in found.sizes:
-        table.add(
-            Cell(size_range(size)),
-            Cell(words.percent(size.of_jobs), size.of_jobs * 100),
-            Cell(words.percent(size.of_time), size.of_time * 100),
-        )
-    return table
+    return columns.table(
+        found.sizes,
+        columns.text("processes", size_range),
+        columns.percent("of jobs", lambda size: size.of_jobs),
+        columns.percent("of jobs' time", lambda size: size.of_time),
+    )
 
 
 def concurrent_table(found: Probability, most_rows: int | None = None) -> Table:

@@ -10,20 +10,23 @@ from slicewise.analysis.site.load import OTHERS, SiteLoad, StorageLoad
 from slicewise.analysis.site.summary import MOST_JOBS, MOST_ROWS, SiteSummary
 from slicewise.analysis.site.worst import head
 from slicewise.charts import style, throughput
+from slicewise.report import columns
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.site.site_tables import (
+    Row,
     jobs_table,
+    named,
     pairs_sentence,
     pairs_table,
     quality_sentence,
     quality_table,
-    size_cell,
+    size,
+    user,
     worst_sentence,
     worst_table,
 )
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
-from slicewise.text.words import user_name
 
 OTHERS_COLOUR = "#9aa3ad"
 # A pair of keys, or a key and nothing, and the page that is about them.
@@ -153,29 +156,31 @@ def _storage_sentence(one: StorageLoad) -> str:
 
 
 def _trend(found: SiteSummary) -> list[Section]:
-    days = Table(
-        [Column("day", is_figure=False), Column("jobs"), Column("read", "bytes"), Column("written", "bytes"),
-         Column("speed in calls", "MiB/s"), Column("a metadata call", "s")]
-    )  # fmt: skip
-    for row in found.days.iter_rows(named=True):
-        days.add(
-            f"{row['day']}", Cell(f"{row['jobs']:,}", row["jobs"]),
-            size_cell(row["read_bytes"]), size_cell(row["write_bytes"]),
-            _speed(row["mib_per_second"]), _seconds(row["meta_call_seconds"]),
-        )  # fmt: skip
-    programs = Table(
-        [Column("program", is_figure=False), Column("time in I/O changed by", "s"), Column("jobs"), Column("then"),
-         Column("moved", "bytes"), Column("then", "bytes"), Column("speed", "MiB/s"), Column("then", "MiB/s")]
-    )  # fmt: skip
-    for row in found.programs.iter_rows(named=True):
+    days = columns.table(
+        found.days.iter_rows(named=True),
+        columns.text("day", lambda row: f"{row['day']}"),
+        columns.count("jobs", lambda row: row["jobs"]),
+        size("read", "read_bytes", "bytes"),
+        size("written", "write_bytes", "bytes"),
+        _speed("speed in calls", "mib_per_second"),
+        _seconds("a metadata call", "meta_call_seconds"),
+    )
+
+    def changed(row: Row) -> Cell:
         sign = "+" if row["change_seconds"] > 0 else "-"
-        programs.add(
-            row["program"] or "-",
-            Cell(f"{sign}{words.duration(abs(row['change_seconds']))}", row["change_seconds"]),
-            *(Cell(f"{row[f'{half}_jobs']:,}", row[f"{half}_jobs"]) for half in HALVES),
-            *(size_cell(row[f"{half}_bytes"]) for half in HALVES),
-            *(_speed(row[f"{half}_mib_per_second"]) for half in HALVES),
-        )
+        return Cell(f"{sign}{words.duration(abs(row['change_seconds']))}", row["change_seconds"])
+
+    programs = columns.table(
+        found.programs.iter_rows(named=True),
+        named("program"),
+        columns.figure("time in I/O changed by", changed, "s"),
+        columns.count("jobs", lambda row: row["first_jobs"]),
+        columns.count("then", lambda row: row["second_jobs"]),
+        size("moved", "first_bytes", "bytes"),
+        size("then", "second_bytes", "bytes"),
+        _speed("speed", "first_mib_per_second"),
+        _speed("then", "second_mib_per_second"),
+    )
     return [
         Section(
             heading="Day by day (UTC)",
@@ -192,9 +197,6 @@ def _trend(found: SiteSummary) -> list[Section]:
     ]
 
 
-HALVES = ("first", "second")
-
-
 def _pairs(found: SiteSummary, links: Links) -> Section:
     rows = found.pairs
     table = _linked(pairs_table(rows.iter_rows(named=True)), [_of_pair(links, *both) for both in _keys(rows, "other")])
@@ -209,15 +211,16 @@ def _pairs(found: SiteSummary, links: Links) -> Section:
 def _metadata(found: SiteSummary, links: Links) -> list[Section]:
     if found.metadata.is_empty() or found.metadata_call_seconds is None:
         return []
-    table = Table(
-        [Column("job", is_figure=False), Column("user"), Column("program", is_figure=False),
-         Column("on", is_figure=False), Column("calls"), Column("time in them", "s"), Column("a call", "s")]
-    )  # fmt: skip
-    for row in found.metadata.iter_rows(named=True):
-        table.add(
-            row["job"] or "-", Cell(user_name(row["user"]), row["user"]), row["program"] or "-", row["storage"] or "-",
-            Cell(f"{row['meta_ops']:,}", row["meta_ops"]), _seconds(row["seconds"]), _seconds(row["call_seconds"]),
-        )  # fmt: skip
+    table = columns.table(
+        found.metadata.iter_rows(named=True),
+        named("job"),
+        user(),
+        named("program"),
+        named("on", "storage"),
+        columns.count("calls", lambda row: row["meta_ops"]),
+        _seconds("time in them", "seconds"),
+        _seconds("a call", "call_seconds"),
+    )
     return [
         Section(
             heading="Who waited longest for metadata",
@@ -235,15 +238,14 @@ def _quality(found: SiteSummary, links: Links) -> Section:
     bad = found.quality.filter(~found.quality["is_good"]).head(MOST_ROWS)
     tables = [_linked(quality_table(bad.iter_rows(named=True)), _of_jobs(bad, links))] if bad.height else []
     if found.unprofiled.height:
-        programs = Table(
-            [Column("program", is_figure=False), Column("why", is_figure=False), Column("jobs"), Column("times")],
+        programs = columns.table(
+            found.unprofiled.iter_rows(named=True),
+            named("program"),
+            named("why", "reason"),
+            columns.count("jobs", lambda row: row["jobs"]),
+            columns.count("times", lambda row: row["times"]),
             title="Begun by jobs, and not profiled",
         )
-        for row in found.unprofiled.iter_rows(named=True):
-            programs.add(
-                row["program"], row["reason"], Cell(f"{row['jobs']:,}", row["jobs"]),
-                Cell(f"{row['times']:,}", row["times"]),
-            )  # fmt: skip
         tables.append(programs)
     return Section(heading="How much was seen", text=[quality_sentence(found.quality)], tables=tables)
 
@@ -277,9 +279,14 @@ def _keys(rows: Any, other: str) -> list[tuple[str, str]]:
     return list(zip(rows["key"], rows[other], strict=True))
 
 
-def _speed(value: float | None) -> Cell:
-    return Cell("-" if value is None else f"{words.number(value)} MiB/s", value)
+def _speed(heading: str, name: str) -> columns.Made[Row]:
+    def cell(row: Row) -> Cell:
+        return Cell("-" if row[name] is None else f"{words.number(row[name])} MiB/s", row[name])
+
+    return columns.figure(heading, cell, "MiB/s")
 
 
-def _seconds(value: float | None) -> Cell:
-    return Cell("-" if value is None else words.duration(value), value)
+def _seconds(heading: str, name: str) -> columns.Made[Row]:
+    return columns.figure(
+        heading, lambda row: Cell("-" if row[name] is None else words.duration(row[name]), row[name]), "s"
+    )

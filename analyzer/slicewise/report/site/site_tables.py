@@ -9,7 +9,7 @@ import polars as pl
 
 from slicewise.digest.jobs import SERVED
 from slicewise.report import columns
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 from slicewise.text.words import user_name
 
@@ -18,118 +18,117 @@ if TYPE_CHECKING:  # numpy would come along
     from slicewise.analysis.site.worst import Worst
 
 SHORT_DATE = "%Y-%m-%d %H:%M:%S"
+Row = Mapping[str, Any]
 # Of a command line, in a table.
 MOST_OF_COMMAND = 60
 
 
-def jobs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+def jobs_table(rows: Iterable[Row]) -> Table:
     """A row a job: who, what, when, how much, where."""
-    table = Table(
-        [Column("job", is_figure=False), Column("user", spare=6), Column("program", is_figure=False, spare=3),
-         Column("procs", spare=4), Column("nodes", spare=5), Column("start", is_figure=False, spare=1),
-         Column("runtime"), Column("read"), Column("written"), Column("on", is_figure=False, spare=2),
-         Column("", is_figure=False), Column("command line", is_figure=False, spare=7)]
-    )  # fmt: skip
-    for row in rows:
-        state = [*(["running"] if row["is_running"] else []), *(["damaged"] if row["damaged"] else [])]
-        table.add(
-            row["job"], Cell(user_name(row["user"]), row["user"]), row["program"], *_processes(row),
-            _time(row["start_ns"]), Cell(words.duration(row["seconds"]), row["seconds"]),
-            size_cell(row["read_bytes"]), size_cell(row["write_bytes"]), row["storage"] or "-", ", ".join(state),
-            words.beginning(row["command"] or "-", MOST_OF_COMMAND),
-        )  # fmt: skip
-    return table
 
-
-def _processes(row: Mapping[str, Any]) -> list[Cell]:
-    """Processes and nodes, which file servers do not know."""
-    if row["source"] == SERVED:
-        return [Cell("-"), Cell("-")]
-    return [Cell(f"{row[name]:,}") for name in ("processes", "nodes")]
-
-
-def partners_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """A row a job and storage: who was there with the job, how long, when, and what it did meanwhile."""
-    table = Table(
-        [Column("beside it", is_figure=False), Column("user"), Column("program", is_figure=False),
-         Column("on", is_figure=False), Column("together"), Column("when", is_figure=False), Column("read"),
-         Column("written"), Column("metadata calls")]
-    )  # fmt: skip
-    for row in rows:
-        table.add(
-            row["job"] or "-", Cell(user_name(row["user"]), row["user"]), row["program"] or "-", row["storage"] or "-",
-            Cell(words.duration(row["seconds"]), row["seconds"]), words.span(row["start_ns"], row["end_ns"]),
-            size_cell(row["read_bytes"]), size_cell(row["write_bytes"]), Cell(f"{row['meta_ops']:,}", row["meta_ops"]),
-        )  # fmt: skip
-    return table
-
-
-def pairs_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """A row a pair of jobs and storage."""
-    table = Table(
-        [Column("job", is_figure=False), Column("program", is_figure=False), Column("and", is_figure=False),
-         Column("program", is_figure=False), Column("on", is_figure=False), Column("together"),
-         Column("when", is_figure=False), Column("both read"), Column("both wrote")]
-    )  # fmt: skip
-    for row in rows:
-        table.add(
-            row["job"], row["program"], row["other_job"], row["other_program"], row["storage"] or "-",
-            Cell(words.duration(row["seconds"]), row["seconds"]), words.span(row["start_ns"], row["end_ns"]),
-            size_cell(row["read_bytes"]), size_cell(row["write_bytes"]),
-        )  # fmt: skip
-    return table
-
-
-def quality_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """A row a job with something missing."""
-    table = Table(
-        [Column("job", is_figure=False), Column("start", is_figure=False), Column("reads seen"), Column("writes seen"),
-         Column("ranks missing"), Column("unfinished"), Column("damaged parts"), Column("mishaps"),
-         Column("not profiled")]
-    )  # fmt: skip
-    for row in rows:
-        table.add(
-            row["job"], _time(row["start_ns"]), _share(row["read_seen"]), _share(row["write_seen"]),
-            *(_count(row[name]) for name in ("missing_ranks", "unfinished", "damage", "mishaps", "unprofiled")),
-        )  # fmt: skip
-    return table
-
-
-def worst_table(rows: Iterable[Mapping[str, Any]], by: str = "job") -> Table:
-    """A row a job, a program or a user: what it lost to others, and what it cost them."""
-    about = {
-        "job": [Column("job", is_figure=False), Column("user"), Column("program", is_figure=False)],
-        "program": [Column("program", is_figure=False), Column("jobs")],
-        "user": [Column("user"), Column("jobs")],
-    }[by]
-    most = [] if by == "job" else [Column("at most", "s")]
-    cost = [Column("cost others", "s"), *most]
-    table = Table([*about, Column("lost", "s"), *cost, Column("confidence", is_figure=False)])
-    for row in rows:
-        who: list[Cell | str]
-        if by == "job":
-            who = [row["job"], Cell(user_name(row["user"]), row["user"]), row["program"]]
-        else:
-            who = [Cell(user_name(row[by]), row[by]) if by == "user" else row[by], _count(row["jobs"])]
-        table.add(
-            *who,
-            *(
-                Cell(words.UNKNOWN if row[name] is None else words.duration(row[name]), row[name])
-                for name in ("lost_seconds", "caused_seconds", "caused_most_seconds")
-                if name in row
-            ),
-            row["confidence"],
+    def many(heading: str, name: str, spare: int) -> columns.Made[Row]:
+        """Processes and nodes, which file servers do not know."""
+        return columns.figure(
+            heading, lambda row: Cell("-" if row["source"] == SERVED else f"{row[name]:,}"), spare=spare
         )
-    return table
+
+    def state(row: Row) -> str:
+        return ", ".join([*(["running"] if row["is_running"] else []), *(["damaged"] if row["damaged"] else [])])
+
+    return columns.table(
+        rows,
+        named("job"),
+        user(spare=6),
+        named("program", spare=3),
+        many("procs", "processes", 4),
+        many("nodes", "nodes", 5),
+        columns.text("start", lambda row: _time(row["start_ns"]), spare=1),
+        columns.duration("runtime", lambda row: row["seconds"], ""),
+        size("read", "read_bytes"),
+        size("written", "write_bytes"),
+        columns.text("on", lambda row: row["storage"] or "-", spare=2),
+        columns.text("", state),
+        columns.text("command line", lambda row: words.beginning(row["command"] or "-", MOST_OF_COMMAND), spare=7),
+    )
 
 
-def unasked_table(rows: Iterable[Mapping[str, Any]]) -> Table:
+def partners_table(rows: Iterable[Row]) -> Table:
+    """A row a job and storage: who was there with the job, how long, when, and what it did meanwhile."""
+    return columns.table(
+        rows,
+        named("beside it", "job"),
+        user(),
+        named("program"),
+        named("on", "storage"),
+        *TOGETHER,
+        size("read", "read_bytes"),
+        size("written", "write_bytes"),
+        columns.count("metadata calls", lambda row: row["meta_ops"]),
+    )
+
+
+def pairs_table(rows: Iterable[Row]) -> Table:
+    """A row a pair of jobs and storage."""
+    return columns.table(
+        rows,
+        named("job"),
+        named("program"),
+        named("and", "other_job"),
+        named("program", "other_program"),
+        named("on", "storage"),
+        *TOGETHER,
+        size("both read", "read_bytes"),
+        size("both wrote", "write_bytes"),
+    )
+
+
+def quality_table(rows: Iterable[Row]) -> Table:
+    """A row a job with something missing."""
+    return columns.table(
+        rows,
+        named("job"),
+        columns.text("start", lambda row: _time(row["start_ns"])),
+        columns.figure("reads seen", lambda row: _share(row["read_seen"])),
+        columns.figure("writes seen", lambda row: _share(row["write_seen"])),
+        _count("ranks missing", "missing_ranks"),
+        _count("unfinished", "unfinished"),
+        _count("damaged parts", "damage"),
+        _count("mishaps", "mishaps"),
+        _count("not profiled", "unprofiled"),
+    )
+
+
+def worst_table(rows: Iterable[Row], by: str = "job") -> Table:
+    """A row a job, a program or a user: what it lost to others, and what it cost them."""
+
+    def cost(heading: str, name: str) -> columns.Made[Row]:
+        def cell(row: Row) -> Cell:
+            return Cell(words.UNKNOWN if row[name] is None else words.duration(row[name]), row[name])
+
+        return columns.figure(heading, cell, "s")
+
+    about: dict[str, list[columns.Made[Row]]] = {
+        "job": [named("job"), user(), named("program")],
+        "program": [named("program"), _count("jobs", "jobs")],
+        "user": [user(), _count("jobs", "jobs")],
+    }
+    return columns.table(
+        rows,
+        *about[by],
+        cost("lost", "lost_seconds"),
+        cost("cost others", "caused_seconds"),
+        *([] if by == "job" else [cost("at most", "caused_most_seconds")]),
+        named("confidence"),
+    )
+
+
+def unasked_table(rows: Iterable[Row]) -> Table:
     """A row a job that blame was not asked of, and the most that it can have lost."""
     return columns.table(
         rows,
-        columns.text("job", lambda row: row["job"]),
-        columns.figure("user", lambda row: Cell(user_name(row["user"]), row["user"])),
-        columns.text("program", lambda row: row["program"]),
+        named("job"),
+        user(),
+        named("program"),
         columns.duration("lost at most", lambda row: row["at_most_seconds"]),
     )
 
@@ -190,17 +189,33 @@ def records(frame: pl.DataFrame) -> list[dict[str, Any]]:
 TIMES: Sequence[str] = ("start_ns", "end_ns")
 
 
-def size_cell(value: int) -> Cell:
-    """A number of bytes; none: "-"."""
-    return Cell(words.size(value) if value else "-", value)
+def named(heading: str, name: str = "", spare: int = 0) -> columns.Made[Row]:
+    """A text of a row, by its heading where that is its name, too; "-" where it has none."""
+    return columns.text(heading, lambda row: row[name or heading] or "-", spare=spare)
+
+
+def user(spare: int = 0) -> columns.Made[Row]:
+    """Whose a row's job is."""
+    return columns.figure("user", lambda row: Cell(user_name(row["user"]), row["user"]), spare=spare)
+
+
+def size(heading: str, name: str, unit: str = "") -> columns.Made[Row]:
+    """Bytes of a row; none: "-"."""
+    return columns.figure(heading, lambda row: Cell(words.size(row[name]) if row[name] else "-", row[name]), unit)
 
 
 def _share(value: float | None) -> Cell:
     return Cell("-" if value is None else words.percent(value), value)
 
 
-def _count(value: int) -> Cell:
-    return Cell(f"{value:,}" if value else "-", value)
+def _count(heading: str, name: str) -> columns.Made[Row]:
+    return columns.figure(heading, lambda row: Cell(f"{row[name]:,}" if row[name] else "-", row[name]))
+
+
+TOGETHER: tuple[columns.Made[Row], ...] = (
+    columns.duration("together", lambda row: row["seconds"], ""),
+    columns.text("when", lambda row: words.span(row["start_ns"], row["end_ns"])),
+)
 
 
 def _time(time_ns: int) -> str:

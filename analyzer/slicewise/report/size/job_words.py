@@ -5,6 +5,7 @@ from typing import Any
 
 from slicewise.analysis.size.job import JobSizes, SiteSize, SizeCost
 from slicewise.digest.quality import imported
+from slicewise.report import columns
 from slicewise.report.job.site_words import place_words
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
@@ -98,33 +99,32 @@ def profile_notes() -> list[str]:
 
 def costs_table(costs: Sequence[SizeCost]) -> Table:
     """A row a file system and direction."""
-    table = Table(
-        [
-            Column("of", is_figure=False),
-            Column("calls"),
-            Column("mean size", "bytes"),
-            Column("time", "s"),
-            Column("a call takes", "s"),
-            Column("better size", "bytes"),
-            Column("saves", "s"),
-            Column("interval (s)", is_figure=False),
-        ]
-    )
-    for cost in costs:
-        accesses = cost.accesses
-        latency = accesses.call_seconds / accesses.calls
-        table.add(
-            f"{accesses.curve.access} {VERBS[accesses.curve.direction]}, {accesses.curve.sharing}, "
-            f"{accesses.curve.mount}",
-            Cell(f"{accesses.calls:,}", accesses.calls),
-            Cell(words.size(round(accesses.mean_size)), accesses.mean_size),
-            Cell(words.duration(accesses.seconds), accesses.seconds),
-            Cell(words.duration(latency), latency),
-            Cell(words.size(cost.better), cost.better) if cost.better is not None and cost.is_claimed else "",
-            Cell(words.duration(cost.saved.value), cost.saved.value) if cost.saved is not None else "unknown",
-            words.interval(cost.saved.low, cost.saved.high) if cost.saved is not None and cost.is_claimed else "",
-        )
-    return table.without_empty_columns()
+
+    def saved(cost: SizeCost) -> Cell | str:
+        return "unknown" if cost.saved is None else Cell(words.duration(cost.saved.value), cost.saved.value)
+
+    def interval(cost: SizeCost) -> str:
+        return words.interval(cost.saved.low, cost.saved.high) if cost.saved is not None and cost.is_claimed else ""
+
+    def better(cost: SizeCost) -> Cell | str:
+        return Cell(words.size(cost.better), cost.better) if cost.better is not None and cost.is_claimed else ""
+
+    return columns.table(
+        costs,
+        columns.text("of", _calls_of),
+        columns.count("calls", lambda cost: cost.accesses.calls),
+        columns.size("mean size", lambda cost: round(cost.accesses.mean_size)),
+        columns.duration("time", lambda cost: cost.accesses.seconds),
+        columns.duration("a call takes", lambda cost: cost.accesses.call_seconds / cost.accesses.calls),
+        columns.figure("better size", better, "bytes"),
+        columns.figure("saves", saved, "s"),
+        columns.text("interval (s)", interval),
+    ).without_empty_columns()
+
+
+def _calls_of(cost: SizeCost) -> str:
+    curve = cost.accesses.curve
+    return f"{curve.access} {VERBS[curve.direction]}, {curve.sharing}, {curve.mount}"
 
 
 def sites_table(found: JobSizes) -> Table:

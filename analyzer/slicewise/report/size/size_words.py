@@ -80,10 +80,10 @@ def evidence(told: CurveAdvice) -> str:
     return f"This rests on {words.count(runs, 'run')} of {sizes}; it holds for {curve_words(told.curve.curve)}."
 
 
-def curve_words(curve: Curve, with_mount: bool = True) -> str:
+def curve_words(curve: Curve) -> str:
     """Such as: sequential writes of 2 processes on /scratch, file per process."""
     processes = f" of {words.count(curve.processes, 'process')}" if curve.processes else ""
-    place = f" on {curve.mount}" if curve.mount and with_mount else ""
+    place = f" on {curve.mount}" if curve.mount else ""
     company = f", beside {curve.beside}" if curve.beside else ""
     return f"{curve.access} {VERBS[curve.direction]}{processes}{place}, {curve.sharing}{company}"
 

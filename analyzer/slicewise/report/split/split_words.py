@@ -41,7 +41,8 @@ CRITICAL_NOTE = (
 NOTE = (
     "Waiting: time in collectives and messages beyond that of the rank that spent least in them, slice by slice; the "
     "time that messages need at the job's shortest call and highest rate does not count. Idle: for at least so long "
-    "the process had no processor outside of calls. MPI-IO: time in its calls beside the reads and writes within them."
+    "the process had no processor outside of calls. Reads: also waits for pages of mapped files. "
+    "MPI-IO: time in its calls beside the reads and writes within them."
 )
 
 
