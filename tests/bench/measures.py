@@ -98,8 +98,8 @@ class Bench:
         return rows
 
     def system_calls(self) -> list[Row]:
-        """System calls a call that names a path, and of a program with ten small calls: strace's count, which is the same
-        on a busy machine but for those that come with time."""
+        """System calls a call that names a path, and of a program with ten small calls: strace's count, the same on a
+        busy machine but for those that come with time."""
 
         def measure(library: Library) -> dict[str, float]:
             return {kind: self._system_calls(kind, library) for kind in NAMES} | {"few_calls": self._few_calls(library)}
