@@ -339,7 +339,7 @@ static struct served_target *target_of_service(struct served *served, const stru
 /* Clients of all other services, by their connections. Only of the running system: a directory that stands for its root has none. */
 static void look_at_connections(struct served *served)
 {
-    static struct connections connections = { .by_client = true };
+    static struct connections connections;
     static struct nfs_clients nfs;
     static struct {
         struct served_target *target;
@@ -348,6 +348,7 @@ static void look_at_connections(struct served *served)
     unsigned used = 0;
     if (served->root[0] != '\0')
         return;
+    connections.by_client = true;
     connections_read(&connections, "");
     read_nfs_clients(served, &nfs);
     for (unsigned i = 0; i < connections.slots_used; i++) {

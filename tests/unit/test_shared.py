@@ -143,3 +143,20 @@ def test_an_address_is_the_node_whose_jobs_moved_its_bytes(jobs, tmp_path):
     """As of clients of NFS 3, which have no names: two addresses, and one that nobody can be."""
     found = by_name(jobs, counted(tmp_path, {"10.0.0.1": 40.0, "10.0.0.2": 5.0, "10.0.0.3": 90.0}))
     assert set(found) == {"7", "8", "9", "10.0.0.3"}
+
+
+def test_addresses_of_a_job_of_two_nodes_are_none_of_its_neighbours(tmp_path):
+    job = Digest(read_profile(write_job(tmp_path / "5", 2, 1, {SLICES: 20.0})))
+    found = by_name([job], counted(tmp_path, {"10.0.0.1": 10.2, "10.0.0.2": 10.3, "10.0.0.3": 90.0}))
+    assert set(found) == {"5", "10.0.0.3"}
+
+
+def test_of_two_addresses_that_moved_as_much_the_one_that_goes_on_is_another(jobs, tmp_path):
+    both = pl.concat([counted(tmp_path, {"10.0.0.1": 40.0}), counted(tmp_path, {"10.0.0.3": 40.0}, seconds=80)])
+    assert by_name(jobs[:2], both)["10.0.0.3"] == pytest.approx(40 * 80)
+
+
+def test_of_two_addresses_that_may_be_the_node_the_rest_is_told(jobs, tmp_path):
+    found = by_name(jobs[:2], counted(tmp_path, {"10.0.0.1": 40.0, "10.0.0.3": 40.0}))
+    assert found.pop("the rest of 10.0.0.1 and 10.0.0.3") == pytest.approx(1600, rel=0.05)
+    assert set(found) == {"7", "8"}

@@ -183,33 +183,71 @@ def clients_shared_out(
 def _clients_of(
     clients: pl.DataFrame, nodes: Sequence[tuple[str, list[Digest]]], storage: int, grid_ns: int
 ) -> Iterator[tuple[list[str], list[Digest], list[str]]]:
-    """As `_nodes_of_clients`, of clients of which only an address is known. A node is the one that moved the bytes of
-    its jobs in their time. Where none or several moved as many: those that moved enough in every slice in which the
-    jobs did; where nobody did, since a cache kept it, those that moved as much as requests need in nearly every slice
-    with calls. Of these it is the one that was silent before and after. Where several are left, it is one of them.
+    """As `_nodes_of_clients`, of clients of which only an address is known. Of several that may be a node, it is not
+    one that another node is, but the one that was silent before and after, or the one that moved as many bytes. Nodes
+    that may be the same clients, as those of one job are, are told together.
     """
+    own = {node: _own(jobs, node, storage, grid_ns) for node, jobs in nodes}
+    found = {node: _alike(clients.filter(_is_meanwhile(jobs)), own[node], grid_ns) for node, jobs in nodes}
+    sure = {node: next(iter(alike)) for node, (alike, near) in found.items() if len(alike) == 1 and near <= alike}
+    groups: list[tuple[list[str], list[Digest], list[str]]] = []
     for node, jobs in nodes:
-        own = job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage)
-        own = own.group_by("slice").agg(pl.col(AMOUNTS.values()).sum())
-        moved = int(own.select(pl.sum_horizontal(BYTES).sum()).item())
-        least = max(moved, LEAST_REQUEST_BYTES * int(own["meta_ops"].sum()))
-        theirs = clients.filter(_is_meanwhile(jobs))
-        if not least or theirs.is_empty():
-            continue
-        totals = theirs.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum()).sort("job")
-        by_client = dict(theirs.partition_by("job", as_dict=True, maintain_order=True))
-        alike = totals.filter((pl.col("bytes") - moved).abs() < EQUAL_VOLUMES * moved)["job"].to_list()
-        for requests in (False, True) if len(alike) != 1 else ():
-            alike = [str(one) for (one,), rows in by_client.items() if _could_be(own, rows, grid_ns, requests)]
-            if alike:
-                break
-        if len(alike) > 1:
-            loud = _before_and_after(clients, jobs, grid_ns).filter(pl.col("bytes") > LOUD * least / own.height)["job"]
-            silent = [one for one in alike if one not in loud]
-            alike = silent if len(silent) == 1 else alike
-        if alike:
-            yield alike, jobs, [node]
-            clients = clients.remove(pl.col("job").is_in(alike))
+        most = sum(other == jobs for _, other in nodes)
+        by_bytes, near = found[node]
+        others = {client for other, client in sure.items() if other != node}
+        alike = (by_bytes | near) - others
+        if len(alike) > most:
+            ways = (_silent(alike, clients, own[node], jobs, grid_ns), by_bytes & near, by_bytes)
+            alike = next((left for way in ways if 0 < len(left := way & alike) <= most), alike)
+        same = [group for group in groups if set(group[0]) & set(alike)]
+        together = [*same, (alike, jobs, [node])]
+        groups = [group for group in groups if group not in same]
+        groups.append(
+            (
+                sorted({one for group in together for one in group[0]}),
+                list({id(job): job for group in together for job in group[1]}.values()),
+                [name for group in together for name in group[2]],
+            )
+        )
+    yield from (group for group in groups if group[0])
+
+
+def _own(jobs: Sequence[Digest], node: str, storage: int, grid_ns: int) -> pl.DataFrame:
+    """What jobs did on a node: slice, and AMOUNTS."""
+    own = job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage)
+    return own.group_by("slice").agg(pl.col(AMOUNTS.values()).sum())
+
+
+def _least(own: pl.DataFrame) -> int:
+    """The bytes that a client moved at least that did this."""
+    sums = own.select(pl.sum_horizontal(BYTES).sum(), pl.col("meta_ops").sum() * LEAST_REQUEST_BYTES).row(0)
+    return int(max(sums))
+
+
+def _alike(clients: pl.DataFrame, own: pl.DataFrame, grid_ns: int) -> tuple[set[str], set[str]]:
+    """The clients that may be a node: those that moved the bytes of its jobs in their time; and those that moved enough
+    in every slice in which the jobs moved bytes, or, where nobody did, since a cache kept them, as much as requests
+    need in the slices with requests.
+    """
+    if not _least(own) or clients.is_empty():
+        return set(), set()
+    moved = int(own.select(pl.sum_horizontal(BYTES).sum()).item())
+    totals = clients.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum())
+    by_bytes = set(totals.filter((pl.col("bytes") - moved).abs() < EQUAL_VOLUMES * moved)["job"])
+    by_client = clients.partition_by("job", as_dict=True)
+    near, asked = (
+        {str(one) for (one,), rows in by_client.items() if _could_be(own, rows, grid_ns, requests)}
+        for requests in (False, True)
+    )
+    return by_bytes, near if by_bytes | near else asked
+
+
+def _silent(
+    alike: set[str], clients: pl.DataFrame, own: pl.DataFrame, jobs: Sequence[Digest], grid_ns: int
+) -> set[str]:
+    """Those of some clients that moved next to nothing in the last slice before jobs and in the first one after."""
+    least = LOUD * _least(own) / max(1, own.height)
+    return alike - set(_before_and_after(clients, jobs, grid_ns).filter(pl.col("bytes") > least)["job"])
 
 
 def _together(clients: Sequence[str]) -> str:
@@ -347,8 +385,8 @@ def strangers_counted(
     which most was counted (bytes). counted, storages, grid_ns: as of `served_on`. did: `timeline.job_rows` of the run.
     """
     start_ns, end_ns = int(run.about["start_ns"]), int(run.about["end_ns"])
-    meanwhile = counted.filter(pl.col("begin_ns") < end_ns, pl.col("end_ns") > start_ns)
-    counted = shared_out(meanwhile, [run], storages, grid_ns)
+    near = counted.filter(pl.col("begin_ns") < end_ns + 2 * grid_ns, pl.col("end_ns") > start_ns - 2 * grid_ns)
+    counted = shared_out(near, [run], storages, grid_ns)
     found = served_on(counted, storages, did, [(run.job, start_ns, end_ns)], grid_ns)
     if found is None:
         return 0, 0, 0
