@@ -170,11 +170,12 @@ demo:  ## run two competing MPI jobs and look at them
 	@PYTHONPATH=tests:demo $(VENV)/bin/python -m interference $(BUILD)
 
 PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
-# Tests whose results depend on what else the machine does: times, real contention, all processes of the machine. The others run side by side,
+# Tests whose results depend on what else the machine does: times, real contention, all processes of the machine. Those of the disk are not the
+# first: what was written before is still on its way to it. The others run side by side,
 # one more than there are processors, since many wait; each with one thread of polars, for threads that wait for each other beside load take longer.
 ALONE = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,compare.py contention.py delta_run.py hostile_processes.py life_starts.py live.py \
-    others.py profiling_cost.py tutorial.py)) \
+  $(addprefix endtoend/,$(addprefix test_,life_starts.py live.py others.py profiling_cost.py tutorial.py hostile_processes.py delta_run.py \
+    compare.py contention.py)) \
   bench \
   $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
 # Those that mind a crowd, and not one neighbour of another file: kills at random moments, a testbed's networks, whose links are slow beside a
