@@ -1,6 +1,6 @@
 /* TCP connections to file servers and of file servers, each as the kernel counts it (NETLINK_SOCK_DIAG, tcp_info). Called by the collector's
- * one thread. All other connections are passed over. Of a node's, only the first CONNECTIONS_NAMED_MAX of a run have counts of their own. What a
- * file server's clients did is asked for `by_client`: then a row is a client of one service, and other servers of that service are none. */
+ * one thread. All other connections are passed over. Only the first CONNECTIONS_NAMED_MAX connections of a node have counts of their own. With
+ * `by_client`, a row is a client of one service that this node serves; other servers of that service are no clients. */
 #ifndef SLICEWISE_CONNECTIONS_H
 #define SLICEWISE_CONNECTIONS_H
 

@@ -12,7 +12,7 @@ void usage_note(void);
 /* The engine wakes: counting begins with what was noted, in a forked child with nothing, at the process's beginning. */
 void usage_start(bool is_forked);
 
-/* The first look, at the first call. Of a process that has just begun there is too little to tell, and the next look takes it in. */
+/* The first look, at the first call. A process that has just begun has used too little to tell: the next look takes that in. */
 void usage_sample_first(uint64_t now_ns);
 
 /* Counts what came since the last look, up to `now_ns` of CLOCK_REALTIME. */

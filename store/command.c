@@ -249,8 +249,8 @@ void command_note(int count, char *const *arguments)
     noted.bytes = (size_t)(arguments[count - 1] - arguments[0]) + strlen(arguments[count - 1]) + 1;
 }
 
-/* As /proc/self/cmdline has it, which costs a short process more than a copy of the same memory. Of one that a program has written over, as to have
- * another title, the kernel knows more. */
+/* As /proc/self/cmdline has it, which costs a short process more than a copy of the same memory. The kernel is asked where a program has written
+ * over it, as to have another title. */
 static size_t read_arguments(char *arguments, size_t room)
 {
     size_t bytes = noted.bytes < room - 1 ? noted.bytes : room - 1;
