@@ -92,7 +92,7 @@ def _stranger(
     for whose, counter, others, everything, most in _seen_of_others(run, its, own, grid_ns, counted):
         if everything and others > LEAST_STRANGER * everything:
             why = f"it was not alone: {counter} counted {words.size(others)} of {whose} meanwhile"
-            return why, others / most * grid_ns / SECOND_NS
+            return why, others / max(most, 1) * grid_ns / SECOND_NS
     return "", 0.0
 
 

@@ -66,7 +66,7 @@ def shared_out(
     storage = next((one for one in storages if _is_of(clients, one)), None) if clients.height else None
     if storage is None:
         return counted
-    is_there = pl.col("target").is_in([name for name in clients["target"].unique() if _is_target(name, storage)])
+    is_there = _is_on(clients, storage)
     clients, found = clients.filter(is_there), []
     for alike, ran, nodes in _nodes_of_clients(clients, jobs, storage.number, grid_ns):
         its = pl.col("job").is_in(alike) & _is_meanwhile(ran)
@@ -82,9 +82,7 @@ def let_servers_tell(counted: pl.DataFrame, jobs: Sequence[Digest]) -> None:
     profiled = [one for one in jobs if not one.is_served]
     numbers = {number for one in profiled for number in one.storages["storage"].to_list()}
     for storage in describe_all(sorted(numbers), profiled):
-        here = counted.filter(
-            pl.col("target").is_in([one for one in counted["target"].unique() if _is_target(one, storage)])
-        )
+        here = counted.filter(_is_on(counted, storage))
         if here.is_empty():
             continue
         for one in profiled:
@@ -345,8 +343,7 @@ def served_on(
     storage = next((one for one in storages if _is_of(counted, one)), None)
     if storage is None or not lifetimes:
         return None
-    targets = [name for name in counted["target"].unique() if _is_target(name, storage)]
-    here = counted.filter(pl.col("target").is_in(targets))
+    here = counted.filter(_is_on(counted, storage))
     of_all = pl.sum_horizontal("read_bytes", "write_bytes").sum()
     sums = here.group_by("job").agg(bytes=of_all)
     known: dict[str, str] = {}
@@ -390,9 +387,7 @@ def strangers_counted(
     found = served_on(counted, storages, did, [(run.job, start_ns, end_ns)], grid_ns)
     if found is None:
         return 0, 0, 0
-    here = counted.filter(
-        pl.col("target").is_in([one for one in counted["target"].unique() if _is_target(one, found.storage)])
-    )
+    here = counted.filter(_is_on(counted, found.storage))
     used = _targets_of(here.filter(pl.col("job") == found.own)) or here["target"].unique().to_list()
     inside = pl.min_horizontal("end_ns", end_ns) - pl.max_horizontal("begin_ns", start_ns)
     share = inside / (pl.col("end_ns") - pl.col("begin_ns"))
@@ -443,6 +438,11 @@ def served_neighbours(
 
 def _is_of(counted: pl.DataFrame, storage: Storage) -> bool:
     return any(_is_target(name, storage) for name in counted["target"].unique().to_list())
+
+
+def _is_on(counted: pl.DataFrame, storage: Storage) -> pl.Expr:
+    """Which rows of what servers counted are of a storage's targets."""
+    return pl.col("target").is_in([name for name in counted["target"].unique() if _is_target(name, storage)])
 
 
 def _is_target(target: str, storage: Storage) -> bool:
