@@ -1,49 +1,25 @@
 """Jobs on real clients of a real NFS server, held against their own stopwatch. `make guest` runs it, in about 4 min."""
 
-import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 from slicewise.digest.digest import read_digest
 from slicewise.profile.servers import read_servers
-from support.command_line import run_slicewise
-from support.programs import BUILD
-from testbed.guest import guest_in
+from support.guests import assert_blamed, run_servers
 
 MIB = 1 << 20
-TIMEOUT_SECONDS = 1800.0
-# Of the loss.
-MOST_ERROR, MOST_ELSEWHERE = 0.15, 0.20
 NEIGHBOURS = {"victim": "c2", "victim-of-other": "other", "victim-of-own-node": "the rest of c1"}
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the guest left: `profiles`, and `took`."""
-    out = tmp_path_factory.mktemp("guest")
-    scripts = [Path(__file__).with_name(name) for name in ("nodes.sh", "nfs_server.sh")]
-    guest_in(BUILD / "guest").run(scripts, out, BUILD, TIMEOUT_SECONDS)
-    return out
-
-
-@pytest.fixture(scope="module")
-def took(ran: Path) -> dict[str, float]:
-    lines = (ran / "took").read_text().splitlines()
-    return {name: float(seconds) for name, seconds in (line.split() for line in lines)}
+    return run_servers("nfs_server.sh", tmp_path_factory.mktemp("guest"))
 
 
 @pytest.mark.parametrize("job", NEIGHBOURS)
-def test_who_cost_whom_how_much(ran, took, job):
-    done = run_slicewise("blame", job, "--alone", "alone", "--json", directory=ran / "profiles")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    lost = took[job] - took["alone"]
-    assert lost > 1.0
-    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
-    (one,) = [each for each in found["neighbours"] if each["job"]]
-    assert one["job"] == NEIGHBOURS[job]
-    assert one["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ELSEWHERE)
+def test_who_cost_whom_how_much(ran, job):
+    assert_blamed(ran, job, NEIGHBOURS[job], 0.20)
 
 
 def test_the_server_counts_what_clients_sent(ran):
