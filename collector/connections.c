@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -16,6 +17,7 @@
 
 #define US_NS 1000ull
 #define LISTEN_STATE (1u << 10)
+#define ENDED_STATE 7 /* TCP_CLOSE: no dump has it, but the kernel's word of a connection that ended */
 /* Established, closing in either direction, and closed by the peer. Those that wait after their end have no counts. */
 #define DATA_STATES (1u << 1 | 1u << 4 | 1u << 5 | 1u << 8 | 1u << 9 | 1u << 11)
 /* A dump may pass over a connection while others of its place in the kernel's table end. It is the same one when it is back. */
@@ -339,6 +341,8 @@ static void take_connection(struct connections *connections, const struct inet_d
     now[node_connections_congestion_window] += info.tcpi_snd_cwnd;
     now[node_connections_unacknowledged] += info.tcpi_unacked;
     now[node_connections_connections]++;
+    if (socket->idiag_state == ENDED_STATE)
+        one->cookie = 0;
 }
 
 int connections_take(struct connections *connections, const void *messages, size_t bytes)
@@ -406,6 +410,60 @@ static int dump_all(struct connections *connections, int fd, uint32_t states, in
     return error == -ENOENT ? 0 : error;
 }
 
+/* The kernel's filter of what it tells of ended connections: those of the node's own ports that it serves. */
+static bool ask_for_ends_of(int fd, const struct ports *ports)
+{
+    enum { OWN_PORT_AT = NLMSG_HDRLEN + offsetof(struct inet_diag_msg, id.idiag_sport), OF_RANGE = 3 };
+    struct sock_filter code[1 + OF_RANGE * PORT_RANGES_MAX + 1] = { BPF_STMT(BPF_LD | BPF_H | BPF_ABS, OWN_PORT_AT) };
+    unsigned short used = 1;
+    for (unsigned i = 0; i < ports->used; i++) {
+        code[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ports->ranges[i].first, 0, 2);
+        code[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, ports->ranges[i].last, 1, 0);
+        code[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+    }
+    code[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+    const struct sock_fprog filter = { .len = used, .filter = code };
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) == 0;
+}
+
+/* A connection may begin and end between two looks: the kernel tells its last counts where somebody listens. */
+static void listen_for_ends(struct connections *connections)
+{
+    const int room = 1 << 20; /* of some 800 connections between two looks */
+    const struct sockaddr_nl groups = { .nl_family = AF_NETLINK,
+                                        .nl_groups = 1u << (SKNLGRP_INET_TCP_DESTROY - 1) | 1u << (SKNLGRP_INET6_TCP_DESTROY - 1) };
+    bool is_open = connections->ends > 0;
+    int fd = is_open ? connections->ends : socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+    if (fd < 0)
+        return;
+    connections->ends = fd;
+    if (!is_open)
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
+    if (!ask_for_ends_of(fd, &connections->served) || (!is_open && bind(fd, (const void *)&groups, sizeof groups) != 0)) {
+        raw_close(fd);
+        connections->ends = 0;
+    }
+}
+
+/* Those that ended since the last look, by what was known then of ports. */
+static void take_ended(struct connections *connections)
+{
+    uint64_t message[4096 / sizeof(uint64_t)];
+    while (connections->ends > 0) {
+        struct sockaddr_nl from = { 0 };
+        socklen_t room = sizeof from;
+        ssize_t got = recvfrom(connections->ends, message, sizeof message, 0, (struct sockaddr *)&from, &room);
+        if (got < 0 && errno == EAGAIN)
+            return;
+        if (got < 0)
+            connections->left_out += errno == ENOBUFS;
+        else if (from.nl_pid == 0)
+            connections_take(connections, message, (size_t)got);
+        if (got < 0 && errno != ENOBUFS && errno != EINTR)
+            return;
+    }
+}
+
 static int ask_kernel(struct connections *connections)
 {
     const struct timeval patience = { .tv_sec = 1 };
@@ -416,6 +474,8 @@ static int ask_kernel(struct connections *connections)
     memset(connections->listened, 0, sizeof connections->listened);
     int error = dump_all(connections, fd, LISTEN_STATE, connections_take_listened);
     connections_know_listened(connections);
+    if (connections->by_client && (connections->served.used > 0 || connections->ends > 0))
+        listen_for_ends(connections);
     if (error == 0 && connections->remote.used + connections->served.used > 0)
         error = dump_all(connections, fd, DATA_STATES, connections_take);
     raw_close(fd);
@@ -426,6 +486,7 @@ void connections_read(struct connections *connections, const char *mounts)
 {
     connections_know_mounts(connections, mounts);
     connections_begin(connections);
+    take_ended(connections);
     connections->error = ask_kernel(connections);
     if (connections->error == 0)
         connections_end(connections);

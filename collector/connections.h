@@ -56,6 +56,7 @@ struct connections {
     uint64_t listened[65536 / 64];
     bool by_client;
     bool is_whole, was_whole; /* whether this look at all connections, and the one before, came to its end */
+    int ends;                 /* with `by_client`: the kernel's word of connections that ended; 0: none */
     int error;                /* why the kernel did not tell: -errno, of the last look */
     unsigned followed;        /* entries of `all` that were ever used */
     unsigned slots_used, left_out;

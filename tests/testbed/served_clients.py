@@ -1,6 +1,6 @@
 """What listens where GlusterFS does, and two clients, sampled by `slicewise-collect servers`.
 
-`python -m testbed.served_clients BUILD PROFILES`: n1 sends SENT_MIB and n2 is sent as much.
+`python -m testbed.served_clients BUILD PROFILES`: n1 sends SENT_MIB and n2 is sent as much, each by a connection that ends within a slice.
 """
 
 import os
@@ -23,6 +23,7 @@ while True:
         while client.recv(1 << 20):
             pass
         os._exit(0)
+    client.close()
 """
 ASK = f"""
 import socket, sys, time
@@ -32,7 +33,6 @@ with socket.create_connection(("{nodes.SERVER_ADDRESS}", {PORT})) as server:
         server.recv({SENT_MIB} << 20, socket.MSG_WAITALL)
     else:
         server.sendall(bytes({SENT_MIB} << 20))
-    time.sleep(1.5)  # a connection that is gone before it is seen is not counted
 """
 
 

@@ -218,6 +218,20 @@ TEST_CASE("of a file server's clients each has one row a service, and other serv
         CHECK(own->is_server);
 }
 
+TEST_CASE("one that ended since the last look is counted, and its place is free", "[connections]")
+{
+    connections &connections = fresh("");
+    connections.by_client = connections.is_whole = true;
+    connections.listened[6789 / 64] |= 1ull << 6789 % 64;
+    connections_know_listened(&connections);
+    connections.was_whole = true;
+    std::vector<unsigned char> ended = clients(1);
+    ended[HEAD_BYTES + 1] = 7;
+    CHECK(connections_take(&connections, ended.data(), ended.size()) >= 0);
+    CHECK(sum(connections, node_connections_received_bytes) == 200000); /* of two connections */
+    CHECK(connections.followed == 1);
+}
+
 TEST_CASE("answers that are cut or damaged harm nobody, and nothing is counted twice after them", "[connections][fuzz]")
 {
     for (size_t bytes = 0; bytes < sizeof recorded_connections; bytes++) {
