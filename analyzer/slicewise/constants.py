@@ -50,6 +50,8 @@ LEAST_DIRECTION = 0.01
 ONE_DIRECTION = 0.95
 # Of what a job moved: less of it on a server's target is no use of that target, and less by others there no company.
 LITTLE_USE = 0.02
+# Of all that servers counted while a job ran: others' traffic of this part, and the job was not alone.
+LEAST_STRANGER = 0.1
 # Of the slices between its first and its last one: a job that moved bytes in fewer pauses, and models of sharing, which
 # let jobs wait all the time, do not describe it.
 MOSTLY_ACTIVE = 0.8

@@ -368,15 +368,50 @@ def test_nobody_is_blamed_where_servers_counted_little_of_others(recorded, place
     assert {one["job"] for one in found["neighbours"]} == {"10.77.0.13"}
 
 
-def test_a_pool_of_servers_is_the_storage_of_its_clients_in_a_catalog(recorded, tmp_path, monkeypatch):
+# What file servers counted by client, in a catalog: whose run is alone, and whose fault the loss was.
+IN_CATALOGS = [
+    *(
+        (place, f"{kind}1", f"{kind}-alone", "10.77.0.12")
+        for place in ("glusterfs-server", "cephfs-server")
+        for kind in ("small", "read", "meta")
+    ),
+    ("samba-server", "victim", "alone", "10.9.0.12"),
+    ("samba-server", "victim-of-other", "alone", "other"),
+]
+
+
+@pytest.fixture(scope="module")
+def catalogs(recorded, tmp_path_factory) -> Path:
     """The sampler was told what clients mount."""
-    made = completed("catalog", "ingest", str(tmp_path / "site"), "glusterfs-server", directory=recorded)
-    assert made.returncode == 0, made.stderr
-    monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
-    found = json.loads(completed("blame", "small1", "--json", directory=tmp_path).stdout)
-    took = json.loads((recorded / "glusterfs-server" / "took.json").read_text())
-    assert found["neighbours"][0]["job"] == "10.77.0.12"
-    assert found["lost_seconds"]["value"] == pytest.approx(took["small1"] - took["small-alone"], rel=MOST_ERROR)
+    made = tmp_path_factory.mktemp("catalogs")
+    for place in {place for place, *_ in IN_CATALOGS}:
+        done = completed("catalog", "ingest", str(made / place), place, directory=recorded)
+        assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.mark.parametrize(("place", "job", "alone", "neighbour"), IN_CATALOGS)
+def test_a_catalog_finds_runs_alone_where_servers_counted_their_nodes(
+    recorded, catalogs, tmp_path, monkeypatch, place, job, alone, neighbour
+):
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(catalogs / place))
+    found = json.loads(completed("blame", job, "--json", directory=tmp_path).stdout)
+    took = json.loads((recorded / place / "took.json").read_text())
+    assert found["lost_seconds"]["value"] == pytest.approx(took[job] - took[alone], rel=MOST_ERROR)
+    most = max(found["neighbours"], key=lambda one: one["lost_seconds"]["value"])
+    assert most["job"] == neighbour
+    assert most["lost_seconds"]["value"] == pytest.approx(found["lost_seconds"]["value"], rel=0.35)
+
+
+def test_a_catalog_shows_no_job_beside_its_own_node(catalogs, tmp_path):
+    """c1's address is of the victims, c3's of the other; a client that wrote 1 MiB makes no run one with company."""
+    place = str(catalogs / "samba-server")
+    rows = json.loads(completed("catalog", "overlaps", place, "--json", directory=tmp_path).stdout)
+    pairs = {frozenset((one["job"], one["other_job"])) for one in rows}
+    assert {frozenset(("victim", "10.9.0.12")), frozenset(("other", "victim-of-other"))} <= pairs
+    assert not [pair for pair in pairs if "10.9.0.11" in pair]
+    worst = completed("catalog", "worst", place, directory=tmp_path).stdout
+    assert worst.startswith("3 jobs shared a file system")
 
 
 @pytest.mark.parametrize(("job", "neighbour"), [("victim", "10.9.0.12"), ("victim-of-other", "other")])

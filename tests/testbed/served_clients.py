@@ -1,6 +1,7 @@
 """What listens where GlusterFS does, and two clients, sampled by `slicewise-collect servers`.
 
-`python -m testbed.served_clients BUILD PROFILES`: n1 sends SENT_MIB and n2 is sent as much, each by a connection that ends within a slice.
+`python -m testbed.served_clients BUILD PROFILES`: n1 sends SENT_MIB and n2 is sent as much, each by a connection that
+ends within a slice.
 """
 
 import os

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.catalog.answers import Answers
+from slicewise.catalog.clients import beside_clients, clients
 from slicewise.catalog.kept import KeptJob, Shelf, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
@@ -89,10 +90,16 @@ def copies_in(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
     return later_copies(twice.join(jobs, on=KEY).rename({KEY: "job"}).collect()).rename(KEY).to_frame()
 
 
-def with_company(rows: pl.LazyFrame) -> pl.DataFrame:
-    """The keys of those of the jobs with these `rows_of_slices` that had company."""
-    alive = while_alive(rows).select("storage", "begin_ns", "end_ns", job=KEY).collect()
-    return in_company(alive).rename(KEY).to_frame()
+def with_company(catalog: Catalog, batches: Sequence[Batch], rows: pl.LazyFrame | None = None) -> pl.DataFrame:
+    """The keys of those of the jobs in some batches that had company. rows: some of their `rows_of_slices`; None: all.
+
+    A client of file servers is company where it is not a node of the job itself; nobody is company of a client.
+    """
+    known = clients(catalog, batches)
+    looked_at = rows_of_slices(catalog, batches) if rows is None else rows
+    looked_at = looked_at.join(known.lazy(), on=KEY, how="anti")
+    alive = while_alive(looked_at).select("storage", "begin_ns", "end_ns", job=KEY).collect()
+    return pl.concat([in_company(alive).rename(KEY).to_frame(), beside_clients(catalog, batches, known)]).unique()
 
 
 class Company:
@@ -122,7 +129,7 @@ class Company:
                     pl.col("begin_ns") < end_ns, pl.col("end_ns") > begin_ns
                 )
                 rows = rows.join(twice.lazy(), on=KEY, how="anti")
-                loud = pl.concat([with_company(rows), twice])
+                loud = pl.concat([with_company(self._catalog, near, rows), twice])
                 return self._catalog.scan("jobs", own).select(KEY).join(loud.lazy(), on=KEY, how="semi").collect()
 
             self._known[day] = frozenset(Answers(self._catalog, near).known(f"company-{day}", find)[KEY])

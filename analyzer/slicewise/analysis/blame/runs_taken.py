@@ -14,7 +14,7 @@ from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import SECOND_NS
+from slicewise.constants import LEAST_STRANGER, SECOND_NS
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
@@ -25,8 +25,6 @@ MOST_APART = 0.3
 NOT_COMPARED = "runs of different warmth are not compared"
 # Reads of a smaller part of a job's bytes decide nothing.
 LEAST_READ = 0.1
-# Others' traffic of this part of what a storage moved: the run was not alone.
-LEAST_STRANGER = 0.1
 
 
 def runs_taken(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.analysis.site.jobs import places_of_storages, with_key_text
+from slicewise.catalog.clients import once
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.constants import DAY_NS, SECOND_NS
@@ -223,7 +224,8 @@ def not_profiled(catalog: Catalog, batches: Sequence[Batch], most: int) -> pl.Da
 
 
 def _between(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int) -> pl.LazyFrame:
-    return catalog.scan("job_slices", batches).filter(pl.col("begin_ns") < end_ns, pl.col("begin_ns") >= start_ns)
+    rows = once(catalog, batches, catalog.scan("job_slices", batches))
+    return rows.filter(pl.col("begin_ns") < end_ns, pl.col("begin_ns") >= start_ns)
 
 
 def _moved() -> pl.Expr:

@@ -13,6 +13,7 @@ import polars as pl
 
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, nobody
+from slicewise.catalog.clients import once
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
@@ -42,7 +43,8 @@ class Span:
     def rows(self, catalog: Path, begin: pl.Expr) -> pl.LazyFrame:
         """The rows of `job_slices` that are in it. begin: when a row is said to begin."""
         touched = (pl.col("begin_ns") < self.end_ns, pl.col("end_ns") > self.start_ns)
-        rows = Catalog(catalog).scan("job_slices", self.batches)
+        whole = Catalog(catalog)
+        rows = once(whole, self.batches, whole.scan("job_slices", self.batches))
         return rows.filter(*touched, begin >= self.begin_ns, begin < self.until_ns)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from slicewise.catalog.beside import MOVED, PLACES, RUNS, Company, rows_of_slices, with_company
+from slicewise.catalog.beside import MOVED, PLACES, RUNS, Company, with_company
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.constants import DAY_NS
@@ -27,7 +27,7 @@ def runs_alone(catalog: Catalog, batches: Sequence[Batch], asked: Sequence[pl.Ex
     own = own.filter(pl.col("program").is_in(runs["program"].unique().implode()))
     if own.is_empty():
         return pl.DataFrame(schema=SCHEMA)
-    own = own.join(with_company(rows_of_slices(catalog, batches)), on=KEY, how="semi", maintain_order="left")
+    own = own.join(with_company(catalog, batches), on=KEY, how="semi", maintain_order="left")
     moved = catalog.scan("storages").filter(MOVED).select(PLACES)
     keys = pl.concat([own[KEY], runs[KEY]]).unique().to_frame()
     places = moved.join(keys.lazy(), on=KEY, how="semi").group_by(KEY).agg("storage").collect()
