@@ -400,7 +400,7 @@ def test_a_catalog_finds_runs_alone_where_servers_counted_their_nodes(
     assert found["lost_seconds"]["value"] == pytest.approx(took[job] - took[alone], rel=MOST_ERROR)
     most = max(found["neighbours"], key=lambda one: one["lost_seconds"]["value"])
     assert most["job"] == neighbour
-    assert most["lost_seconds"]["value"] == pytest.approx(found["lost_seconds"]["value"], rel=0.35)
+    assert most["lost_seconds"]["value"] == pytest.approx(took[job] - took[alone], rel=0.22)
 
 
 def test_a_catalog_shows_no_job_beside_its_own_node(catalogs, tmp_path):

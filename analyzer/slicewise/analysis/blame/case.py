@@ -11,7 +11,7 @@ import polars as pl
 
 from slicewise.analysis.blame.blame import blame, losses
 from slicewise.analysis.blame.result import HAD_COMPANY, Blame, RunTaken
-from slicewise.analysis.blame.servers import let_servers_tell
+from slicewise.analysis.blame.servers import let_clients_tell, let_servers_tell
 from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
 from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.beside import Around
@@ -159,6 +159,8 @@ def kept_case(
     counted, told = counted_beside(own, [*runs, *found]) if around is None else (None, [])
     if counted is not None:
         let_servers_tell(counted, [own, *near, *runs, *found])
+    else:
+        let_clients_tell([own, *near])
     case = Case(
         own,
         near,

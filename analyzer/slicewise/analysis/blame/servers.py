@@ -80,20 +80,36 @@ def let_servers_tell(counted: pl.DataFrame, jobs: Sequence[Digest]) -> None:
     (`Digest.served_by`). Where servers counted a job by its name, that is its own alone.
     """
     profiled = [one for one in jobs if not one.is_served]
-    numbers = {number for one in profiled for number in one.storages["storage"].to_list()}
-    for storage in describe_all(sorted(numbers), profiled):
-        here = counted.filter(_is_on(counted, storage))
-        if here.is_empty():
-            continue
-        for one in profiled:
-            if storage.number in one.storages["storage"]:
-                _give(one, one.job, storage.number, here.filter(~pl.col("is_client"), pl.col("job") == one.job))
-                there = [other for other in profiled if _is_during(one, other)]
-                for alike, ran, nodes in _nodes_of_clients(
-                    here.filter("is_client"), there, storage.number, one.slice_ns
-                ):
-                    if one in ran and len(alike) == 1 and len(nodes) == 1:
-                        _give(one, nodes[0], storage.number, here.filter("is_client", pl.col("job") == alike[0]))
+    for storage in _storages(profiled):
+        _let_tell(counted.filter(_is_on(counted, storage)), profiled, storage.number)
+
+
+def let_clients_tell(jobs: Sequence[Digest]) -> None:
+    """The same where some of the jobs are clients that servers counted, as of a catalog."""
+    profiled, clients = [one for one in jobs if not one.is_served], _clients_among(jobs)
+    if not clients:
+        return
+    grid_ns = max(one.slice_ns for one in jobs)
+    did = job_rows([one for one in jobs if one.job in clients], grid_ns)
+    for storage in _storages(profiled):
+        there = did.filter(pl.col("storage") == storage.number)
+        _let_tell(_as_counted(there, clients, grid_ns), profiled, storage.number)
+
+
+def _storages(jobs: Sequence[Digest]) -> list[Storage]:
+    return describe_all(sorted({number for one in jobs for number in one.storages["storage"].to_list()}), jobs)
+
+
+def _let_tell(here: pl.DataFrame, profiled: Sequence[Digest], storage: int) -> None:
+    """here: what servers counted on one storage."""
+    clients = here.filter("is_client")
+    for one in profiled if not here.is_empty() else []:
+        if storage in one.storages["storage"]:
+            _give(one, one.job, storage, here.filter(~pl.col("is_client"), pl.col("job") == one.job))
+            there = [other for other in profiled if _is_during(one, other)]
+            for alike, ran, nodes in _nodes_of_clients(clients, there, storage, one.slice_ns):
+                if one in ran and len(alike) == 1 and len(nodes) == 1:
+                    _give(one, nodes[0], storage, clients.filter(pl.col("job") == alike[0]))
 
 
 def _is_during(one: Digest, other: Digest) -> bool:
@@ -142,8 +158,7 @@ def clients_shared_out(
 
     did: `timeline.job_rows` of the jobs, of which some are clients that servers counted, as of a catalog.
     """
-    served = {one.job: str(one.processes["node"][0]) for one in jobs if one.is_served}
-    names = {job: node_name(node) for job, node in served.items() if node != unknown_node()}
+    names = _clients_among(jobs)
     if not names:  # the processes of large neighbours are not read for nothing
         return did
     nodes = {node_name(node) for one in jobs if not one.is_served for node in one.processes["node"].unique()}
@@ -151,16 +166,7 @@ def clients_shared_out(
     found = [did.remove(pl.col("job").is_in(clients))]
     for storage in storages if clients else []:
         rows = did.filter(pl.col("job").is_in(clients), pl.col("storage") == storage.number)
-        begin = pl.col("slice") * grid_ns
-        counted = rows.select(
-            pl.col("job").replace(names),  # a catalog may hide jobs' names, and shows nodes'
-            *AMOUNTS.values(),
-            target=pl.lit(""),
-            begin_ns=begin,
-            end_ns=begin + grid_ns,
-            **dict.fromkeys(("read_ops", "write_ops", "busy_ns"), pl.lit(0, pl.Int64)),
-            is_client=pl.lit(True),
-        )
+        counted = _as_counted(rows, names, grid_ns)
         left = shared_out(counted, jobs, [storage], grid_ns).filter("is_client")
         left = left.with_columns(pl.col("job").replace({name: job for job, name in names.items()}))
         by_slice = left.group_by("job", slice=pl.col("begin_ns") // grid_ns).agg(pl.col(AMOUNTS.values()).sum())
@@ -176,6 +182,26 @@ def clients_shared_out(
             .select(did.columns)
         )
     return pl.concat(found)
+
+
+def _clients_among(jobs: Sequence[Digest]) -> dict[str, str]:
+    """Those of some jobs that are clients which servers counted, and the nodes that they are."""
+    served = {one.job: str(one.processes["node"][0]) for one in jobs if one.is_served}
+    return {job: node_name(node) for job, node in served.items() if node != unknown_node()}
+
+
+def _as_counted(rows: pl.DataFrame, names: Mapping[str, str], grid_ns: int) -> pl.DataFrame:
+    """What clients did on one storage as servers' counts of them: a catalog may hide jobs' names, and shows nodes'."""
+    begin = pl.col("slice") * grid_ns
+    return rows.select(
+        pl.col("job").replace(names),
+        *AMOUNTS.values(),
+        target=pl.lit(""),
+        begin_ns=begin,
+        end_ns=begin + grid_ns,
+        **dict.fromkeys(("read_ops", "write_ops", "busy_ns"), pl.lit(0, pl.Int64)),
+        is_client=pl.lit(True),
+    )
 
 
 def _clients_of(

@@ -216,7 +216,7 @@ class AroundMany(Around, Rows):
         """As `job_rows`."""
         rows, places = self._all_did(grid_ns)
         keys = [cast(KeptDigest, digest).key for digest in digests]
-        if any(key not in self._place_of_job for key in keys):
+        if any(key not in self._place_of_job for key in keys) or any(one.served_by for one in digests):
             return super().of(digests, grid_ns)
         found = [places.get(key, (0, 0)) for key in keys]
         lengths = np.array([length for _, length in found])
