@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from slicewise.catalog.clients import beside_clients, clients, once
+from slicewise.catalog.clients import at_work, beside_clients, clients, once
 from slicewise.catalog.schema import KEY
 from slicewise.digest.processes import unknown_node
 
@@ -20,12 +20,26 @@ class Catalog:
             about.append((number, "profile" if nodes else "servers", first * SECOND, last * SECOND))
             ran += [(number, node) for node in nodes or [jobs[number][0]]]
             for begin, end, rate in spans:
-                did += [(number, 7, at * SECOND, (at + 1) * SECOND, 0, int(rate * MIB), 1) for at in range(begin, end)]
+                did += [
+                    (number, 7, at * SECOND, (at + 1) * SECOND, 0, int(rate * MIB), 0, 0, 1) for at in range(begin, end)
+                ]
         self.frames = {
             "jobs": pl.LazyFrame(about, ("key", "source", "start_ns", "end_ns"), orient="row"),
             "processes": pl.LazyFrame(ran, ("key", "node"), orient="row"),
             "job_slices": pl.LazyFrame(
-                did, ("key", "storage", "begin_ns", "end_ns", "read_bytes", "write_bytes", "meta_ops"), orient="row"
+                did,
+                (
+                    "key",
+                    "storage",
+                    "begin_ns",
+                    "end_ns",
+                    "read_bytes",
+                    "write_bytes",
+                    "read_ops",
+                    "write_ops",
+                    "meta_ops",
+                ),
+                orient="row",
             ),
         }
         self.frames = {name: frame.cast({KEY: pl.UInt64}) for name, frame in self.frames.items()}
@@ -96,3 +110,11 @@ def test_jobs_that_servers_know_by_name_are_no_clients(tmp_path):
     )
     assert clients(catalog, []).is_empty()
     assert once(catalog, [], catalog.frames["job_slices"]).collect().height == 20
+
+
+def test_a_client_that_keeps_alive_is_not_at_work(tmp_path):
+    idle = ("10.0.0.9", [], (0, 30, 1 / 1024))
+    catalog = Catalog(tmp_path, ("a", ["n1"], (10, 20, 5)), ("n1", [], (10, 20, 5)), idle)
+    rows = at_work(catalog, [], catalog.frames["job_slices"]).collect()
+    assert rows[KEY].unique().to_list() == [catalog.keys["a"]]
+    assert catalog.left()[0]["10.0.0.9"] == 30 / 1024

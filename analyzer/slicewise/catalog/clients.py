@@ -13,7 +13,7 @@ import polars as pl
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
-from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, WORTH_NAMING_BYTES
+from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS, WORTH_NAMING_BYTES
 from slicewise.digest.clients import is_address, node_name
 from slicewise.digest.jobs import SERVED
 from slicewise.digest.processes import unknown_node
@@ -21,6 +21,13 @@ from slicewise.digest.processes import unknown_node
 # In a job's time a client was its node: from start_ns until until_ns.
 SPANS = {KEY: pl.UInt64, "storage": pl.UInt64, "start_ns": pl.Int64, "until_ns": pl.Int64}
 BYTES = pl.sum_horizontal("read_bytes", "write_bytes")
+CALLS = pl.sum_horizontal("read_ops", "write_ops", "meta_ops")
+# Bytes a second: what a client sends and gets that uses nothing (CephFS: 0.1 to 2.9 KiB a second, for keep-alives and
+# renewals). A request and its answer have 200 bytes.
+IDLE_RATE = 4096
+# Bytes: what a call sends and gets beside its data at most (files of 4 KiB that are made and removed on GlusterFS and
+# CephFS: 0.9 KiB a call).
+BYTES_A_CALL = 2048
 # So many pairs of a job and a client are looked at together: it bounds memory.
 PAIRS_AT_ONCE = 2_000_000
 
@@ -32,6 +39,15 @@ def once(catalog: Catalog, batches: Sequence[Batch], rows: pl.LazyFrame) -> pl.L
         return rows
     own = Answers(catalog, batches).known("own-nodes", lambda: _Counted(catalog, batches, known).own_nodes())
     return rows if own.is_empty() else _outside(rows, own)
+
+
+def at_work(catalog: Catalog, batches: Sequence[Batch], rows: pl.LazyFrame) -> pl.LazyFrame:
+    """The same without slices in which a client was idle, though it sent keep-alives."""
+    known = clients(catalog, batches)[KEY]
+    if known.is_empty():
+        return rows
+    is_idle = IDLE_RATE * (pl.col("end_ns") - pl.col("begin_ns")) > BYTES * SECOND_NS
+    return once(catalog, batches, rows).remove(pl.col(KEY).is_in(known.implode()) & is_idle)
 
 
 def clients(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
@@ -70,8 +86,9 @@ class _Counted:
     def __init__(self, catalog: Catalog, batches: Sequence[Batch], known: pl.DataFrame) -> None:
         """known: of `clients`."""
         known = known.with_columns(node=_names(known["node"]))
-        rows = catalog.scan("job_slices", batches).select(KEY, "storage", "begin_ns", "end_ns", bytes=BYTES)
-        # key, storage, begin_ns, end_ns, bytes, node: of clients.
+        rows = catalog.scan("job_slices", batches)
+        rows = rows.select(KEY, "storage", "begin_ns", "end_ns", bytes=BYTES, calls=CALLS)
+        # key, storage, begin_ns, end_ns, bytes, calls, node: of clients.
         self.moved = rows.join(known.lazy(), on=KEY).collect()
         profiled = catalog.scan("jobs", batches).filter(pl.col("source") != SERVED)
         there = rows.join(self.moved.select("storage").unique().lazy(), on="storage", how="semi")
@@ -80,9 +97,9 @@ class _Counted:
         ran = catalog.scan("processes", batches).select(KEY, "node").unique()
         self.ran = ran.join(self.did.select(KEY).unique().lazy(), on=KEY, how="semi").collect()
         self.ran = self.ran.with_columns(node=_names(self.ran["node"]))
-        # When these lived, and a slice before and after: key, storage, start_ns, until_ns, own (bytes), nodes.
+        # When these lived, and a slice before and after: key, storage, start_ns, until_ns, own (bytes), calls, nodes.
         slice_ns = (pl.col("end_ns") - pl.col("begin_ns")).max()
-        own = self.did.group_by(KEY, "storage").agg(own=pl.col("bytes").sum(), slice_ns=slice_ns)
+        own = self.did.group_by(KEY, "storage").agg(pl.col("calls").sum(), own=pl.col("bytes").sum(), slice_ns=slice_ns)
         lived = profiled.select(KEY, "start_ns", until_ns="end_ns").collect()
         self.lives = (
             own.join(lived, on=KEY)
@@ -146,7 +163,8 @@ class _Counted:
             loud = loud.with_columns(clients=pl.len().over(of_job), all=all_of)
             is_own = (pl.col("clients") <= pl.col("nodes")) & _is_explained("all", "own")
             is_own |= _more("all", "all_own") <= EQUAL_VOLUMES * pl.col("all")
-            is_alike = (pl.col("counted") - pl.col("own")).abs() <= EQUAL_VOLUMES * pl.col("own")
+            apart = EQUAL_VOLUMES * pl.col("own") + BYTES_A_CALL * pl.col("calls")
+            is_alike = _more("counted", "own").abs() <= apart
             yield _spans(loud.filter(is_own | (is_alike & (is_alike.sum().over(of_job) == 1))))
 
 

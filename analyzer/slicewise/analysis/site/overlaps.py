@@ -13,7 +13,7 @@ import polars as pl
 
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import AMOUNTS, LEAST_GRID_NS, nobody
-from slicewise.catalog.clients import once
+from slicewise.catalog.clients import at_work
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import OneByOne, Workers
@@ -44,7 +44,7 @@ class Span:
         """The rows of `job_slices` that are in it. begin: when a row is said to begin."""
         touched = (pl.col("begin_ns") < self.end_ns, pl.col("end_ns") > self.start_ns)
         whole = Catalog(catalog)
-        rows = once(whole, self.batches, whole.scan("job_slices", self.batches))
+        rows = at_work(whole, self.batches, whole.scan("job_slices", self.batches))
         return rows.filter(*touched, begin >= self.begin_ns, begin < self.until_ns)
 
 
