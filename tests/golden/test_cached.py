@@ -414,6 +414,13 @@ def test_a_catalog_shows_no_job_beside_its_own_node(catalogs, tmp_path):
     assert worst.startswith("3 jobs shared a file system")
 
 
+def test_an_address_in_a_catalog_is_no_user_of_a_program(catalogs, tmp_path, monkeypatch):
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(catalogs / "samba-server"))
+    told = completed("blame", "10.9.0.12", directory=tmp_path).stdout
+    assert told.startswith("client 10.9.0.12 has no profile.")
+    assert "of user" not in told
+
+
 @pytest.mark.parametrize(("job", "neighbour"), [("victim", "10.9.0.12"), ("victim-of-other", "other")])
 @pytest.mark.parametrize("is_given", [True, False])
 def test_neighbours_of_a_real_samba_server(recorded, job, neighbour, is_given):

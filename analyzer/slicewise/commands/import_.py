@@ -55,6 +55,11 @@ def jobstats(logs: list[Path], storage: str | None, into: Path, slice_seconds: f
         )
     if left_out:
         say(f"{words.size(left_out)} from more than a day before the first sample are left out: nobody knows when")
+    if not all(one.storage for one in written):
+        say(
+            "the logs name no file system: a catalog cannot tell whose neighbours these jobs are; import them with "
+            "--storage NAME (of Lustre: its fsname)"
+        )
     if wants_json():
         write_json([{**asdict(one), "path": str(one.path)} for one in written])
         return

@@ -19,6 +19,7 @@ from slicewise.digest import nodes, slices
 from slicewise.digest import others as neighbours
 from slicewise.digest import processes as members
 from slicewise.digest import sampled as outside
+from slicewise.digest.clients import node_name
 from slicewise.digest.coverage import is_stored, process_coverage
 from slicewise.digest.jobs import SERVED, job_rows
 from slicewise.digest.layers import KERNEL_LAYER, is_own
@@ -95,6 +96,12 @@ class Digest:
     def is_served(self) -> bool:
         """Whether file servers alone know the job: of its processes and of their time in calls nothing is known."""
         return bool(self.about["source"] == SERVED)
+
+    @property
+    def client(self) -> str:
+        """The node that it is, of a client that file servers counted and of which no job is known; else nothing."""
+        node = str(self.processes["node"][0]) if self.is_served else members.unknown_node()
+        return "" if node == members.unknown_node() else node_name(node)
 
     @_frame
     def _mounts(self) -> pl.DataFrame:

@@ -136,7 +136,7 @@ def counted_of(jobs: Sequence[Digest]) -> pl.DataFrame:
         .select(
             target=pl.col("storage").replace_strict(points, return_dtype=pl.String, default=""),
             job=pl.lit(job.job),
-            is_client=pl.lit(False),
+            is_client=pl.lit(bool(job.client)),
             begin_ns=begin,
             end_ns=begin + pl.col("slice_ns"),
             read_bytes="read_bytes",

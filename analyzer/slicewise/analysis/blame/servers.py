@@ -17,7 +17,6 @@ from slicewise.constants import EQUAL_VOLUMES, LITTLE_USE, SAMPLE_NS
 from slicewise.digest.clients import is_address, node_name
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
-from slicewise.digest.processes import unknown_node
 from slicewise.digest.slices import BYTES
 from slicewise.digest.storages import NETWORK_TYPES, POOLS, contended, lustre_name, storage_number
 from slicewise.text import words
@@ -86,7 +85,7 @@ def let_servers_tell(counted: pl.DataFrame, jobs: Sequence[Digest]) -> None:
 
 def let_clients_tell(jobs: Sequence[Digest]) -> None:
     """The same where some of the jobs are clients that servers counted, as of a catalog."""
-    profiled, clients = [one for one in jobs if not one.is_served], _clients_among(jobs)
+    profiled, clients = [one for one in jobs if not one.is_served], {one.job: one.client for one in jobs if one.client}
     if not clients:
         return
     grid_ns = max(one.slice_ns for one in jobs)
@@ -158,7 +157,7 @@ def clients_shared_out(
 
     did: `timeline.job_rows` of the jobs, of which some are clients that servers counted, as of a catalog.
     """
-    names = _clients_among(jobs)
+    names = {one.job: one.client for one in jobs if one.client}
     if not names:  # the processes of large neighbours are not read for nothing
         return did
     nodes = {node_name(node) for one in jobs if not one.is_served for node in one.processes["node"].unique()}
@@ -182,12 +181,6 @@ def clients_shared_out(
             .select(did.columns)
         )
     return pl.concat(found)
-
-
-def _clients_among(jobs: Sequence[Digest]) -> dict[str, str]:
-    """Those of some jobs that are clients which servers counted, and the nodes that they are."""
-    served = {one.job: str(one.processes["node"][0]) for one in jobs if one.is_served}
-    return {job: node_name(node) for job, node in served.items() if node != unknown_node()}
 
 
 def _as_counted(rows: pl.DataFrame, names: Mapping[str, str], grid_ns: int) -> pl.DataFrame:
