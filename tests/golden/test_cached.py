@@ -403,6 +403,17 @@ def test_a_catalog_finds_runs_alone_where_servers_counted_their_nodes(
     assert most["lost_seconds"]["value"] == pytest.approx(took[job] - took[alone], rel=0.22)
 
 
+def test_a_catalog_finds_the_run_alone_where_servers_counted_jobs(recorded, servers, tmp_path, monkeypatch):
+    """Beside small-alone they counted `mkdir` and `lfs`, of a few requests each."""
+    made = completed("catalog", "ingest", str(tmp_path / "site"), "lustre", str(servers), directory=recorded)
+    assert made.returncode == 0, made.stderr
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
+    found = json.loads(completed("blame", "smallu", "--json", directory=tmp_path).stdout)
+    assert [run["job"] for run in found["standalone_runs"] if run["is_taken"]] == ["small-alone"]
+    assert (found["confidence"], found["neighbours"][0]["job"]) == ("high", "4716")
+    assert found["lost_seconds"]["value"] == pytest.approx(TOOK["smallu"] - LUSTRE_ALONE, rel=MOST_ERROR)
+
+
 def test_a_catalog_shows_no_job_beside_its_own_node(catalogs, tmp_path):
     """c1's address is of the victims, c3's of the other; a client that wrote 1 MiB makes no run one with company."""
     place = str(catalogs / "samba-server")

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from slicewise.catalog.clients import at_work, beside_clients, clients, once
+from slicewise.catalog.clients import at_work, beside_served, clients, once
 from slicewise.catalog.schema import KEY
 from slicewise.digest.processes import unknown_node
 
@@ -43,6 +43,7 @@ class Catalog:
             ),
         }
         self.frames = {name: frame.cast({KEY: pl.UInt64}) for name, frame in self.frames.items()}
+        self.frames["job_slices"] = self.frames["job_slices"].cast({"storage": pl.UInt64})
 
     def scan(self, name, batches):
         return self.frames[name]
@@ -51,7 +52,7 @@ class Catalog:
         """What is left of each client, in MiB, and the jobs with others beside them."""
         rows = once(self, [], self.frames["job_slices"]).collect()
         sums = {key: own["write_bytes"].sum() / MIB for (key,), own in rows.group_by(KEY)}
-        beside = beside_clients(self, [], clients(self, []))[KEY].to_list()
+        beside = beside_served(self, [])[KEY].to_list()
         names = {number: name for name, number in self.keys.items()}
         served = clients(self, [])[KEY].to_list()
         return {names[one]: pytest.approx(sums.get(one, 0)) for one in served}, {names[one] for one in beside}
@@ -110,6 +111,22 @@ def test_jobs_that_servers_know_by_name_are_no_clients(tmp_path):
     )
     assert clients(catalog, []).is_empty()
     assert once(catalog, [], catalog.frames["job_slices"]).collect().height == 20
+
+
+def test_a_job_that_did_next_to_nothing_is_no_company(tmp_path):
+    """Nor one that ended before; requests count as bytes do."""
+    job, few, early, much = (
+        ("a", ["n1"], (10, 20, 5)),
+        ("lfs", [], (11, 12, 1)),
+        ("b", [], (0, 10, 5)),
+        ("c", [], (15, 18, 2)),
+    )
+    storm = ("storm", [], (10, 20, 0))
+    for others, beside in (([few, early], set()), ([few, much], {"a"}), ([storm], {"a"})):
+        catalog = Catalog(tmp_path, job, *others)
+        of_jobs = pl.col("node").replace([name for name, *_ in others], unknown_node())
+        catalog.frames["processes"] = catalog.frames["processes"].with_columns(node=of_jobs)
+        assert catalog.left() == ({}, beside)
 
 
 def test_a_client_that_keeps_alive_is_not_at_work(tmp_path):

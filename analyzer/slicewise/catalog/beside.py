@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.catalog.answers import Answers
-from slicewise.catalog.clients import beside_clients, clients
+from slicewise.catalog.clients import beside_served, clients, served_jobs
 from slicewise.catalog.kept import KeptJob, Shelf, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
@@ -93,13 +93,22 @@ def copies_in(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
 def with_company(catalog: Catalog, batches: Sequence[Batch], rows: pl.LazyFrame | None = None) -> pl.DataFrame:
     """The keys of those of the jobs in some batches that had company. rows: some of their `rows_of_slices`; None: all.
 
-    A client of file servers is company where it is not a node of the job itself; nobody is company of a client.
+    A job or client that file servers alone know is company of a profiled job if it did more than next to nothing and is
+    not a node of the job; nobody is company of a client.
     """
-    known = clients(catalog, batches)
     looked_at = rows_of_slices(catalog, batches) if rows is None else rows
-    looked_at = looked_at.join(known.lazy(), on=KEY, how="anti")
-    alive = while_alive(looked_at).select("storage", "begin_ns", "end_ns", job=KEY).collect()
-    return pl.concat([in_company(alive).rename(KEY).to_frame(), beside_clients(catalog, batches, known)]).unique()
+    served = served_jobs(catalog, batches).lazy()
+    found = [_in_company(looked_at.join(served, on=KEY, how="anti"))]
+    if not served.collect().is_empty():
+        known = clients(catalog, batches).lazy()
+        of_all = _in_company(looked_at.join(known, on=KEY, how="anti"))
+        found += [of_all.join(served.collect(), on=KEY, how="semi"), beside_served(catalog, batches)]
+    return pl.concat(found).unique()
+
+
+def _in_company(rows: pl.LazyFrame) -> pl.DataFrame:
+    alive = while_alive(rows).select("storage", "begin_ns", "end_ns", job=KEY).collect()
+    return in_company(alive).rename(KEY).to_frame()
 
 
 class Company:

@@ -50,23 +50,27 @@ def at_work(catalog: Catalog, batches: Sequence[Batch], rows: pl.LazyFrame) -> p
     return once(catalog, batches, rows).remove(pl.col(KEY).is_in(known.implode()) & is_idle)
 
 
+def served_jobs(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
+    """The jobs that file servers alone know: key."""
+    return catalog.scan("jobs", batches).filter(pl.col("source") == SERVED).select(KEY).collect()
+
+
 def clients(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
-    """The jobs that are clients of file servers, and what these are called: key, node."""
-    served = catalog.scan("jobs", batches).filter(pl.col("source") == SERVED).select(KEY).collect()
+    """Those of them that are clients, and what these are called: key, node."""
+    served = served_jobs(catalog, batches)
     if served.is_empty():
         return served.with_columns(node=pl.lit(""))
     nodes = catalog.scan("processes", batches).filter(pl.col(KEY).is_in(served[KEY].implode())).select(KEY, "node")
     return nodes.filter(pl.col("node") != unknown_node()).unique().collect()
 
 
-def beside_clients(catalog: Catalog, batches: Sequence[Batch], known: pl.DataFrame) -> pl.DataFrame:
-    """The profiled jobs beside which servers counted clients that are not their nodes: their keys. What is next to
-    nothing of all that these servers counted meanwhile is nobody. known: of `clients`.
+def beside_served(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
+    """The profiled jobs beside which servers counted others, jobs or clients that are not their nodes: their keys. Who
+    did next to nothing of all that was done there meanwhile is nobody.
     """
-    if known.is_empty():
-        return known.select(KEY)
+    known = clients(catalog, batches)
     counted = _Counted(catalog, batches, known)
-    return counted.beside_others(counted.own_nodes())
+    return counted.beside(served_jobs(catalog, batches).join(known, on=KEY, how="anti"), counted.own_nodes())
 
 
 def _outside(rows: pl.LazyFrame, spans: pl.DataFrame) -> pl.LazyFrame:
@@ -87,25 +91,25 @@ class _Counted:
         """known: of `clients`."""
         known = known.with_columns(node=_names(known["node"]))
         rows = catalog.scan("job_slices", batches)
-        rows = rows.select(KEY, "storage", "begin_ns", "end_ns", bytes=BYTES, calls=CALLS)
+        self._rows = rows.select(KEY, "storage", "begin_ns", "end_ns", bytes=BYTES, calls=CALLS)
         # key, storage, begin_ns, end_ns, bytes, calls, node: of clients.
-        self.moved = rows.join(known.lazy(), on=KEY).collect()
+        self.moved = self._rows.join(known.lazy(), on=KEY).collect()
         profiled = catalog.scan("jobs", batches).filter(pl.col("source") != SERVED)
-        there = rows.join(self.moved.select("storage").unique().lazy(), on="storage", how="semi")
-        # The same of profiled jobs on these storages, without node.
-        self.did = there.join(profiled.select(KEY), on=KEY, how="semi").collect()
+        there = rows.join(served_jobs(catalog, batches).lazy(), on=KEY, how="semi").select("storage").unique()
+        # The same of profiled jobs on the storages of all that servers alone know, without node.
+        self.did = (
+            self._rows.join(there, on="storage", how="semi").join(profiled.select(KEY), on=KEY, how="semi").collect()
+        )
         ran = catalog.scan("processes", batches).select(KEY, "node").unique()
         self.ran = ran.join(self.did.select(KEY).unique().lazy(), on=KEY, how="semi").collect()
         self.ran = self.ran.with_columns(node=_names(self.ran["node"]))
-        # When these lived, and a slice before and after: key, storage, start_ns, until_ns, own (bytes), calls, nodes.
+        # When these lived: key, storage, start_ns, until_ns, slice_ns, own (bytes), calls, nodes.
         slice_ns = (pl.col("end_ns") - pl.col("begin_ns")).max()
         own = self.did.group_by(KEY, "storage").agg(pl.col("calls").sum(), own=pl.col("bytes").sum(), slice_ns=slice_ns)
         lived = profiled.select(KEY, "start_ns", until_ns="end_ns").collect()
         self.lives = (
             own.join(lived, on=KEY)
             .join(self.ran.group_by(KEY).agg(nodes=pl.col("node").n_unique()), on=KEY)
-            .with_columns(pl.col("start_ns") - pl.col("slice_ns"), pl.col("until_ns") + pl.col("slice_ns"))
-            .drop("slice_ns")
             .sort("start_ns", KEY, "storage")
         )
 
@@ -120,18 +124,27 @@ class _Counted:
         spans = spans.group_by(*of_client, "span").agg(pl.col("start_ns").min(), pl.col("until_ns").max())
         return spans.select(*SPANS).sort(*SPANS)
 
-    def beside_others(self, own: pl.DataFrame) -> pl.DataFrame:
-        """As `beside_clients`. own: of `own_nodes`."""
+    def beside(self, served: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
+        """As `beside_served`. served: key, of jobs that are no clients. own: of `own_nodes`."""
         if self.lives.is_empty():
             return self.lives.select(KEY)
-        others = _within(self.lives, _outside(self.moved.lazy(), own).collect(), ["storage"])
-        everything = _within(self.lives, self.moved, ["storage"])
-        return self.lives.filter(others > LEAST_STRANGER * everything).select(KEY).unique()
+        by_name = self._rows.join(served.lazy(), on=KEY, how="semi").collect()
+        others = pl.concat([by_name, _outside(self.moved.drop("node").lazy(), own).collect()])
+        more = [_within(self.lives, others, ["storage"], what) for what in ("bytes", "calls")]
+        of_all = [
+            one > LEAST_STRANGER * (one + self.lives[what]) for one, what in zip(more, ("own", "calls"), strict=True)
+        ]
+        return self.lives.filter(of_all[0] | of_all[1]).select(KEY).unique()
+
+    def _wide(self) -> pl.DataFrame:
+        """The lives with a slice before and after: what a cache kept is sent later, and clocks differ."""
+        margin = pl.col("slice_ns")
+        return self.lives.with_columns(pl.col("start_ns") - margin, pl.col("until_ns") + margin)
 
     def _by_name(self) -> pl.DataFrame:
         """Of clients that have the name of a node on which jobs ran."""
         did = self.did.join(self.ran, on=KEY)
-        lives = self.lives.join(self.ran.join(self.moved.select("node").unique(), on="node", how="semi"), on=KEY)
+        lives = self._wide().join(self.ran.join(self.moved.select("node").unique(), on="node", how="semi"), on=KEY)
         of_node = ["node", "storage"]
         lives = lives.with_columns(own=_within(lives, did, of_node), counted=_within(lives, self.moved, of_node))
         named = self.moved.select("node", "storage", client=KEY).unique()
@@ -146,8 +159,8 @@ class _Counted:
         there = pl.col("node").is_in(self.ran["node"].implode())
         moved = self.moved.filter(pl.col("node").is_in(addresses), ~there)
         named = self.moved.select("node").unique()
-        lives = self.lives.join(self.ran.join(named, on="node", how="anti"), on=KEY, how="semi").filter(
-            pl.col("own") > 0
+        lives = (
+            self._wide().join(self.ran.join(named, on="node", how="anti"), on=KEY, how="semi").filter(pl.col("own") > 0)
         )
         lives = lives.with_columns(all_own=_within(lives, self.did, ["storage"]))
         by_client = moved.select("storage", "begin_ns", "bytes", client=KEY)
@@ -186,15 +199,15 @@ def _more(counted: str, own: str) -> pl.Expr:
     return pl.col(counted).cast(pl.Int64) - pl.col(own).cast(pl.Int64)
 
 
-def _within(lives: pl.DataFrame, rows: pl.DataFrame, by: Sequence[str]) -> pl.Series:
-    """The bytes of rows (of the same `by`) that began in each life."""
-    sums = rows.group_by(*by, "begin_ns").agg(pl.col("bytes").sum()).sort("begin_ns")
-    sums = sums.with_columns(pl.col("bytes").cum_sum().over(by)).rename({"begin_ns": "at"})
+def _within(lives: pl.DataFrame, rows: pl.DataFrame, by: Sequence[str], what: str = "bytes") -> pl.Series:
+    """The bytes or calls of rows (of the same `by`) that began in each life."""
+    sums = rows.group_by(*by, "begin_ns").agg(pl.col(what).sum()).sort("begin_ns")
+    sums = sums.with_columns(pl.col(what).cum_sum().over(by)).rename({"begin_ns": "at"})
     asked = lives.with_row_index("place").select("place", *by, "start_ns", "until_ns")
     edges = [
         asked.sort(edge)
         .join_asof(sums, left_on=edge, right_on="at", by=list(by), allow_exact_matches=False, check_sortedness=False)
-        .sort("place")["bytes"]
+        .sort("place")[what]
         .fill_null(0)
         for edge in ("start_ns", "until_ns")
     ]
