@@ -197,6 +197,20 @@ def test_a_stranger_on_lustre(recorded, servers):
         assert any("4715: they counted 300 MiB, and its calls moved 300 MiB" in note for note in found["notes"])
 
 
+@pytest.mark.parametrize(("requests", "is_taken"), [(1, True), (2000, False)])
+def test_a_run_beside_a_storm_of_requests_was_not_alone(recorded, tmp_path, requests, is_taken):
+    """Whoever made them moved no byte."""
+    about = read_digest(recorded / "lustre" / "small-alone").about
+    begin, end = about["start_ns"] // 10**9, about["end_ns"] // 10**9
+    rows = [f"{at},{at + 1},storm,lus,0,{requests}" for at in range(begin, end)]
+    rows += [f"{begin},{end},small-alone,lus,{300 << 20},5"]
+    (tmp_path / "jobs.csv").write_text("begin,end,job,target,write_bytes,meta_ops\n" + "\n".join(rows) + "\n")
+    found = answer(recorded / "lustre", "smallu", "--servers", str(tmp_path))
+    (run,) = found["standalone_runs"]
+    assert run["is_taken"] == is_taken
+    assert is_taken or "requests of other jobs" in run["why_not"]
+
+
 @pytest.fixture(scope="module")
 def servers(recorded, tmp_path_factory) -> Path:
     """The profile of the servers of /lus, made of what they said."""

@@ -87,18 +87,19 @@ def _stranger(
         return "", 0.0
     its = storages.describe_all(numbers, [run])
     own = rows.of([run], grid_ns)
-    for whose, counter, others, everything, most in _seen_of_others(run, its, own, grid_ns, counted):
+    for whose, counter, what, others, everything, most in _seen_of_others(run, its, own, grid_ns, counted):
         if everything and others > LEAST_STRANGER * everything:
-            why = f"it was not alone: {counter} counted {words.size(others)} of {whose} meanwhile"
+            much = words.size(others) if what == "bytes" else f"{others:,} {what}"
+            why = f"it was not alone: {counter} counted {much} of {whose} meanwhile"
             return why, others / max(most, 1) * grid_ns / SECOND_NS
     return "", 0.0
 
 
 def _seen_of_others(
     run: Digest, where: Sequence[Storage], own: pl.DataFrame, grid_ns: int, counted: pl.DataFrame | None
-) -> Iterator[tuple[str, str, int, int, int]]:
-    """Whose bytes were counted while a run went on, by what counter, how many, of how many, and how many of all in the
-    slice in which most were.
+) -> Iterator[tuple[str, str, str, int, int, int]]:
+    """Whose bytes or requests were counted while a run went on, by what counter, which of both, how many, of how many,
+    and how many of all in the slice in which most were.
     """
     if not run.node_slices.is_empty():
         traffic, rest = unprofiled(run, [], where, own, grid_ns)
@@ -107,6 +108,7 @@ def _seen_of_others(
             others = int(there.select(pl.sum_horizontal(BYTES).sum()).item() or 0)
             by_slice = pl.concat([there, own.filter(pl.col("storage") == one.storage.number).select(there.columns)])
             moved = by_slice.group_by("slice").agg(bytes=pl.sum_horizontal(BYTES).sum())["bytes"].max()
-            yield "programs without a profile", one.counter, others, one.counted or 0, int(moved or 0)  # type: ignore[arg-type]
+            yield "programs without a profile", one.counter, "bytes", others, one.counted or 0, int(moved or 0)  # type: ignore[arg-type]
     if counted is not None:
-        yield "other jobs", BY_SERVERS, *strangers_counted(counted, run, where, own, grid_ns)
+        for what, amounts in strangers_counted(counted, run, where, own, grid_ns).items():
+            yield "other jobs", BY_SERVERS, what, *amounts

@@ -11,7 +11,7 @@ import polars as pl
 
 from slicewise.analysis.blame.counted import by_slice, hot_target
 from slicewise.analysis.blame.unprofiled import excess
-from slicewise.analysis.calls import AMOUNTS, OF_JOBS, SECONDS, job_rows
+from slicewise.analysis.calls import AMOUNTS, CALLS, OF_JOBS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage, describe_all
 from slicewise.constants import EQUAL_VOLUMES, LITTLE_USE, SAMPLE_NS
 from slicewise.digest.clients import is_address, node_name
@@ -396,30 +396,36 @@ def served_on(
 
 def strangers_counted(
     counted: pl.DataFrame, run: Digest, storages: Sequence[Storage], did: pl.DataFrame, grid_ns: int
-) -> tuple[int, int, int]:
+) -> dict[str, tuple[int, int, int]]:
     """What servers counted of others on the targets of a run while it went on, and of all; and of all in the slice in
-    which most was counted (bytes). counted, storages, grid_ns: as of `served_on`. did: `timeline.job_rows` of the run.
+    which most was counted: of bytes, and of requests of metadata, which all calls of the run are held against. counted,
+    storages, grid_ns: as of `served_on`. did: `timeline.job_rows` of the run.
     """
     start_ns, end_ns = int(run.about["start_ns"]), int(run.about["end_ns"])
     near = counted.filter(pl.col("begin_ns") < end_ns + 2 * grid_ns, pl.col("end_ns") > start_ns - 2 * grid_ns)
     counted = shared_out(near, [run], storages, grid_ns)
     found = served_on(counted, storages, did, [(run.job, start_ns, end_ns)], grid_ns)
     if found is None:
-        return 0, 0, 0
+        return {}
     here = counted.filter(_is_on(counted, found.storage))
     used = _targets_of(here.filter(pl.col("job") == found.own)) or here["target"].unique().to_list()
     inside = pl.min_horizontal("end_ns", end_ns) - pl.max_horizontal("begin_ns", start_ns)
     share = inside / (pl.col("end_ns") - pl.col("begin_ns"))
-    amount = (pl.sum_horizontal(BYTES) * share).sum()
     near = here.filter(pl.col("target").is_in(used), inside > 0)
-    everything = float(near.select(amount).item())
-    if found.own:
-        own = float(near.filter(pl.col("job") == found.own).select(amount).item())
-    else:
-        own = float(did.filter(pl.col("storage") == found.storage.number).select(pl.sum_horizontal(BYTES).sum()).item())
+    own = near.filter(pl.col("job") == found.own) if found.own else None
+    calls = did.filter(pl.col("storage") == found.storage.number)
     most = by_slice(near, grid_ns, start_ns, end_ns, ()) if not near.is_empty() else near
-    busiest = most.select(pl.sum_horizontal(BYTES).max()).item() if not most.is_empty() else 0
-    return max(0, round(everything - own)), round(everything), int(busiest)
+    told = []
+    for columns in (BYTES, (AMOUNTS["meta"],)):
+        amount = pl.sum_horizontal(columns)
+        everything = near.select((amount * share).sum()).item()
+        its = calls.select(amount.sum()).item() if own is None else own.select((amount * share).sum()).item()
+        busiest = 0 if most.is_empty() else most.select(amount.max()).item()
+        told.append((max(0, round(everything - its)), round(everything), int(busiest)))
+    (more, of_all, busiest), (requests, _, most_requests) = told
+    there = run.process_slices.filter(pl.col("storage") == found.storage.number)
+    made = there.select(pl.sum_horizontal(*CALLS.values(), AMOUNTS["meta"]).sum()).item()
+    return {"bytes": (more, of_all, busiest), "requests": (requests, requests + int(made or 0), most_requests)}
 
 
 def _targets_of(own: pl.DataFrame) -> list[str]:
