@@ -195,8 +195,13 @@ def named(heading: str, name: str = "", spare: int = 0) -> columns.Made[Row]:
 
 
 def user(spare: int = 0) -> columns.Made[Row]:
-    """Whose a row's job is."""
-    return columns.figure("user", lambda row: Cell(user_name(row["user"]), row["user"]), spare=spare)
+    """Whose a row's job is. Of what file servers count by client, or by a job's id alone, no user is known."""
+
+    def cell(row: Row) -> Cell:
+        is_known = row["user"] or row.get("program") != words.UNKNOWN
+        return Cell(user_name(row["user"]) if is_known else "-", row["user"])
+
+    return columns.figure("user", cell, spare=spare)
 
 
 def size(heading: str, name: str, unit: str = "") -> columns.Made[Row]:
