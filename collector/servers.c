@@ -20,6 +20,7 @@
 enum {
     ROWS_A_FRAME = 2048,
     NAMES_A_FRAME = 512, /* their text has room in the segment */
+    SAMPLES_BETWEEN_NAMES = 16, /* so often names are written again: a file's end is enough to know who is at work, and damage costs few names */
     SLICES_SPREAD_MAX = 32, /* what was pending for longer is laid in so many slices of that time */
     DAY_BYTES = 16,
 };
@@ -274,6 +275,8 @@ static void sample(struct servers *servers)
         struct servers_file *file = &servers->files[storage];
         if (file->is_open && strcmp(file->day, day) != 0)
             close_file(file);
+        if (servers->samples % SAMPLES_BETWEEN_NAMES == 0)
+            served_forget_names(&servers->served, storage);
         int written = file->is_open ? 0 : open_file(servers, file, storage, now_ns, day);
         if (written == 0)
             written = write_pending(servers, file, storage, now_ns);

@@ -16,12 +16,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from slicewise.errors import UserError
 from slicewise.kinds import KINDS
 
 MOVING = ("read", "write")
 # Looks that a sparkline shows.
 HISTORY = 30
+# Of what file servers counted: so many slices are looked at, and what is older by so much is not now.
+SLICES_SERVED, STILL_NOW_NS = 3, 120 * 10**9
+SERVED_COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops")
 # Objects whose bytes are those of files; pipes, sockets and terminals are none of a file system's business.
 FILE = "file"
 
@@ -128,6 +133,19 @@ class MountNow:
 
 
 @dataclass(frozen=True)
+class ServedNow:
+    """What file servers counted of a job or client in the last slices, until some time."""
+
+    job: str
+    is_client: bool
+    storage: str
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    requests_per_s: float
+    until_ns: int
+
+
+@dataclass(frozen=True)
 class JobNow:
     """A job between two looks, on this node. history: bytes a second at the last looks, oldest first."""
 
@@ -222,6 +240,29 @@ class Watch:
             ],
             history=list(history),
         )
+
+
+def served_now(rows: pl.DataFrame, runs: pl.DataFrame, now_ns: int) -> list[ServedNow]:
+    """The last SLICES_SERVED slices of what servers counted, those who moved most first; what is older than
+    STILL_NOW_NS is left out. rows, runs: of `profile.servers.ServersProfile`.
+    """
+    found = []
+    for (storage,), own in rows.group_by("storage", maintain_order=True):
+        until_ns = int(runs.filter(pl.col("storage") == storage)["end_ns"].max() or 0)  # type: ignore[arg-type]
+        slice_ns = int((own["end_ns"] - own["begin_ns"]).max() or 0)  # type: ignore[arg-type]
+        since_ns = until_ns // slice_ns * slice_ns - SLICES_SERVED * slice_ns
+        last = own.filter(pl.col("begin_ns") >= since_ns)
+        if until_ns + STILL_NOW_NS < now_ns or last.is_empty():
+            continue
+        seconds = (until_ns - since_ns) / 1e9
+        sums = last.group_by("job", "is_client").agg(pl.col(name).sum() for name in SERVED_COUNTS)
+        for job, is_client, read, wrote, *requests in sums.iter_rows():
+            found.append(
+                ServedNow(
+                    job, is_client, str(storage), read / seconds, wrote / seconds, sum(requests) / seconds, until_ns
+                )
+            )
+    return sorted(found, key=lambda one: (-one.read_bytes_per_s - one.write_bytes_per_s, -one.requests_per_s, one.job))
 
 
 def _moved(process: ProcessLook, last: Look | None) -> dict[Mount, Counts]:

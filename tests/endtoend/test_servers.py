@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.imports.jobstats import read_served
-from slicewise.profile.servers import read_servers
+from slicewise.profile.servers import read_ends, read_servers
 from support.command_line import slicewise_command
 from support.programs import COLLECTOR, need_built
 
@@ -240,3 +240,29 @@ def test_blame_takes_the_profile(server: Server):
     told = json.loads(done.text)
     assert (told["job"], told["write_bytes"]) == ("a", 12 * MIB)
     assert [one["job"] for one in told["neighbours"]] == ["b"]
+
+
+def test_top_shows_whom_servers_count_now(server: Server):
+    """By the ends of the profiles: names are written again and again, so that they are there."""
+    server.says("lus-OST0000", {"a": 0, "b": 0})
+    with server.sampled():
+        for step in range(1, 41):
+            server.says("lus-OST0000", {"a": 4 * step, "b": step})
+            time.sleep(SLICE_SECONDS)
+        done = slicewise_command("top", "--once", "--json", "--every", "0.1", "--servers", server.profiles)
+        shown = slicewise_command("top", "--once", "--every", "0.1", "--servers", server.profiles).text
+    assert done.status == 0, done.errors
+    served = json.loads(done.text)["served"]
+    assert [(one["job"], one["storage"], one["is_client"]) for one in served] == [
+        ("a", "lus", False),
+        ("b", "lus", False),
+    ]
+    assert served[0]["write_bytes_per_s"] == pytest.approx(4 * MIB / SLICE_SECONDS, rel=0.4)
+    assert "As file servers counted until" in shown
+    end = read_ends([server.profiles], 0, 4 << 10)
+    assert end is not None
+    assert set(end.rows["job"]) == {"a", "b"}
+    assert end.rows.height < server.rows().height
+    assert read_ends([server.profiles], time.time_ns() + 10**9) is None
+    gone = slicewise_command("top", "--once", "--servers", server.root / "nowhere")
+    assert (gone.status, gone.errors.count("\n")) == (2, 1)

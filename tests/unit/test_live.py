@@ -108,7 +108,7 @@ def test_sparkline(values: list[float], line: str) -> None:
 def text_of(screen: Screen, jobs: list[JobNow]) -> list[str]:
     console = Console(width=200, highlight=False, force_terminal=False)
     with console.capture() as captured:
-        console.print(screen.draw(jobs, "node"))
+        console.print(screen.draw(jobs, "node", []))
     return [line.rstrip() for line in captured.get().splitlines()]
 
 

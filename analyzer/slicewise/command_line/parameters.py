@@ -175,6 +175,15 @@ SERVERS = option(
     expose_value=False,
     callback=_give_servers,
 )
+SERVERS_NOW = option(
+    "--servers",
+    "PATH",
+    PATH,
+    "Where file servers are sampled to: also show whom they counted in the last slices, on all nodes; may be repeated.",
+    multiple=True,
+    expose_value=False,
+    callback=_give_servers,
+)
 OWN = option("--own", "SIZE", str, "The size that you use now, as 64KiB.")
 LATENCY_BELOW = option("--latency-below", "TIME", str, "Only sizes whose calls take no longer, as 5ms.")
 BANDWIDTH_ABOVE = option("--bandwidth-above", "RATE", str, "Only sizes that give as much, as 200MiB (a second).")

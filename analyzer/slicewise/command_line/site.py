@@ -16,6 +16,7 @@ from slicewise.command_line.parameters import (
     OUTPUT,
     PATH,
     PROFILE,
+    SERVERS_NOW,
     SINCE,
     SLICE,
     SYMBOLS,
@@ -42,6 +43,7 @@ COMMANDS = [
         flag("--once", "Measure one interval, print it, and end."),
         JSON,
         option("--every", "SECONDS", Number(0.1), "How often to look.", default=1.0),
+        SERVERS_NOW,
         ALL_USERS,
     ),
     command(

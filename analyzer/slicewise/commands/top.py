@@ -3,22 +3,27 @@
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
 
 from slicewise.errors import UserError
-from slicewise.live import JobNow, Watch, looks
-from slicewise.report.live.live_screen import Screen, jobs_table
+from slicewise.live import STILL_NOW_NS, JobNow, ServedNow, Watch, looks, served_now
+from slicewise.profile.servers import read_ends
+from slicewise.report.live.live_screen import Screen, jobs_table, served_lines
 from slicewise.report.live.stack_words import stack_lines
 from slicewise.report.tables import for_terminal
 from slicewise.running.installation import find_installation
+from slicewise.settings import servers_of_site
 from slicewise.stacks import job_processes, stacks_now, tree
 from slicewise.terminal.keyboard import keys_one_by_one, wait_for_key
 from slicewise.terminal.output import wants_json, write_json, write_text
 
 STACKS_SECONDS = 5.0
+# Servers are sampled once a slice, of four seconds mostly: there is nothing new oftener.
+SERVERS_SECONDS = 4.0
 
 
 def top(once: bool, every: float, all_users: bool) -> None:
@@ -28,9 +33,19 @@ def top(once: bool, every: float, all_users: bool) -> None:
         raise UserError("standard output is no terminal; use --once, or --once --json")
     collector = find_installation().collector
     if once:
-        _print_once(_jobs_after_one_interval(collector, every, all_users))
+        _print_once(_jobs_after_one_interval(collector, every, all_users), _served())
     else:
         _show(collector, every, all_users)
+
+
+def _served() -> list[ServedNow]:
+    """What the site's file servers count now."""
+    places, now_ns = servers_of_site(), time.time_ns()
+    for place in places:
+        if not place.exists():
+            raise UserError(f"--servers {place}: does not exist; give where `slicewise-collect servers` writes")
+    found = read_ends(places, now_ns - STILL_NOW_NS)
+    return served_now(found.rows, found.runs, now_ns) if found is not None else []
 
 
 def _jobs_after_one_interval(collector: Path, every: float, all_users: bool) -> list[JobNow]:
@@ -42,13 +57,12 @@ def _jobs_after_one_interval(collector: Path, every: float, all_users: bool) -> 
     return []
 
 
-def _print_once(jobs: list[JobNow]) -> None:
+def _print_once(jobs: list[JobNow], served: list[ServedNow]) -> None:
     if wants_json():
-        write_json({"host": os.uname().nodename, "jobs": jobs})
-    elif jobs:
-        write_text([for_terminal(jobs_table(jobs))])
-    else:
-        write_text(["No profiled process runs here now."])
+        write_json({"host": os.uname().nodename, "jobs": jobs, "served": served})
+        return
+    table = [for_terminal(jobs_table(jobs))] if jobs else ["No profiled process runs here now."]
+    write_text([*table, *served_lines(served)])
 
 
 def _stacks(collector: Path, job: str, all_users: bool) -> list[str]:
@@ -64,21 +78,27 @@ def _stacks(collector: Path, job: str, all_users: bool) -> list[str]:
 def _show(collector: Path, every: float, all_users: bool) -> None:
     screen = Screen()
     jobs: list[JobNow] = []
+    served: list[ServedNow] = []
     wake, woken = os.pipe()
     failed: list[UserError] = []
 
     def look_on() -> None:
-        watch = Watch()
+        watch, read_at = Watch(), -SERVERS_SECONDS
         try:
             for look in looks(collector, every, all_users):
                 jobs[:] = watch.jobs(look)
+                if time.monotonic() >= read_at + SERVERS_SECONDS:
+                    served[:], read_at = _served(), time.monotonic()
                 os.write(woken, b".")
         except UserError as error:
             failed.append(error)
 
     threading.Thread(target=look_on, daemon=True).start()
     host = os.uname().nodename
-    with keys_one_by_one(), Live(screen.draw(jobs, host), console=Console(), screen=True, auto_refresh=False) as live:
+    with (
+        keys_one_by_one(),
+        Live(screen.draw(jobs, host, served), console=Console(), screen=True, auto_refresh=False) as live,
+    ):
         while not screen.is_over and not failed:
             key = wait_for_key(wake, seconds=60)
             if key is None:
@@ -87,6 +107,6 @@ def _show(collector: Path, every: float, all_users: bool) -> None:
                 screen.press(key, jobs)
                 if screen.asked is not None:
                     screen.show_stacks(_stacks(collector, screen.asked, all_users))
-            live.update(screen.draw(list(jobs), host), refresh=True)
+            live.update(screen.draw(list(jobs), host, list(served)), refresh=True)
     if failed:
         raise failed[0]

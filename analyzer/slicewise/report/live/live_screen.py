@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 
-from slicewise.live import Activity, JobNow, ProcessNow
+from slicewise.live import Activity, JobNow, ProcessNow, ServedNow
 from slicewise.report import columns
 from slicewise.report.tables import Table, for_terminal, line_for_terminal
 from slicewise.text import words
@@ -23,6 +23,7 @@ KEYS = (
 KEYS_OF_STACKS = "↑ ↓: move   s: look again   Esc: back   q: quit"
 SELECTED_STYLE = "reverse"
 NAME_WIDTH = 24
+MOST_SERVED = 10
 
 
 @dataclass
@@ -72,8 +73,8 @@ class Screen:
         measure = ORDERS[self.order][1]
         return sorted(jobs, key=lambda job: (-measure(job.activity), job.job))
 
-    def draw(self, jobs: list[JobNow], host: str) -> RenderableType:
-        """The screen with these jobs."""
+    def draw(self, jobs: list[JobNow], host: str, served: list[ServedNow]) -> RenderableType:
+        """The screen with these jobs, and with what file servers counted."""
         if self.stacks is not None:
             self.selected = min(self.selected, max(0, len(self.stacks) - 1))
             shown_lines = [line_for_terminal(line) for line in self.stacks[self.selected :]]
@@ -92,9 +93,9 @@ class Screen:
         if table.rows:
             shown.rows[self.selected].style = SELECTED_STYLE
         rest = [line_for_terminal("no profiled process runs here now")] if not jobs else []
-        return Group(
-            line_for_terminal(f"{head}, by {ORDERS[self.order][0]}"), shown, *rest, line_for_terminal((KEYS, "dim"))
-        )
+        by_servers = served_lines(served) if opened is None else []
+        head = f"{head}, by {ORDERS[self.order][0]}"
+        return Group(line_for_terminal(head), shown, *rest, *by_servers, line_for_terminal((KEYS, "dim")))
 
     def _row(self, rows: int) -> int:
         return min(self.selected, max(0, rows - 1))
@@ -130,6 +131,23 @@ def processes_table(processes: list[ProcessNow]) -> Table:
         *_activity(),
         columns.text("program", lambda process: words.beginning(process.program.rpartition("/")[2], NAME_WIDTH)),
     )
+
+
+def served_lines(served: list[ServedNow]) -> list[RenderableType]:
+    """What file servers counted, a row a job or client: those who moved most."""
+    if not served:
+        return []
+    table = columns.table(
+        served[:MOST_SERVED],
+        columns.text("job", lambda one: words.beginning(f"client {one.job}" if one.is_client else one.job, NAME_WIDTH)),
+        columns.text("on", lambda one: one.storage),
+        columns.figure("read", lambda one: words.rate(one.read_bytes_per_s)),
+        columns.figure("written", lambda one: words.rate(one.write_bytes_per_s)),
+        columns.figure("requests/s", lambda one: words.number(one.requests_per_s) if one.requests_per_s else "-"),
+    )
+    when = words.clock(max(one.until_ns for one in served))
+    more = f", {len(served) - MOST_SERVED} more" if len(served) > MOST_SERVED else ""
+    return ["", line_for_terminal(f"As file servers counted until {when}, on all nodes{more}:"), for_terminal(table)]
 
 
 def _activity(spare: int = 0) -> list[columns.Made[JobNow | ProcessNow]]:
