@@ -24,6 +24,7 @@ from slicewise.catalog.workers import OneByOne, Threads, Workers
 from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS, WORTH_NAMING_BYTES
 from slicewise.digest.jobs import SERVED
 from slicewise.errors import UserError
+from slicewise.profile.files import is_of_servers
 from slicewise.scalars import whole
 
 # What is held before a batch is written: so many rows of slices, so many bytes in memory, or as much as came in so many
@@ -124,8 +125,9 @@ def ingest(
 
 def read_parts(places: Sequence[JobFiles], catalog: Path, is_aside: bool) -> tuple[list[JobsPart], list[str]]:
     """Those profiles that can be read, and a line for each that cannot. is_aside: what is read lies in files."""
-    found, unread = read_rows(places, Catalog(catalog).salt)
-    return [part_of(frames, catalog if is_aside else None) for frames in found], unread
+    unread: list[str] = []
+    aside = catalog if is_aside else None
+    return [part_of(frames, aside) for frames in read_rows(places, unread, Catalog(catalog).salt)], unread
 
 
 class _Ingest:
@@ -148,13 +150,18 @@ class _Ingest:
         fresh = [place for place in places if not seen or place.fingerprint(self.salt) not in seen]
         self.done.known = len(places) - len(fresh)
         progress(self.done.known, sum(place.size for place in places) - sum(place.size for place in fresh))
-        together = list(chunks(fresh, self.jobs_at_once))
+        of_servers = [place for place in fresh if is_of_servers(place.path)]
+        together = list(chunks([place for place in fresh if place not in of_servers], self.jobs_at_once))
         tasks = ((chunk, self.catalog.path, self.is_aside) for chunk in together)
         for own, (parts, unread) in zip(together, self.readers.each(read_parts, tasks), strict=True):
             for part in parts:
                 self._take(part)
             self.done.unread += unread
             progress(len(own), sum(place.size for place in own))
+        for place in of_servers:  # as many jobs as a day has lie in one file, and not in memory
+            for frames in read_rows([place], self.done.unread, self.salt):
+                self._take(part_of(frames, self.catalog.path if self.is_aside else None))
+            progress(1, place.size)
         self._put()
         self._merge()
         return self.done

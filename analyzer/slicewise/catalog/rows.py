@@ -2,8 +2,9 @@
 
 import hashlib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
@@ -26,49 +27,48 @@ HASH_LETTERS, SCRIPT_LETTERS = 16, 8
 PROGRAMS = ("jobs", "processes")
 
 
-def rows_of(places: Sequence[JobFiles], salt: bytes = b"") -> list[dict[str, pl.DataFrame]]:
-    """The catalog's frames of some profiles, with `day` in front of those of jobs. Raises UserError if one
-    cannot be read.
+def read_rows(places: Sequence[JobFiles], unread: list[str], salt: bytes = b"") -> Iterator[dict[str, pl.DataFrame]]:
+    """The catalog's frames of those profiles that can be read, with `day` in front of those of jobs; some jobs at a
+    time.
 
-    salt: what names are hashed with; empty: they stay.
+    unread: takes a line for each profile that cannot be read. salt: what names are hashed with; empty: they stay.
     """
-    of_jobs = [place for place in places if not is_of_servers(place.path)]
-    by_path = {place.path: place for place in of_jobs}
-    found = [_rows(one, by_path, salt) for one in read_together([place.path for place in of_jobs])] if of_jobs else []
+    yield from _of_profiles([place for place in places if not is_of_servers(place.path)], unread, salt)
     for place in places:
-        if place.path not in by_path:
-            found += _rows_of_servers(place, salt)
-    return found
+        if is_of_servers(place.path):
+            try:
+                yield from _of_servers(place, salt)
+            except UserError as error:
+                unread.append(str(error))
 
 
-def _rows_of_servers(place: JobFiles, salt: bytes) -> list[dict[str, pl.DataFrame]]:
-    """The frames of the jobs that a profile of servers knows, as if each had a profile."""
+def _of_profiles(places: Sequence[JobFiles], unread: list[str], salt: bytes) -> list[dict[str, pl.DataFrame]]:
+    by_path = {place.path: place for place in places}
+    try:
+        return [_rows(one, by_path, salt) for one in read_together(list(by_path))] if places else []
+    except UserError as error:
+        if len(places) == 1:
+            unread.append(str(error))
+            return []
+    middle = len(places) // 2
+    return [*_of_profiles(places[:middle], unread, salt), *_of_profiles(places[middle:], unread, salt)]
+
+
+def _of_servers(place: JobFiles, salt: bytes) -> Iterator[dict[str, pl.DataFrame]]:
+    """Of the jobs that a profile of servers knows, as if each had a profile."""
     from slicewise.imports.served_jobs import write_jobs  # it brings numpy along
 
-    found = []
     with tempfile.TemporaryDirectory() as directory:
         files = write_jobs(place.path, Path(directory))
-        for first in range(0, len(files), JOBS_AT_ONCE):
-            some = files[first : first + JOBS_AT_ONCE]
+        while some := list(islice(files, JOBS_AT_ONCE)):
             for together in read_together(some):
                 own = _rows(together, dict.fromkeys(some, place), salt)
                 path = text_of_path(place.path)
                 shown = hashed_name(path, salt) if salt else path
                 own["jobs"] = own["jobs"].with_columns(path=pl.lit(shown))
-                found.append(own)
-    return found
-
-
-def read_rows(places: Sequence[JobFiles], salt: bytes = b"") -> tuple[list[dict[str, pl.DataFrame]], list[str]]:
-    """The frames of those profiles that can be read, and a line for each that cannot."""
-    try:
-        return rows_of(places, salt), []
-    except UserError as error:
-        if len(places) == 1:
-            return [], [str(error)]
-    middle = len(places) // 2
-    halves = [read_rows(half, salt) for half in (places[:middle], places[middle:])]
-    return [one for found, _ in halves for one in found], [line for _, lines in halves for line in lines]
+                yield own
+            for file in some:
+                file.unlink()
 
 
 def _rows(together: Jobs, places: Mapping[Path, JobFiles], salt: bytes) -> dict[str, pl.DataFrame]:

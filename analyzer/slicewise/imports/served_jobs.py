@@ -17,9 +17,10 @@ from slicewise.digest.clients import with_jobs
 from slicewise.digest.jobs import SERVED as SOURCE
 from slicewise.digest.processes import unknown_node
 from slicewise.digest.storages import SERVERS
-from slicewise.imports import events, write
+from slicewise.imports.events import SCHEMA, events, slices_of
 from slicewise.imports.job import ImportedJob, Mount, Process, identity
 from slicewise.imports.jobstats import accounting_of, files_of, read_served
+from slicewise.imports.write import by_process, frames_of_process, schema_frame
 from slicewise.imports.write_servers import write_servers
 from slicewise.profile.files import SUFFIX, is_of_servers
 from slicewise.profile.servers import read_servers
@@ -29,6 +30,10 @@ SLICE_NS = SECOND_NS
 UNKNOWN = "unknown"
 # A scheduler's accounting has such a name where it is looked for.
 TABLES = (".txt", ".csv", ".tsv")
+# What tells storages apart, and how many rows are made profiles of at once: it bounds memory.
+TOLD_BY = ["storage", "type", "address"]
+ROWS_AT_ONCE = 200_000
+NO_EVENTS = pl.DataFrame(schema=SCHEMA)
 REQUESTS, CALLS = layers_of("request")[0], layers_of("call")[0]
 
 
@@ -45,16 +50,6 @@ def mount_of(storage: str, type: str, address: str) -> Mount:
     if type == "lustre":
         return Mount(point, type, f"{SOURCE}:/{storage}")
     return Mount(point, type or UNKNOWN, f"{address or storage}:/" if type in SERVERS else storage)
-
-
-def jobs_of(place: Path) -> Iterator[ImportedJob]:
-    """The jobs of a profile of servers, most of its file systems and days: one. Raises UserError where it is none."""
-    found = read_servers([place])
-    slice_ns = int(found.runs["slice_ns"].max() or 0)  # type: ignore[arg-type]
-    day = place.name if place.is_dir() else place.parent.name
-    rows = with_jobs(_once(found.rows), _beside(place))
-    for (name, storage, _), own in rows.group_by("job", "storage", "type", maintain_order=True):
-        yield _job(str(name), f"{day}\0{storage}", own, slice_ns)
 
 
 def _beside(place: Path) -> pl.DataFrame:
@@ -87,43 +82,51 @@ def write_job(name: str, places: Sequence[Path], into: Path) -> Path | None:
     if own.is_empty():
         return None
     path = into / f"{identity(SOURCE, name):x}{SUFFIX}"
-    with path.open("wb") as out:
-        out.writelines(write.frames(_job(name, "", own, int(found.runs["slice_ns"].max() or 0))))  # type: ignore[arg-type]
+    (content,) = _profiles(own, "", int(found.runs["slice_ns"].max() or 0), ["job"])  # type: ignore[arg-type]
+    path.write_bytes(content)
     return path
 
 
-def _job(name: str, where: str, own: pl.DataFrame, slice_ns: int) -> ImportedJob:
-    """A job of rows of its own. where: what tells jobs of one name apart."""
-    is_client = bool(own["is_client"].all())
-    program, user = (UNKNOWN, 0) if is_client else program_of(name)
-    start_ns, end_ns = int(own["begin_ns"].min()), int(own["end_ns"].max())  # type: ignore[arg-type]
-    process = Process(
-        number=identity(SOURCE, where, name),
-        host=name if is_client else unknown_node(),
-        pid=1,
-        rank=-1,
-        ranks=0,
-        program=program,
-        start_ns=start_ns,
-        end_ns=end_ns,
-        clock_error_ns=0,
+def write_jobs(place: Path, into: Path) -> Iterator[Path]:
+    """Each job of a profile of servers, most of its file systems and days: one, as a profile in a file of `into`, which
+    is a directory of ours alone. Raises UserError where it is none.
+    """
+    found = read_servers([place])
+    slice_ns = int(found.runs["slice_ns"].max() or 0)  # type: ignore[arg-type]
+    day = place.name if place.is_dir() else place.parent.name
+    rows = with_jobs(_once(found.rows), _beside(place))
+    for number, content in enumerate(_profiles(rows, day, slice_ns, ["job", "storage", "type"])):
+        file = into / f"{number}.swz"
+        file.write_bytes(content)
+        yield file
+
+
+def _profiles(rows: pl.DataFrame, where: str, slice_ns: int, by: Sequence[str]) -> Iterator[bytes]:
+    """What servers counted as profiles, each of rows of the same `by`. where: what tells jobs of one name apart."""
+    storages = rows.select(TOLD_BY).unique(maintain_order=True).with_row_index("mount")
+    mounts = [mount_of(*place) for _, *place in storages.iter_rows()]
+    rows = rows.join(storages, on=TOLD_BY, maintain_order="left")
+    rows = rows.sort(by, maintain_order=True).with_columns(place=pl.struct(by).rle_id().cast(pl.Int64))
+    about = rows.group_by("place", maintain_order=True).agg(
+        pl.col("job", "storage").first(),
+        pl.col("is_client").all(),
+        start_ns=pl.col("begin_ns").min(),
+        end_ns=pl.col("end_ns").max(),
+        rows=pl.len(),
     )
-    told_by = ["storage", "type", "address"]
-    storages = own.select(told_by).unique(maintain_order=True).with_row_index("mount")
-    own = own.join(storages, on=told_by, maintain_order="left")
-    parts = [_events(own, kind) for kind in ("read", "write", "meta")]
-    return ImportedJob(
-        name=name,
-        source=SOURCE,
-        user=user,
-        account="",
-        slice_ns=slice_ns,
-        processes=[process],
-        mounts=[mount_of(*place) for _, *place in storages.iter_rows()],
-        paths=[],
-        events=pl.concat(parts),
-        moved={(REQUESTS, way): int(own[f"{way}_bytes"].sum()) for way in ("read", "write")},
-    )
+    about = about.with_columns(part=pl.col("rows").cum_sum() // ROWS_AT_ONCE)
+    for some in about.partition_by("part", maintain_order=True):
+        here = rows.filter(pl.col("place").is_between(some["place"][0], some["place"][-1]))
+        cut = slices_of(pl.concat([_events(here, kind) for kind in ("read", "write", "meta")]), slice_ns)
+        of_slices = by_process(cut)
+        for place, name, storage, is_client, start_ns, end_ns, *_ in some.iter_rows():
+            program, user = (UNKNOWN, 0) if is_client else program_of(name)
+            number = identity(SOURCE, f"{where}\0{storage}" if where else "", name)
+            host = name if is_client else unknown_node()
+            process = Process(number, host, 1, -1, 0, program, start_ns, end_ns, 0)
+            job = ImportedJob(name, SOURCE, user, "", slice_ns, [process], mounts, [], NO_EVENTS, {})
+            own = cut.slice(*of_slices.get(place, (0, 0)))
+            yield b"".join([schema_frame(), *frames_of_process(job, 0, own)])
 
 
 def _events(own: pl.DataFrame, kind: str) -> pl.DataFrame:
@@ -131,9 +134,9 @@ def _events(own: pl.DataFrame, kind: str) -> pl.DataFrame:
     moves = kind != "meta"
     moved = own.filter(pl.col(f"{kind}_ops") + (pl.col(f"{kind}_bytes") if moves else 0) > 0)
     both = pl.max_horizontal(pl.col("read_ops") + pl.col("write_ops"), 1)
-    return events.events(
+    return events(
         moved.select(
-            process=pl.lit(0, pl.Int64),
+            process="place",
             mount=pl.col("mount").cast(pl.Int64),
             file=pl.lit(-1, pl.Int64),
             layer=pl.lit(REQUESTS if moves else CALLS),
@@ -147,14 +150,3 @@ def _events(own: pl.DataFrame, kind: str) -> pl.DataFrame:
             is_in_sum=pl.lit(True),
         ).to_dict(as_series=True)
     )
-
-
-def write_jobs(place: Path, into: Path) -> list[Path]:
-    """Each job of a profile of servers as a profile, in files of `into`, which is a directory of ours alone."""
-    made = []
-    for number, job in enumerate(jobs_of(place)):
-        file = into / f"{number}.swz"
-        with file.open("wb") as out:
-            out.writelines(write.frames(job))
-        made.append(file)
-    return made

@@ -11,6 +11,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -138,20 +139,38 @@ def frames(job: ImportedJob, rows: pl.DataFrame | None = None) -> list[bytes]:
     """The frames of a job's file. rows: of `slices_of`, where they are made already."""
     if rows is None:
         rows = slices_of(job.events, job.slice_ns)
+    files = files_of(job.events)
+    of_slices, of_files = by_process(rows), by_process(files)
+    made = [schema_frame()]
+    for place in range(len(job.processes)):
+        own_files = _files(job, place, files.slice(*of_files.get(place, (0, 0))))
+        made += frames_of_process(job, place, rows.slice(*of_slices.get(place, (0, 0))), own_files)
+    return made
+
+
+@cache
+def _packer() -> tuple[Packer, bytes]:
+    """What makes frames of the schema, and the frame of the schema itself."""
     text = schema_text()
     packer = Packer(zlib.crc32(text))
-    files = files_of(job.events)
-    of_slices, of_files = _by_process(rows), _by_process(files)
-    made = [packer.frame(SCHEMA_PROCESS, 0, text)]
-    for place, process in enumerate(job.processes):
-        own = rows.slice(*of_slices.get(place, (0, 0)))
-        own_files = files.slice(*of_files.get(place, (0, 0)))
-        payloads = [_head(job, process, own) + _files(job, place, own_files)]
-        for first in range(0, own.height, ROWS_A_FRAME):
-            payloads.append(_slices(own.slice(first, ROWS_A_FRAME)))
-        for number, payload in enumerate(payloads):
-            made.append(packer.frame(process.number, number, payload, number == len(payloads) - 1))
-    return made
+    return packer, packer.frame(SCHEMA_PROCESS, 0, text)
+
+
+def schema_frame() -> bytes:
+    """The first frame of each file."""
+    return _packer()[1]
+
+
+def frames_of_process(job: ImportedJob, place: int, own: pl.DataFrame, files: bytes = b"") -> list[bytes]:
+    """The frames of one of a job's processes. own: its rows of `slices_of`. files: the chunk of its files."""
+    process, packer = job.processes[place], _packer()[0]
+    payloads = [_head(job, process, own) + files]
+    for first in range(0, own.height, ROWS_A_FRAME):
+        payloads.append(_slices(own.slice(first, ROWS_A_FRAME)))
+    return [
+        packer.frame(process.number, number, payload, number == len(payloads) - 1)
+        for number, payload in enumerate(payloads)
+    ]
 
 
 class Packer:
@@ -167,7 +186,7 @@ class Packer:
         return head + struct.pack("<I", zlib.crc32(head)) + content
 
 
-def _by_process(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
+def by_process(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
     """Where each process's rows begin and how many they are, in a frame that is sorted by process."""
     counts = frame.group_by("process", maintain_order=True).len()
     ends = counts["len"].cum_sum()

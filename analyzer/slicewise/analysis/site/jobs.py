@@ -70,8 +70,11 @@ def list_jobs(catalog: Catalog, wanted: Wanted, keys: Sequence[int] | None = Non
 
 def list_profiles(places: Sequence[JobFiles]) -> tuple[pl.DataFrame, list[str]]:
     """The jobs of profiles, as `list_jobs`, and a line for each profile that cannot be read."""
-    made, unread = read_rows(places)
-    frames = {name: [one[name] for one in made if name in one] for name in ("jobs", "storages", "damage")}
+    unread: list[str] = []
+    frames: dict[str, list[pl.DataFrame]] = {name: [] for name in ("jobs", "storages", "damage")}
+    for one in read_rows(places, unread):
+        for name in frames.keys() & one.keys():
+            frames[name].append(one[name])
     jobs, storages, damage = (
         pl.concat(parts).lazy() if parts else pl.LazyFrame(schema=FRAMES[name].polars_schema)
         for name, parts in frames.items()
