@@ -34,6 +34,7 @@ LEAST_LEFT = 1e-9
 OUTCOMES_KEPT, LEVELS_KEPT = 200, 4096
 Kind = Literal["read", "write", "meta"]
 CountedKind = Literal["read", "write", "meta", "sync"]
+BYTES: dict[Kind, str] = {"read": "read_bytes", "write": "write_bytes"}
 
 
 @dataclass(frozen=True)
@@ -256,6 +257,7 @@ class _Simulation:
         ]
         self.programs = [_legs(process, self.storages, seed) for process in self.processes]
         self.served: dict[tuple[str, int, int], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        self.nodes = [process.job.node(process.place) for process in self.processes]
         count = len(self.processes)
         self.leg: list[_Leg | None] = [None] * count
         self.since = [0.0] * count
@@ -274,29 +276,30 @@ class _Simulation:
                 raise RuntimeError(f"the simulation is not at its end after {now:g} s")
             self._set_rates(now)
             next_at = math.floor(now + 1e-9) + 1.0
+            ready, rate, left, leg = self.ready, self.rate, self.left, self.leg
             for place in waiting:
-                next_at = min(next_at, self.ready[place])
+                next_at = min(next_at, ready[place])
             for place in self.working:
-                if self.rate[place] > 0:
-                    next_at = min(next_at, now + self.left[place] / self.rate[place])
-            for place in self.working:
-                self._serve(place, now, next_at)
+                if rate[place] > 0:
+                    next_at = min(next_at, now + left[place] / rate[place])
+            self._serve(now, next_at)
             now = next_at
-            over = [place for place in waiting if self.ready[place] <= now + 1e-12]
-            over += [place for place in self.working if self.left[place] <= LEAST_LEFT * self.leg[place].amount]
+            over = [place for place in waiting if ready[place] <= now + 1e-12]
+            over += [place for place in self.working if left[place] <= LEAST_LEFT * leg[place].amount]
             for place in sorted(over):
                 waiting.discard(place)
                 self.working.discard(place)
                 self._begin_next(place, now, waiting)
         return Outcome(self.storages, self.jobs, self.processes, self.served)
 
-    def _serve(self, place: int, now: float, until: float) -> None:
-        moved, leg, process = self.rate[place] * (until - now), self.leg[place], self.processes[place]
-        self.left[place] -= moved
-        if leg.kind != "meta":
-            # No stretch goes beyond a second's end.
-            key = (process.job.node(process.place), leg.storage, int(now + 1e-9))
-            self.served[key][f"{leg.kind}_bytes"] += moved
+    def _serve(self, now: float, until: float) -> None:
+        # No stretch goes beyond a second's end.
+        second = int(now + 1e-9)
+        for place in self.working:
+            moved, leg = self.rate[place] * (until - now), self.leg[place]
+            self.left[place] -= moved
+            if leg.kind != "meta":
+                self.served[self.nodes[place], leg.storage, second][BYTES[leg.kind]] += moved
 
     def _begin_next(self, place: int, now: float, waiting: set[int]) -> None:
         """Counts the leg that is over, and begins the one after it."""
