@@ -22,7 +22,7 @@ POOLS = {
 }  # fmt: skip
 # All mounts of BeeGFS have one source. Which file system one is, its options say: by its management server or the file
 # that names it, which most nodes have here.
-BEEGFS, BEEGFS_FILE = "beegfs", "/etc/beegfs/beegfs-client.conf"
+BEEGFS, BEEGFS_SOURCE, BEEGFS_FILE = "beegfs", "beegfs_nodev", "/etc/beegfs/beegfs-client.conf"
 KEY = ("type", "source", "node", "of_point")
 
 
