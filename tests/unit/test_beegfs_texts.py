@@ -1,5 +1,7 @@
 """What beegfs-ctl 7.4.6 printed of real servers by client, with a time before each line."""
 
+import time
+
 import polars as pl
 import pytest
 from slicewise.errors import UserError
@@ -86,3 +88,15 @@ def test_a_batch_after_a_server_was_away_says_nothing(tmp_path):
 def test_what_cannot_be_counted_is_one_line(tmp_path, text, stamp, said):
     with pytest.raises(UserError, match=said):
         read(tmp_path, text, stamp)
+
+
+@pytest.mark.parametrize("value", ["..", "1e999", "1.2.3", "9" * 40, "1e30", "nan"])
+def test_damaged_numbers_are_no_counts(tmp_path, value):
+    assert read(tmp_path, STORAGE.replace("  4 [", f"  {value} ["))["write_bytes"].sum() == 0
+
+
+@pytest.mark.parametrize("line", [" " * 60_000, "1.1.1.1 1 [" * 5_000, "1 a" * 20_000, "= " * 30_000])
+def test_a_long_line_takes_no_time(tmp_path, line):
+    began = time.monotonic()
+    assert read(tmp_path, STORAGE.replace("\n\n", f"\n{line}\n")).height == 2
+    assert time.monotonic() - began < 2

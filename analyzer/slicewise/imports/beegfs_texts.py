@@ -16,11 +16,13 @@ from slicewise.imports.served_counts import COUNTS, MOST, SERVED_SCHEMA
 from slicewise.imports.served_tables import FileCounts
 from slicewise.imports.served_times import stamp_ns
 
-BATCH = re.compile(rb"^(?P<stamp>[^\n]*?)\s*={6} (?P<at>\d{1,10}) s ={6}\s*$", re.MULTILINE)
-ROW = re.compile(rb"^(?:\S.*?\s)?(?P<client>\d{1,3}(?:\.\d{1,3}){3})\s+(?P<counts>-?[\d.]\S* \[.*\])\s*$", re.DOTALL)
+BATCH = re.compile(rb"^(?P<stamp>[^\n=]{0,100})={6} (?P<at>\d{1,10}) s ={6}[ \t\r]*$", re.MULTILINE)
+ROW = re.compile(
+    rb"^(?:\S.{0,99}?\s)?(?P<client>\d{1,3}(?:\.\d{1,3}){3})\s+(?P<counts>-?[\d.]\S* \[.*\])\s*$", re.DOTALL
+)
 # Counts of users (--userstats), and of hosts by name (--names), which look alike.
-OTHER_ROW = re.compile(rb"^(?:\S.*?\s)?(?P<name>[\w.-]+)\s+-?[\d.]\S* \[sum\]", re.DOTALL)
-COUNT = re.compile(rb"(-?[\d.]+(?:e[+-]?\d+)?) \[(Mi)?([\w-]+)(/s)?\]")
+OTHER_ROW = re.compile(rb"^(?:\S.{0,99}?\s)?(?P<name>[\w.-]+)\s+-?[\d.]\S* \[sum\]", re.DOTALL)
+COUNT = re.compile(rb"(?<![\d.])(-?\d{1,30}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?) \[(Mi)?([\w-]+)(/s)?\]")
 SUM, NO_ADDRESS = b"Sum:", "counts no addresses of clients; give what beegfs-ctl --clientstats says without --names"
 BYTES = {b"B-rd": "read_bytes", b"B-wr": "write_bytes"}
 REQUESTS = {b"ops-rd": "read_ops", b"ops-wr": "write_ops"}
