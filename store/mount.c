@@ -62,21 +62,28 @@ static bool is_nfs(const char *type)
     return strcmp(type, "nfs") == 0 || strcmp(type, "nfs4") == 0;
 }
 
-/* Whether its options name the server's address. */
-static bool has_address(const char *type)
+/* The options of a type's mounts that say which file system it is, the better one first: NFS and CIFS have the server's address there; all mounts
+ * of BeeGFS have one source, and its management server or the file that names it there. */
+static const char *const *telling_options(const char *type)
 {
-    return is_nfs(type) || strcmp(type, "cifs") == 0 || strcmp(type, "smb3") == 0;
+    static const char *const of_server[] = { "addr=", NULL }, *const of_beegfs[] = { "sysMgmtdHost=", "cfgFile=", NULL };
+    if (strcmp(type, "beegfs") == 0)
+        return of_beegfs;
+    return is_nfs(type) || strcmp(type, "cifs") == 0 || strcmp(type, "smb3") == 0 ? of_server : NULL;
 }
 
-/* By the options of a mount of NFS or CIFS, which this takes apart. */
+/* By a mount's options, which this takes apart. */
 static const char *server_address(const char *type, char *options)
 {
-    if (!has_address(type))
-        return "";
-    for (char *next = options, *option; (option = strsep(&next, ",\n")) != NULL;)
-        if (strncmp(option, "addr=", 5) == 0)
-            return option + 5;
-    return "";
+    const char *const *telling = telling_options(type), *found = "";
+    for (char *next = options, *option; telling != NULL && (option = strsep(&next, ",\n")) != NULL;)
+        for (size_t i = 0; telling[i] != NULL; i++)
+            if (strncmp(option, telling[i], strlen(telling[i])) == 0) {
+                found = option + strlen(telling[i]);
+                if (i == 0)
+                    return found;
+            }
+    return found;
 }
 
 /* A line of mountinfo: id parent major:minor root point options [tags...] - type source options. Returns false if it is none. */
@@ -280,7 +287,7 @@ uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status)
     if (by_device(device, 0, NULL) == NULL) /* the list was read before there was this mount */
         table.count = 0;
     const struct system_mount mount = { .device = device, .point = one.point, .type = one.type, .source = one.source, .address = "" };
-    if (has_address(one.type))
+    if (telling_options(one.type) != NULL)
         return add_with_address(home, status, &mount);
     return add(home, is_pseudo(one.type) ? OBJECT_other : OBJECT_file, device, 0, &mount);
 }

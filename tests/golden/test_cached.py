@@ -1,9 +1,11 @@
 """What is told of jobs that wrote into the caches of real clients, held against their own stopwatches."""
 
 import json
+import shutil
 import statistics
 from pathlib import Path
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from slicewise.catalog.find import places
@@ -11,6 +13,7 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest
+from slicewise.profile.servers import read_servers
 from support.command_line import completed, run_slicewise
 from testbed import measured, recordings
 from testbed.cached_tables import Told, told
@@ -35,6 +38,12 @@ NFS_KINDS = {
     "tarx": (["tarx-other"], 0.9), "cpin": (["cpin-other"], 0.75), "cold": (["cold-other"], 0.9),
     "sql": (["sql-other"], 0.75), "mapped": (["mapped-other"], 0.8), "stats": (["stats-other"], 0.75),
     "direct": (["direct-other"], 0.9), "two": (["two-b", "two-c"], 0.8),
+}  # fmt: skip
+# `beegfs-server`, BeeGFS 7.4.6, three kernel clients (Linux 6.1, under emulation) on a link of 80 Mbit/s, of both
+# directions together, to the data server `files` and the metadata server `meta`: each job's run alone and neighbour.
+BEEGFS = {
+    "victim": ("alone", "10.9.0.12"), "victim-of-other": ("alone", "other"), "read": ("read-alone", "10.9.0.12"),
+    "other": ("other-alone", "victim-of-other"), "storm": ("storm-alone", "10.9.0.12"),
 }  # fmt: skip
 # Of the loss: a standalone run is known to within the scatter of runs.
 MOST_ERROR, MOST_TO_NOBODY = 0.10, 0.10
@@ -484,3 +493,64 @@ def test_neighbours_of_kernel_clients_of_cephfs(recorded, job, neighbour):
     (one,) = [each for each in found["neighbours"] if each["job"]]
     assert one["job"] == neighbour
     assert one["lost_seconds"]["value"] == pytest.approx(lost, rel=0.2)
+
+
+@pytest.mark.parametrize("job", BEEGFS)
+@pytest.mark.parametrize("is_given", [True, False])
+def test_neighbours_of_kernel_clients_of_beegfs(recorded, job, is_given):
+    """The storm's client has an address by its collector alone: the writer moved enough in each of the storm's slices
+    to be it, and nobody moved its bytes. Some of what it lost is outside of calls.
+    """
+    took = json.loads((recorded / "beegfs-server" / "took.json").read_text())
+    alone, neighbour = BEEGFS[job]
+    found = answer(recorded / "beegfs-server", job, *(["--alone", alone] if is_given else []))
+    lost = took[job] - took[alone]
+    outside = found["outside"]["seconds"] if found["outside"] else 0.0
+    assert found["confidence"] == "high"
+    assert found["lost_seconds"]["value"] + outside == pytest.approx(lost, rel=0.05)
+    assert found["lost_seconds"]["value"] > 0.8 * lost
+    (one,) = [each for each in found["neighbours"] if each["job"]]
+    assert one["job"] == neighbour
+    assert one["lost_seconds"]["value"] == pytest.approx(found["lost_seconds"]["value"], rel=0.05)
+
+
+def test_a_late_client_of_beegfs_cost_nothing(recorded):
+    found = answer(recorded / "beegfs-server", "victim-of-nobody", "--alone", "alone")
+    assert not found["is_claimed"]
+    assert {one["job"] for one in found["neighbours"]} == {"10.9.0.12"}
+
+
+def test_servers_of_beegfs_count_their_clients_alone(recorded):
+    """Not each other: the metadata server, 10.9.0.2, removes files on the data server, 10.9.0.1."""
+    (place,) = (recorded / "beegfs-server").glob("servers.*")
+    rows = read_servers([place]).rows
+    assert set(rows["target"]) == {"beegfs/files", "beegfs/meta"}
+    sums = rows.group_by("job").agg(pl.col("write_bytes", "read_bytes").sum() / (1 << 20))
+    moved = {name: sizes for name, *sizes in sums.rows()}
+    assert moved.keys() == {"10.9.0.11", "10.9.0.12", "10.9.0.13"}
+    assert moved["10.9.0.11"] == pytest.approx([403, 200], rel=0.01)
+    assert moved["10.9.0.12"][0] == pytest.approx(401, rel=0.01)
+    assert moved["10.9.0.13"][0] == pytest.approx(240, rel=0.01)
+
+
+def test_servers_of_beegfs_are_the_storage_of_their_clients_in_a_catalog(recorded, tmp_path, monkeypatch):
+    """All clients mount beegfs_nodev, and nobody told the sampler so."""
+    made = completed("catalog", "ingest", str(tmp_path / "site"), "beegfs-server", directory=recorded)
+    assert made.returncode == 0, made.stderr
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
+    found = json.loads(completed("blame", "victim", "--json", directory=tmp_path).stdout)
+    took = json.loads((recorded / "beegfs-server" / "took.json").read_text())
+    assert found["neighbours"][0]["job"] == "10.9.0.12"
+    assert found["lost_seconds"]["value"] == pytest.approx(took["victim"] - took["alone"], rel=MOST_ERROR)
+
+
+def test_texts_of_beegfs_say_what_its_connections_do(recorded, tmp_path):
+    for job in ("victim-of-other", "other", "read", "read-alone", "other-alone"):
+        shutil.copytree(recorded / "beegfs-server" / job, tmp_path / job)
+    took = json.loads((recorded / "beegfs-server" / "took.json").read_text())
+    for job in ("read", "other"):
+        alone, neighbour = BEEGFS[job]
+        texts = str(recorded / "beegfs-server" / "clientstats")
+        found = answer(tmp_path, job, "--alone", alone, "--servers", texts)
+        assert found["lost_seconds"]["value"] == pytest.approx(took[job] - took[alone], rel=MOST_ERROR)
+        assert found["neighbours"][0]["job"] == neighbour

@@ -153,6 +153,16 @@ def test_a_server_of_several_names_is_one_storage_by_its_address(tmp_path):
     assert [job.job for job in Around(catalog).neighbours_of(find_job(catalog, "own"))] == ["alias"]
 
 
+def test_two_file_systems_of_beegfs_are_apart_though_their_source_is_one(tmp_path):
+    """The file that is everywhere says no more than none."""
+    rows = [{at: wrote(10, 0.5) for at in range(10)}]
+    usual = "/etc/beegfs/beegfs-client.conf"
+    for name, address in (("own", usual), ("older", ""), ("home", "/etc/beegfs/home.conf"), ("managed", "10.0.0.8")):
+        mounts = {"type": "beegfs", "source": "beegfs_nodev", "address": address}
+        write_run(tmp_path / "jobs" / name, 10, rows, mounts=mounts)
+    assert names(Surroundings().beside(tmp_path / "jobs" / "own").neighbours) == ["older"]
+
+
 def test_profiles_of_servers_beside_jobs_are_none_of_them(tmp_path):
     own = writer(tmp_path / "own", 0)
     other = writer(tmp_path / "other", 0)

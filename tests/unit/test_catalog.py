@@ -136,7 +136,9 @@ def test_every_row_lies_in_the_day_in_which_its_job_began(undisturbed):
 def test_what_is_there_already_is_not_read_again(jobs, undisturbed, monkeypatch):
     before = contents(undisturbed)
     read = []
-    monkeypatch.setattr("slicewise.catalog.ingest.read_rows", lambda chunk, unread, salt: read.extend(chunk) or iter(()))
+    monkeypatch.setattr(
+        "slicewise.catalog.ingest.read_rows", lambda chunk, unread, salt: read.extend(chunk) or iter(())
+    )
     again = ingest(Catalog(undisturbed), places([jobs]))
     # The copy and the empty one are in no catalog by these files.
     assert (again.added, again.known) == (0, 14)

@@ -19,6 +19,8 @@ const char mountinfo[] =
     "36 35 0:71 / /hidden rw - tmpfs above rw\n"
     "38 22 0:90 / /n4 rw - nfs4 files:/scratch rw,addr=10.0.0.1\n"
     "39 22 0:90 / /h2 rw - nfs4 files:/home rw,addr=10.0.0.1\n" /* of one file system of the server: one st_dev */
+    "40 22 0:91 / /b rw - beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf\n"
+    "41 22 0:92 / /b2 rw - beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/b2.conf,sysMgmtdHost=10.0.0.8,connPortShift=9\n"
     "this line is none\n"
     "37 22 0:80 / /last rw - tmpfs last rw";
 
@@ -75,6 +77,13 @@ TEST_CASE("type and source are the list's, its octal escapes undone, optional ta
     CHECK(mounts.text(escaped, mounts_source) == "server:/a b");
     CHECK(mounts.text(escaped, mounts_address) == "10.0.0.1");
     CHECK(mounts.text(mounts.enter("/scratch/project/a"), mounts_address).empty());
+}
+
+TEST_CASE("mounts of BeeGFS, which have one source, have who manages them", "[mount]")
+{
+    Mounts mounts;
+    CHECK(mounts.text(mounts.enter("/b/a"), mounts_address) == "/etc/beegfs/beegfs-client.conf");
+    CHECK(mounts.text(mounts.enter("/b2/a"), mounts_address) == "10.0.0.8");
 }
 
 TEST_CASE("of two mounts at one point the later one is seen", "[mount]")

@@ -160,3 +160,36 @@ def test_of_two_addresses_that_may_be_the_node_the_rest_is_told(jobs, tmp_path):
     found = by_name(jobs[:2], counted(tmp_path, {"10.0.0.1": 40.0, "10.0.0.3": 40.0}))
     assert found.pop("the rest of 10.0.0.1 and 10.0.0.3") == pytest.approx(1600, rel=0.05)
     assert set(found) == {"7", "8"}
+
+
+def test_an_address_that_a_collector_saw_is_its_node_whatever_moved_there(jobs, tmp_path):
+    """By bytes, 10.0.0.1 would be n1."""
+    counts = counted(tmp_path, {"10.0.0.1": 40.0, "10.0.0.3": 90.0})
+    jobs[0].addresses = {"n1": frozenset({"10.0.0.3", "127.0.0.1"})}
+    found = by_name(jobs[:2], counts)
+    assert set(found) == {"7", "8", "10.0.0.1", "the rest of 10.0.0.3"}
+    assert found["the rest of 10.0.0.3"] == pytest.approx(50 * 40, rel=0.05)
+
+
+def test_an_address_that_two_nodes_have_is_neither(jobs, tmp_path):
+    counts = counted(tmp_path, {"10.0.0.1": 40.0, "10.0.0.2": 5.0, "10.0.0.3": 90.0})
+    for job in jobs:
+        job.addresses = {"n1" if job.job != "9" else "n2": frozenset({"10.0.0.3"})}
+    assert set(by_name(jobs, counts)) == {"7", "8", "9", "10.0.0.3"}
+
+
+def test_addresses_of_a_node_are_those_at_its_ends_of_connections(tmp_path):
+    run, own = {"process": 9}, {"kind": "connection", "name": "10.0.0.9:8003 from port 1"}
+    collected = {
+        "nodes": [run | {"host": "n1", "slice_ns": SLICE_NS}],
+        "node_devices": [
+            run | {"device": 0, "kind": "network", "name": "eth0"},
+            run | {"device": 1, "source": "10.0.0.1"} | own,
+            run | {"device": 2, "source": "10.0.1.1"} | own,
+            run | {"device": 3, "source": ""} | own,
+        ],
+        "node_slices": [run | {"slice": FIRST_SLICE, "sampled_ns": SLICE_NS}],
+    }
+    process = {"process": 7, "host": "n1"}
+    place = build_profile(tmp_path / "job", [process], [], collected=collected)
+    assert Digest(read_profile(place)).addresses == {"n1": {"10.0.0.1", "10.0.1.1"}}

@@ -134,6 +134,11 @@ class KeptDigest(Digest):
         return whole(self._kept.row["node_slice_ns"])
 
     @property
+    def addresses(self) -> Mapping[str, frozenset[str]]:
+        """A catalog keeps none."""
+        return {}
+
+    @property
     def damage(self) -> list[Damage]:
         """What of the job's files could not be read when it came into the catalog."""
         if "damage" not in self._kept.batch.rows:

@@ -65,7 +65,7 @@ def _names() -> dict[str, str]:
     except OSError:
         return {}
     words = [line.partition("#")[0].split() for line in lines]
-    return {one[0]: one[1] for one in words if len(one) > 1 and is_address(one[0]) and not _is_own(one[0])}
+    return {one[0]: one[1] for one in words if len(one) > 1 and is_address(one[0]) and not is_loopback(one[0])}
 
 
 def is_address(text: str) -> bool:
@@ -76,5 +76,5 @@ def is_address(text: str) -> bool:
     return True
 
 
-def _is_own(address: str) -> bool:
+def is_loopback(address: str) -> bool:
     return ipaddress.ip_address(address).is_loopback

@@ -526,6 +526,11 @@ class Digest:
     def _node_tables(self) -> Mapping[str, pl.DataFrame]:
         return {name: getattr(self._profile, name) for name in ("nodes", "node_devices", *nodes.TABLES)}
 
+    @cached_property
+    def addresses(self) -> Mapping[str, frozenset[str]]:
+        """The addresses by which nodes were connected to storage, by node; of nodes that a collector sampled."""
+        return nodes.addresses(self._node_tables) if self._has_nodes else {}
+
     @_frame
     def node_samples(self) -> pl.DataFrame:
         """The time that was sampled of each node and slice while the job ran."""

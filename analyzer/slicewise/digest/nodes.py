@@ -84,6 +84,20 @@ def sampled(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, en
     )
 
 
+def addresses(tables: Mapping[str, pl.DataFrame]) -> dict[str, frozenset[str]]:
+    """By node, the addresses at its ends of the connections to storage that were sampled there.
+
+    tables: nodes and node_devices, as a profile has them.
+    """
+    devices = tables["node_devices"]
+    if "source" not in devices.columns:
+        return {}
+    hosts = tables["nodes"].select("process", node=pl.col("host").cast(pl.String)).unique()
+    ends = devices.filter(pl.col("kind").cast(pl.String) == "connection", pl.col("source") != "")
+    known = ends.join(hosts, on="process").group_by("node").agg(pl.col("source").cast(pl.String).unique())
+    return {node: frozenset(sources) for node, sources in known.iter_rows()}
+
+
 def counted(tables: Mapping[str, pl.DataFrame], times: pl.DataFrame) -> pl.DataFrame:
     """Every signal that did not stay 0, by node, device and slice: node, kind, device, signal, slice, amount, per.
 

@@ -20,6 +20,9 @@ POOLS = {
     "fuse.glusterfs": "glusterfs", "ceph": "ceph", "fuse.ceph": "ceph", "fuse.ceph-fuse": "ceph", "beegfs": "beegfs",
     "beegfs_nodev": "beegfs", "pvfs2": "pvfs2",
 }  # fmt: skip
+# All mounts of BeeGFS have one source. Which file system one is, its options say: by its management server or the file
+# that names it, which most nodes have here.
+BEEGFS, BEEGFS_SOURCE, BEEGFS_FILE = "beegfs", "beegfs_nodev", "/etc/beegfs/beegfs-client.conf"
 KEY = ("type", "source", "node", "of_point")
 
 
@@ -44,6 +47,8 @@ def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFra
             # A server has names and aliases, and mounts of it have its address.
             server=pl.when(pl.col("type").is_in(list(SERVERS)) & (pl.col("address") != ""))
             .then(pl.format("{}:/", "address"))
+            .when((pl.col("type") == BEEGFS) & ~pl.col("address").is_in(["", BEEGFS_FILE]))
+            .then("address")
             .otherwise("source"),
         )
     )

@@ -20,7 +20,7 @@ import polars as pl
 from slicewise.constants import DAY_NS, SECOND_NS
 from slicewise.digest.clients import ALLOCATIONS_SCHEMA, with_jobs
 from slicewise.errors import UserError
-from slicewise.imports import served_tables
+from slicewise.imports import beegfs_texts, served_tables
 from slicewise.imports.accounting import is_accounting, read_accounting
 from slicewise.imports.served_counts import SERVED_SCHEMA, UNNAMED, done_between
 from slicewise.imports.served_tables import LOOK_SCHEMA, FileCounts
@@ -172,6 +172,8 @@ def _read(path: Path, tell: Callable[[str], None]) -> list[FileCounts]:
     lines = lines_of(_joined(head, chunks))
     if served_tables.is_series(head):
         return served_tables.read_series(path, lines)
+    if beegfs_texts.is_beegfs(head):
+        return [beegfs_texts.read_beegfs(path, lines)]
     for is_one, read in (
         (served_tables.is_json, served_tables.read_json),
         (served_tables.is_mmpmon, served_tables.read_mmpmon),

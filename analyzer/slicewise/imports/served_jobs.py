@@ -16,7 +16,7 @@ from slicewise.contract import layers_of
 from slicewise.digest.clients import with_jobs
 from slicewise.digest.jobs import SERVED as SOURCE
 from slicewise.digest.processes import unknown_node
-from slicewise.digest.storages import SERVERS
+from slicewise.digest.storages import BEEGFS, BEEGFS_SOURCE, SERVERS
 from slicewise.imports.events import SCHEMA, events, slices_of
 from slicewise.imports.job import ImportedJob, Mount, Process, identity
 from slicewise.imports.jobstats import accounting_of, files_of, read_served
@@ -49,6 +49,8 @@ def mount_of(storage: str, type: str, address: str) -> Mount:
     point = f"/{storage.strip('/')}" if storage else "/unnamed"
     if type == "lustre":
         return Mount(point, type, f"{SOURCE}:/{storage}")
+    if type == storage == BEEGFS:  # nobody said what clients mount
+        return Mount(point, type, BEEGFS_SOURCE)
     return Mount(point, type or UNKNOWN, f"{address or storage}:/" if type in SERVERS else storage)
 
 

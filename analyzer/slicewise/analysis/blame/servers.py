@@ -4,6 +4,7 @@ Frames in, frames out. Servers count bytes and operations, and no time: nothing 
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from slicewise.analysis.blame.unprofiled import excess
 from slicewise.analysis.calls import AMOUNTS, CALLS, OF_JOBS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage, describe_all
 from slicewise.constants import EQUAL_VOLUMES, LITTLE_USE, SAMPLE_NS
-from slicewise.digest.clients import is_address, node_name
+from slicewise.digest.clients import is_address, is_loopback, node_name
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.slices import BYTES
@@ -147,7 +148,26 @@ def _nodes_of_clients(
     named = set(names.values())
     nameless = [next(iter(here.items())) for node, here in on_node.items() if node not in named and len(here) == 1]
     addresses = [client for client, name in names.items() if is_address(name) and name not in on_node]
+    ends = _addresses_of(jobs) if nameless and addresses else {}
+    for node, ran in list(nameless):
+        if its := [client for client in addresses if names[client] in ends.get(node, ())]:
+            yield its, ran, [node]
+            nameless.remove((node, ran))
+            addresses = [client for client in addresses if client not in its]
     yield from _clients_of(clients.filter(pl.col("job").is_in(addresses)), nameless, storage, grid_ns)
+
+
+def _addresses_of(jobs: Sequence[Digest]) -> dict[str, set[str]]:
+    """The addresses of nodes that are nobody else's, as collectors there saw them."""
+    found: dict[str, set[str]] = {}
+    for one in jobs:
+        for node, addresses in ({} if one.is_served else one.addresses).items():
+            found.setdefault(node, set()).update(map(node_name, addresses))
+    times = Counter(address for addresses in found.values() for address in addresses)
+    return {
+        node: {one for one in addresses if times[one] == 1 and is_address(one) and not is_loopback(one)}
+        for node, addresses in found.items()
+    }
 
 
 def clients_shared_out(
