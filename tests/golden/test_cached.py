@@ -399,7 +399,9 @@ IN_CATALOGS = [
         for kind in ("small", "read", "meta")
     ),
     ("samba-server", "victim", "alone", "10.9.0.12"),
-    ("samba-server", "victim-of-other", "alone", "other"),
+    *((place, "victim-of-other", "alone", "other") for place in ("samba-server", "beegfs-server")),
+    ("beegfs-server", "victim", "alone", "10.9.0.12"),
+    ("beegfs-server", "read", "read-alone", "10.9.0.12"),
 ]
 
 
