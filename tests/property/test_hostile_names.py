@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from slicewise.live import Activity, Counts, JobNow, Look, MountNow, ProcessLook, ProcessNow
+from slicewise.live import Activity, Counts, JobNow, Look, MountNow, ProcessLook, ProcessNow, ServedNow
 from slicewise.report.live.live_screen import Screen
 from slicewise.report.live.open_metrics import Metrics
 from slicewise.text.safe_text import UNSAFE, csv_cell, folded_frame, json_text, metrics_label, visible
@@ -253,7 +253,7 @@ def test_the_live_screen_and_the_metrics(name, other):
     for opened in (None, name):
         screen.opened = opened
         shown = Console(file=io.StringIO(), force_terminal=True, width=200)
-        shown.print(screen.draw([job], other))
+        shown.print(screen.draw([job], other, [ServedNow(name, True, other, 1.0, 2.0, 3.0, 1)]))
         assert_safe(shown.file.getvalue())
     metrics = Metrics()
     process = ProcessLook("1", name, "", other, 1, 1, 0, 1, {(other, name, name): Counts({"read_bytes": 5})}, 1, 1)
