@@ -7,10 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.digest import clients
+from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
 from slicewise.imports.accounting import is_accounting, nodes_in, read_accounting
 from slicewise.imports.jobstats import read_served
-from slicewise.imports.served_jobs import jobs_of, write_job
+from slicewise.imports.served_jobs import write_job, write_jobs
 from slicewise.imports.write_servers import write_servers
 
 BEGIN = 1_795_687_200  # 2026-11-26 10:00 UTC
@@ -76,7 +77,8 @@ def test_jobs_of_clients_are_jobs_of_a_profile_of_servers(kept, tmp_path):
     into = tmp_path / "site"
     (written,), _ = write_servers(counts, 10**9, into, "a log")
     (into / "sacct.txt").write_text(SACCT)
-    jobs = {job.name: sum(job.moved.values()) // MIB for job in jobs_of(written.path.parent)}
+    read = [read_digest(file) for file in write_jobs(written.path.parent, tmp_path)]
+    jobs = {job.job: job.process_slices["write_bytes"].sum() // MIB for job in read}
     assert jobs == {"12": 3, "13": 3, "n4": 4, "10.9.9.9": 5}
     assert write_job("12", [into], tmp_path) is not None
     assert write_job("12", [kept], tmp_path) is not None
