@@ -447,7 +447,7 @@ def test_a_catalog_shows_no_job_beside_its_own_node(catalogs, tmp_path):
     assert {frozenset(("victim", "10.9.0.12")), frozenset(("other", "victim-of-other"))} <= pairs
     assert not [pair for pair in pairs if "10.9.0.11" in pair]
     worst = completed("catalog", "worst", place, directory=tmp_path).stdout
-    assert worst.startswith("3 jobs shared a file system")
+    assert worst.startswith("3 jobs with a profile shared a file system")
 
 
 def test_an_address_in_a_catalog_is_no_user_of_a_program(catalogs, tmp_path, monkeypatch):

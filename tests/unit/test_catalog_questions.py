@@ -243,7 +243,7 @@ def test_worst_names_who_lost_and_who_cost(catalog):
     assert [line.split()[:2] for line in text.splitlines()[1:]] == [
         ["program", "jobs"], ["simulation", "1"], ["postproc", "1"],
     ]  # fmt: skip
-    assert "2 jobs shared a file system with another job at the same time; each was asked who slowed it down." in text
+    assert "2 jobs with a profile shared a file system with another job at the same time; each was asked" in text
 
 
 def test_who_lost_most_is_told_beside_who_cost_most():

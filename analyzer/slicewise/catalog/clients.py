@@ -20,6 +20,8 @@ from slicewise.digest.processes import unknown_node
 
 # In a job's time a client was its node: from start_ns until until_ns.
 SPANS = {KEY: pl.UInt64, "storage": pl.UInt64, "start_ns": pl.Int64, "until_ns": pl.Int64}
+# Of the frame of jobs.
+IS_PROFILED = pl.col("source") != SERVED
 BYTES = pl.sum_horizontal("read_bytes", "write_bytes")
 CALLS = pl.sum_horizontal("read_ops", "write_ops", "meta_ops")
 # Bytes a second: what a client sends and gets that uses nothing (CephFS: 0.1 to 2.9 KiB a second, for keep-alives and
@@ -52,7 +54,7 @@ def at_work(catalog: Catalog, batches: Sequence[Batch], rows: pl.LazyFrame) -> p
 
 def served_jobs(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
     """The jobs that file servers alone know: key."""
-    return catalog.scan("jobs", batches).filter(pl.col("source") == SERVED).select(KEY).collect()
+    return catalog.scan("jobs", batches).filter(~IS_PROFILED).select(KEY).collect()
 
 
 def clients(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
@@ -94,7 +96,7 @@ class _Counted:
         self._rows = rows.select(KEY, "storage", "begin_ns", "end_ns", bytes=BYTES, calls=CALLS)
         # key, storage, begin_ns, end_ns, bytes, calls, node: of clients.
         self.moved = self._rows.join(known.lazy(), on=KEY).collect()
-        profiled = catalog.scan("jobs", batches).filter(pl.col("source") != SERVED)
+        profiled = catalog.scan("jobs", batches).filter(IS_PROFILED)
         there = rows.join(served_jobs(catalog, batches).lazy(), on=KEY, how="semi").select("storage").unique()
         # The same of profiled jobs on the storages of all that servers alone know, without node.
         self.did = (

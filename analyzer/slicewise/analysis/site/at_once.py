@@ -34,6 +34,7 @@ from slicewise.catalog.beside import (
     partners_among,
     rows_of_slices,
 )
+from slicewise.catalog.clients import IS_PROFILED
 from slicewise.catalog.kept import KeptDigest, KeptJob, Shelf
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
@@ -116,8 +117,8 @@ class AroundMany(Around, Rows):
         self._did: dict[int, tuple[pl.DataFrame, dict[int, tuple[int, int]]]] = {}
 
     def open_jobs(self, days: Sequence[str]) -> pl.DataFrame:
-        """The jobs that began on some days and had company: key, start_ns, end_ns, at_most_seconds (that each can have
-        lost), is_open (blame may tell of it).
+        """The jobs with a profile that began on some days and had company: key, start_ns, end_ns, at_most_seconds (that
+        each can have lost), is_open (blame may tell of it).
 
         A slice counts as a whole for a job that was in calls in it while another job was, or for as long as its calls
         took.
@@ -137,7 +138,7 @@ class AroundMany(Around, Rows):
         had_company = {key for day in days for key in self._company.not_quiet(day)}
         jobs = self._jobs.with_columns(
             place=pl.int_range(pl.len(), dtype=pl.UInt32), is_open=is_open, is_apart=is_apart
-        ).filter(pl.col(KEY).is_in(pl.Series(list(had_company), dtype=pl.UInt64).implode()))
+        ).filter(IS_PROFILED, pl.col(KEY).is_in(pl.Series(list(had_company), dtype=pl.UInt64).implode()))
         lived = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
         told = jobs.join(most, on="place", how="left", maintain_order="left")
         bound = pl.when("is_apart").then(lived).otherwise(pl.col("at_most_seconds").fill_null(0.0))

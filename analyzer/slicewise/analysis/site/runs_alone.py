@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from slicewise.catalog.beside import MOVED, PLACES, RUNS, Company, with_company
+from slicewise.catalog.clients import IS_PROFILED
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.constants import DAY_NS
@@ -20,9 +21,10 @@ SCHEMA = {KEY: pl.UInt64, "run": pl.UInt64, "start_ns": pl.Int64}
 
 def runs_alone(catalog: Catalog, batches: Sequence[Batch], asked: Sequence[pl.Expr] = ()) -> pl.DataFrame:
     """The standalone runs of each job of some batches that had company, wherever the catalog has them: SCHEMA, of
-    each job in the order in which they count. asked: which jobs.
+    each job in the order in which they count. asked: which jobs. Jobs that servers alone know have no time that could
+    be lost or compared.
     """
-    own = catalog.scan("jobs", batches).filter(*asked).select(*RUNS, "program", "slice_ns").collect()
+    own = catalog.scan("jobs", batches).filter(IS_PROFILED, *asked).select(*RUNS, "program", "slice_ns").collect()
     runs = _quiet(catalog, own["program"].unique())
     own = own.filter(pl.col("program").is_in(runs["program"].unique().implode()))
     if own.is_empty():
@@ -45,7 +47,7 @@ def runs_alone(catalog: Catalog, batches: Sequence[Batch], asked: Sequence[pl.Ex
 
 def _quiet(catalog: Catalog, programs: pl.Series) -> pl.DataFrame:
     """All runs of some programs that have ended and had no company, in order of their start: RUNS, program."""
-    ended = catalog.scan("jobs").filter(~pl.col("is_running"), pl.col("program").is_in(programs.implode()))
+    ended = catalog.scan("jobs").filter(IS_PROFILED, ~pl.col("is_running"), pl.col("program").is_in(programs.implode()))
     runs = ended.select(*RUNS, "program").sort("start_ns", KEY).collect()
     company = Company(catalog)
     days = (runs["start_ns"] // DAY_NS).unique()

@@ -166,7 +166,10 @@ def quality_sentence(frame: pl.DataFrame) -> str:
 
 def worst_sentence(found: Worst) -> str:
     """How many jobs blame was asked about, and what the others can have lost at most."""
-    company = f"{words.count(found.of, 'job')} shared a file system with another job at the same time"
+    if not found.of:
+        return "No job with a profile shared a file system with another job at the same time."
+    who = words.count(found.of, "job with a profile", "jobs with a profile")
+    company = f"{who} shared a file system with another job at the same time"
     if found.asked >= found.of:
         return f"{company}; each was asked who slowed it down."
     each, together = (words.duration(seconds) for seconds in (found.most_unasked, found.all_unasked))
