@@ -2,13 +2,14 @@
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError
 from slicewise.imports.served_counts import SERVED_SCHEMA
 from slicewise.imports.write_servers import write_servers
-from slicewise.profile.servers import read_servers
+from slicewise.profile.servers import read_in_parts, read_servers
 
 MIB, SECOND = 1 << 20, 10**9
 BEGIN = 1_795_000_000
@@ -63,6 +64,13 @@ def test_a_damaged_one_says_so_in_one_line(profile):
     profile.write_bytes(b"no profile")
     with pytest.raises(UserError):
         read_servers([profile])
+
+
+def test_parts_of_a_profile_have_each_job_whole(profile, monkeypatch):
+    monkeypatch.setattr("slicewise.profile.servers.JOBS_A_PART", 1)
+    parts = [part.rows for part in read_in_parts(profile.parent)]
+    assert [part["job"].unique().to_list() for part in parts] == [["4716"], ["dd.1000"]]
+    assert_frame_equal(pl.concat(parts), read_servers([profile.parent]).rows, check_row_order=False)
 
 
 def test_a_catalog_takes_its_jobs_once(profile, tmp_path):

@@ -23,7 +23,7 @@ from slicewise.imports.jobstats import accounting_of, files_of, read_served
 from slicewise.imports.write import by_process, frames_of_process, schema_frame
 from slicewise.imports.write_servers import write_servers
 from slicewise.profile.files import SUFFIX, is_of_servers
-from slicewise.profile.servers import read_servers
+from slicewise.profile.servers import read_in_parts, read_servers
 
 # Into such slices logs are cut: what is sampled oftener than once a second is rare.
 SLICE_NS = SECOND_NS
@@ -32,7 +32,7 @@ UNKNOWN = "unknown"
 TABLES = (".txt", ".csv", ".tsv")
 # What tells storages apart, and how many rows are made profiles of at once: it bounds memory.
 TOLD_BY = ["storage", "type", "address"]
-ROWS_AT_ONCE = 200_000
+ROWS_AT_ONCE = 50_000
 NO_EVENTS = pl.DataFrame(schema=SCHEMA)
 REQUESTS, CALLS = layers_of("request")[0], layers_of("call")[0]
 
@@ -93,14 +93,16 @@ def write_jobs(place: Path, into: Path) -> Iterator[Path]:
     """Each job of a profile of servers, most of its file systems and days: one, as a profile in a file of `into`, which
     is a directory of ours alone. Raises UserError where it is none.
     """
-    found = read_servers([place])
-    slice_ns = int(found.runs["slice_ns"].max() or 0)  # type: ignore[arg-type]
-    day = place.name if place.is_dir() else place.parent.name
-    rows = with_jobs(_once(found.rows), _beside(place))
-    for number, content in enumerate(_profiles(rows, day, slice_ns, ["job", "storage", "type"])):
-        file = into / f"{number}.swz"
-        file.write_bytes(content)
-        yield file
+    day, number = place.name if place.is_dir() else place.parent.name, 0
+    accounting = _beside(place)
+    for found in read_in_parts(place):
+        slice_ns = int(found.runs["slice_ns"].max() or 0)  # type: ignore[arg-type]
+        rows = with_jobs(_once(found.rows), accounting)
+        for content in _profiles(rows, day, slice_ns, ["job", "storage", "type"]):
+            file = into / f"{number}.swz"
+            file.write_bytes(content)
+            number += 1
+            yield file
 
 
 def _profiles(rows: pl.DataFrame, where: str, slice_ns: int, by: Sequence[str]) -> Iterator[bytes]:

@@ -22,6 +22,8 @@ from slicewise.profile.reading import Loading
 RUNS, TARGETS, JOBS, SLICES = (Want(name) for name in ("server_runs", "server_targets", "server_jobs", "server_slices"))
 WANTS = {want.table: want for want in (RUNS, TARGETS, JOBS, SLICES)}
 SWZ_MAGIC, MARKER_AT, LENGTH_AT, ENVELOPE_BYTES = b"\x53\x2a\x4d\x18", 8, 24, 40
+# So many jobs of a profile are told together: it bounds memory.
+JOBS_A_PART = 10_000
 # What samplers write in 16 slices, after which names are there again, of 1,000 jobs on 16 targets: 2 MiB.
 END_BYTES = 4 << 20
 COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops", "busy_ns")
@@ -52,6 +54,29 @@ def read_servers(places: Sequence[Path], tell: Callable[[str], None] = lambda li
 
     Raises UserError for a place that is none.
     """
+    runs, *tables = _tables(places, tell)
+    return ServersProfile(_rows(runs, *tables), _runs(runs))
+
+
+def read_in_parts(place: Path) -> Iterator[ServersProfile]:
+    """A profile of servers, JOBS_A_PART at a time, each with all its rows; all at once where clients are among them.
+    Raises UserError for a place that is none.
+    """
+    runs, targets, jobs, slices = _tables([place], lambda line: None)
+    names = jobs.select("name").unique().sort("name").with_row_index("place")
+    is_whole = names.height <= JOBS_A_PART or bool((jobs["is_client"] > 0).any())
+    if is_whole:
+        yield ServersProfile(_rows(runs, targets, jobs, slices), _runs(runs))
+        return
+    placed = jobs.join(names, on="name").select(*KEYS, "job", part=pl.col("place") // JOBS_A_PART)
+    ids = slices.select(*KEYS, "job").join(placed, on=[*KEYS, "job"], how="left", maintain_order="left")
+    part = ids["part"].fill_null(0)
+    for number in part.unique().sort():
+        yield ServersProfile(_rows(runs, targets, jobs, slices.filter(part == number)), _runs(runs))
+
+
+def _tables(places: Sequence[Path], tell: Callable[[str], None]) -> list[pl.DataFrame]:
+    """WANTS of profiles."""
     files = [profile_files(place) for place in places]
     with native.Decoder(0) as decoder:
         loading = Loading(places, files, tuple(WANTS.values()))
@@ -59,17 +84,17 @@ def read_servers(places: Sequence[Path], tell: Callable[[str], None] = lambda li
         schemas, order = tuple(loading.schemas), loading.order(decoder)
         if not schemas:
             raise UserError(f"{places[0]}: is not a Slicewise profile, or damaged from end to end")
-        runs, targets, jobs, slices = (plan(want, schemas, order, True).frame(decoder)[0] for want in WANTS.values())
+        tables = [plan(want, schemas, order, True).frame(decoder)[0] for want in WANTS.values()]
         holes = decoder.holes()
     for number, place in enumerate(places):
-        if SOURCE not in runs.columns or not runs.filter(pl.col(SOURCE) == number).height:
+        if SOURCE not in tables[0].columns or not tables[0].filter(pl.col(SOURCE) == number).height:
             raise UserError(f"{place}: is the profile of a job, not of file servers; give it as a neighbour")
     damaged = {loading.flat[hole.file][0]: 0 for hole in holes}
     for hole in holes:
         damaged[loading.flat[hole.file][0]] += hole.end - hole.begin
     for file, lost in damaged.items():
         tell(f"{file}: {lost:,} bytes of it are damaged, and what they held is missing; all else was read")
-    return ServersProfile(_rows(runs, targets, jobs, slices), _runs(runs))
+    return tables
 
 
 def read_ends(places: Sequence[Path], since_ns: int, most_bytes: int = END_BYTES) -> ServersProfile | None:
