@@ -150,3 +150,15 @@ def test_times_without_a_zone_are_this_machines(monkeypatch):
 def test_a_table_of_counts_is_no_accounting():
     assert not is_accounting(b"begin,end,client,target,write_bytes\n1,2,n1,fs,3\n")
     assert not is_accounting(b"job_stats:\n- job_id: 1\n")
+
+
+def test_what_squeue_prints_of_jobs_that_run_and_wait(tmp_path):
+    text = b"""JOBID|NODELIST|START_TIME|END_TIME
+4716|n[1-2]|2026-11-26T10:00:00+00:00|2026-11-27T10:00:00+00:00
+4717||N/A|N/A
+4718|n9|2026-11-26T11:00:00+00:00|N/A
+"""
+    assert is_accounting(text)
+    found = read_accounting(tmp_path / "squeue.txt", text)
+    assert found.select("node", "job").rows() == [("n1", "4716"), ("n2", "4716"), ("n9", "4718")]
+    assert found["begin_ns"].to_list() == [BEGIN * 10**9, BEGIN * 10**9, (BEGIN + 3600) * 10**9]
