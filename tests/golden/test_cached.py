@@ -13,6 +13,7 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
 from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest
+from slicewise.imports.jobstats import read_served
 from slicewise.profile.servers import read_servers
 from support.command_line import completed, run_slicewise
 from testbed import measured, recordings
@@ -204,6 +205,41 @@ def test_a_stranger_on_lustre(recorded, servers):
     assert one["without_it_end"]["value"] == pytest.approx(LUSTRE_ALONE, rel=0.15)
     if servers:
         assert any("4715: they counted 300 MiB, and its calls moved 300 MiB" in note for note in found["notes"])
+
+
+def test_of_three_jobs_without_a_profile_the_innocent_one_is_not_blamed(recorded, tmp_path):
+    """4716 as two jobs, which did three and two fifths of it at the same time, and one that wrote 1 MiB."""
+    where = recorded / "lustre"
+    rows = read_served([where / "jobstats"])
+    parts = [
+        rows.with_columns(
+            job=pl.when(pl.col("job") == "4716").then(pl.lit(name)).otherwise("job"),
+            **{
+                what: pl.when(pl.col("job") == "4716").then(pl.col(what) * fifths // 5).otherwise(what)
+                for what in ("write_bytes", "write_ops", "meta_ops")
+            },
+        ).filter((pl.col("job") == name) | (pl.lit(name == "more") & (pl.col("job") != "4716")))
+        for name, fifths in (("more", 3), ("less", 2))
+    ]
+    begin = read_digest(where / "smallu").about["start_ns"] // 10**9
+    told = pl.concat(parts).select(
+        "job",
+        "target",
+        "write_bytes",
+        "write_ops",
+        "meta_ops",
+        begin=pl.col("begin_ns") / 1e9,
+        end=pl.col("end_ns") / 1e9,
+    )
+    text = told.write_csv() + f"innocent,#0,{1 << 20},1,1,{begin + 9},{begin + 10}\n"
+    (tmp_path / "jobs.csv").write_text(text)
+    found = answer(where, "smallu", "--alone", "small-alone", "--servers", str(tmp_path))
+    lost = TOOK["smallu"] - LUSTRE_ALONE
+    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
+    by_job = {one["job"]: one["lost_seconds"]["value"] for one in found["neighbours"] if one["job"]}
+    assert by_job["more"] == pytest.approx(0.6 * lost, rel=0.15)
+    assert by_job["less"] == pytest.approx(0.4 * lost, rel=0.15)
+    assert by_job["innocent"] < 0.03 * lost
 
 
 @pytest.mark.parametrize(("requests", "is_taken"), [(1, True), (2000, False)])

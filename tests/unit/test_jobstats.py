@@ -34,6 +34,14 @@ OST = {
   write:           {{ samples: {count}, unit: usecs, min: 10, max: 90, sum: 4711, sumsq: 9 }}
   punch:           {{ samples: 7, unit: usecs, min: 1, max: 9, sum: 23, sumsq: 99 }}
 """,
+    "2.14": """- job_id:          {job}
+  snapshot_time:   {at}
+  read_bytes:      {{ samples:           0, unit: bytes, min:       0, max:       0, sum:               0, sumsq:                  0 }}
+  write_bytes:     {{ samples: {count:>11}, unit: bytes, min: 1048576, max: 1048576, sum:{sum:>16}, sumsq:      1099511627776 }}
+  read:            {{ samples:           0, unit: usecs, min:       0, max:       0, sum:               0, sumsq:                  0 }}
+  write:           {{ samples: {count:>11}, unit: usecs, min:      10, max:      90, sum:            4711, sumsq:                  9 }}
+  prealloc:        {{ samples:           3, unit: usecs, min:       1, max:       9, sum:              23, sumsq:                 99 }}
+""",
     "2.15": """- job_id:          {job}
   snapshot_time:   {at}.123456789
   start_time:      {start}.000000001
@@ -41,6 +49,14 @@ OST = {
   read_bytes:      {{ samples: 0, unit: bytes, min: 0, max: 0, sum: 0, sumsq: 0 }}
   write_bytes:     {{ samples: {count}, unit: bytes, min: 1048576, max: 1048576, sum: {sum}, sumsq: 4 }}
   prealloc:        {{ samples: 3, unit: usecs, min: 1, max: 9, sum: 23, sumsq: 99 }}
+""",
+    "2.16": """- job_id:          "{job}"
+  snapshot_time:   {at}.123456789 secs.nsecs
+  start_time:      {start}.000000001 secs.nsecs
+  elapsed_time:    5.123456788 secs.nsecs
+  read_bytes:      {{ samples:           0, unit: bytes, min:        0, max:        0, sum:                0, sumsq:                  0 }}
+  write_bytes:     {{ samples: {count:>11}, unit: bytes, min:  1048576, max:  1048576, sum: {sum:>16}, sumsq:      1099511627776, hist: {{ 1M: {count} }} }}
+  write:           {{ samples: {count:>11}, unit: usecs, min:       10, max:       90, sum:             4711, sumsq:                  9 }}
 """,
     "2.17": """- job_id:          {job}
   snapshot_time:   {at}.123456789 secs.nsecs
@@ -149,7 +165,7 @@ def test_a_job_that_comes_is_counted_from_its_start(tmp_path):
     assert moved(found, "new") == 40
 
 
-@pytest.mark.parametrize("version", ["2.12", "2.17"])
+@pytest.mark.parametrize("version", OST)
 def test_counters_that_begin_anew(tmp_path, version):
     """Cleared, cleaned up, a restarted server, or another one that took over: what it has since then counts."""
     amounts = [(0, 10, BEGIN - 100), (4, 30, BEGIN - 100), (8, 6, BEGIN + 6), (12, 16, BEGIN + 6)]
