@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from slicewise.analysis.site.worst import worst
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.store import Catalog
@@ -10,6 +11,7 @@ from slicewise.errors import UserError
 from slicewise.imports.served_counts import SERVED_SCHEMA
 from slicewise.imports.write_servers import write_servers
 from slicewise.profile.servers import read_in_parts, read_servers
+from slicewise.report.site.site_tables import worst_sentence
 
 MIB, SECOND = 1 << 20, 10**9
 BEGIN = 1_795_000_000
@@ -83,3 +85,12 @@ def test_a_catalog_takes_its_jobs_once(profile, tmp_path):
     assert told["4716"]["write_bytes"] == 312 * MIB
     assert told["4716"]["write_ns"] == 0  # of its time in calls nothing is known
     assert (told["dd.1000"]["program"], told["dd.1000"]["user"], told["dd.1000"]["source"]) == ("dd", 1000, "servers")
+
+
+def test_whom_servers_alone_know_is_not_asked_who_slowed_it_down(profile, tmp_path):
+    """They met on a target, and servers count no time that could be lost."""
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([tmp_path / "into"]))
+    found = worst(catalog, BEGIN * SECOND, (BEGIN + 60) * SECOND)
+    assert (found.of, found.rows.height, found.unasked.height) == (0, 0, 0)
+    assert worst_sentence(found).startswith("No job with a profile shared")
