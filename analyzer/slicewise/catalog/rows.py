@@ -1,6 +1,7 @@
 """The catalog's rows of jobs that were read together: keys, sums by job and slice, damage, hashed names."""
 
 import hashlib
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -23,6 +24,8 @@ from slicewise.profile.plan import SOURCE
 from slicewise.profile.source import Source
 
 HASH_LETTERS, SCRIPT_LETTERS = 16, 8
+# Where files are made that live for a moment: on ext4 to make and to remove one takes as long as all else.
+SHORT_LIVED = "/dev/shm"
 # Frames in which an interpreter's program has the name of its script behind it.
 PROGRAMS = ("jobs", "processes")
 
@@ -58,7 +61,7 @@ def _of_servers(place: JobFiles, salt: bytes) -> Iterator[dict[str, pl.DataFrame
     """Of the jobs that a profile of servers knows, as if each had a profile."""
     from slicewise.imports.served_jobs import write_jobs  # it brings numpy along
 
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=SHORT_LIVED if os.access(SHORT_LIVED, os.W_OK) else None) as directory:
         files = write_jobs(place.path, Path(directory))
         while some := list(islice(files, JOBS_AT_ONCE)):
             for together in read_together(some):
