@@ -242,7 +242,7 @@ def test_blame_takes_the_profile(server: Server):
     assert [one["job"] for one in told["neighbours"]] == ["b"]
 
 
-def test_top_shows_whom_servers_count_now(server: Server):
+def test_top_shows_whom_servers_count_now(server: Server, monkeypatch):
     """By the ends of the profiles: names are written again and again, so that they are there."""
     server.says("lus-OST0000", {"a": 0, "b": 0})
     with server.sampled():
@@ -266,3 +266,5 @@ def test_top_shows_whom_servers_count_now(server: Server):
     assert read_ends([server.profiles], time.time_ns() + 10**9) is None
     gone = slicewise_command("top", "--once", "--servers", server.root / "nowhere")
     assert (gone.status, gone.errors.count("\n")) == (2, 1)
+    monkeypatch.setenv("SLICEWISE_SERVERS", str(server.root / "nowhere"))  # as a site says, on a node without it
+    assert slicewise_command("top", "--once", "--every", "0.1").status == 0

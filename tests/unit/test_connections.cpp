@@ -87,6 +87,17 @@ std::vector<unsigned char> clients(unsigned count)
     return messages;
 }
 
+/* Of a node with a monitor of Ceph, all of whose connections were met at the last look. */
+connections &fresh_server()
+{
+    connections &connections = fresh("");
+    connections.by_client = connections.is_whole = true;
+    connections.listened[6789 / 64] |= 1ull << 6789 % 64;
+    connections_know_listened(&connections);
+    connections.was_whole = true;
+    return connections;
+}
+
 uint64_t sum(const connections &connections, unsigned column)
 {
     uint64_t sum = 0;
@@ -195,11 +206,7 @@ TEST_CASE("connections after the first are added up in one row, and what is beyo
 /* Port 7001 is one of Ceph's, whose monitor is known by port 6789. */
 TEST_CASE("of a file server's clients each has one row a service, and other servers of a pool are none", "[connections]")
 {
-    connections &connections = fresh("");
-    connections.by_client = connections.is_whole = true;
-    connections.listened[6789 / 64] |= 1ull << 6789 % 64;
-    connections_know_listened(&connections);
-    connections.was_whole = true;
+    connections &connections = fresh_server();
     unsigned many = GENERATE(1u, 3u, 1024u, 1030u);
     std::vector<unsigned char> messages = clients(many);
     look(connections, messages.data(), messages.size());
@@ -220,11 +227,7 @@ TEST_CASE("of a file server's clients each has one row a service, and other serv
 
 TEST_CASE("one that ended since the last look is counted, and its place is free", "[connections]")
 {
-    connections &connections = fresh("");
-    connections.by_client = connections.is_whole = true;
-    connections.listened[6789 / 64] |= 1ull << 6789 % 64;
-    connections_know_listened(&connections);
-    connections.was_whole = true;
+    connections &connections = fresh_server();
     std::vector<unsigned char> ended = clients(1);
     ended[HEAD_BYTES + 1] = 7;
     CHECK(connections_take(&connections, ended.data(), ended.size()) >= 0);

@@ -97,12 +97,12 @@ def with_company(catalog: Catalog, batches: Sequence[Batch], rows: pl.LazyFrame 
     not a node of the job; nobody is company of a client.
     """
     looked_at = rows_of_slices(catalog, batches) if rows is None else rows
-    served = served_jobs(catalog, batches).lazy()
-    found = [_in_company(looked_at.join(served, on=KEY, how="anti"))]
-    if not served.collect().is_empty():
+    served = served_jobs(catalog, batches)
+    found = [_in_company(looked_at.join(served.lazy(), on=KEY, how="anti"))]
+    if not served.is_empty():
         known = clients(catalog, batches).lazy()
         of_all = _in_company(looked_at.join(known, on=KEY, how="anti"))
-        found += [of_all.join(served.collect(), on=KEY, how="semi"), beside_served(catalog, batches)]
+        found += [of_all.join(served, on=KEY, how="semi"), beside_served(catalog, batches)]
     return pl.concat(found).unique()
 
 

@@ -58,7 +58,7 @@ def _of_profiles(places: Sequence[JobFiles], unread: list[str], salt: bytes) -> 
 
 
 def _of_servers(place: JobFiles, salt: bytes) -> Iterator[dict[str, pl.DataFrame]]:
-    """Of the jobs that a profile of servers knows, as if each had a profile."""
+    """The same for each job that a profile of servers knows, as if it had a profile of its own."""
     from slicewise.imports.served_jobs import write_jobs  # it brings numpy along
 
     with tempfile.TemporaryDirectory(dir=SHORT_LIVED if os.access(SHORT_LIVED, os.W_OK) else None) as directory:

@@ -14,6 +14,7 @@ import click
 
 from slicewise import settings
 from slicewise.contract import seconds_allowed
+from slicewise.errors import UserError
 from slicewise.kinds import METRICS, POLICIES, CampaignDirection
 
 PATH = click.Path(path_type=Path)
@@ -165,6 +166,14 @@ def _give_servers(context: click.Context, _option: click.Parameter, paths: Seque
         context.with_resource(settings.with_servers(paths))
 
 
+def _give_servers_now(context: click.Context, option: click.Parameter, paths: Sequence[Path]) -> None:
+    """The same of places that have to be there: what the site says may be absent from this node."""
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"--servers {path}: does not exist; give where `slicewise-collect servers` writes")
+    _give_servers(context, option, paths)
+
+
 SERVERS = option(
     "--servers",
     "PATH",
@@ -182,7 +191,7 @@ SERVERS_NOW = option(
     "Where file servers are sampled to: also show whom they counted in the last slices, on all nodes; may be repeated.",
     multiple=True,
     expose_value=False,
-    callback=_give_servers,
+    callback=_give_servers_now,
 )
 OWN = option("--own", "SIZE", str, "The size that you use now, as 64KiB.")
 LATENCY_BELOW = option("--latency-below", "TIME", str, "Only sizes whose calls take no longer, as 5ms.")

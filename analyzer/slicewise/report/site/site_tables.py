@@ -198,7 +198,7 @@ def named(heading: str, name: str = "", spare: int = 0) -> columns.Made[Row]:
 
 
 def user(spare: int = 0) -> columns.Made[Row]:
-    """Whose a row's job is. Of what file servers count by client, or by a job's id alone, no user is known."""
+    """Who owns a row's job. File servers that count by client, or by a job's id alone, do not know it: "-"."""
 
     def cell(row: Row) -> Cell:
         is_known = row["user"] or row.get("program") != words.UNKNOWN
