@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 enum { CGROUP_PATH_BYTES = 512, CGROUP_DISK_BYTES = 32 };
-enum cgroup_file { CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_FILES };
+enum cgroup_file { CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_MEMORY_PRESSURE, CGROUP_FILES };
 
 struct cgroup {
     char path[CGROUP_PATH_BYTES - 32]; /* as the line "0::" of /proc/PID/cgroup has it; empty: none is sampled */
@@ -23,7 +23,7 @@ const char *cgroup_file_name(enum cgroup_file file);
 /* The path of a file of the group, below the root. */
 void cgroup_path(const struct cgroup *cgroup, enum cgroup_file file, char path[CGROUP_PATH_BYTES + 32]);
 
-/* The counts of memory.stat or io.pressure, by the columns of node_cgroups. */
+/* The counts of memory.stat, io.pressure or memory.pressure, by the columns of node_cgroups. */
 void cgroup_take(const char *text, enum cgroup_file file, uint64_t *now);
 
 /* A line of io.stat: the disk's numbers as "8:16", and its counts by the columns of node_cgroup_disks. Returns whether it is one. */

@@ -169,6 +169,7 @@ _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blo
                    (int)node_nfs_program_read_bytes == FIRST_VALUE && (int)node_lustre_read_ops == FIRST_VALUE &&
                    (int)node_connections_sent_bytes == FIRST_VALUE && (int)node_cgroups_io_stall_ns == FIRST_VALUE &&
                    (int)node_cgroup_disks_read_bytes == FIRST_VALUE && (int)node_cgroup_mounts_read_bytes == FIRST_VALUE &&
+                   (int)node_waits_waiting_ns == FIRST_VALUE &&
                    (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
                "tables of devices begin with their two keys");
 
@@ -176,7 +177,7 @@ _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blo
 static bool is_level(enum table table, unsigned column)
 {
     return (table == TABLE_node_connections && column >= node_connections_round_trip_ns) ||
-           (table == TABLE_node_cgroups && column >= node_cgroups_file_bytes);
+           (table == TABLE_node_cgroups && column >= node_cgroups_file_bytes && column <= node_cgroups_writeback_bytes);
 }
 
 /* Connections at rest have levels, too, and make no row. */
@@ -233,8 +234,8 @@ _Static_assert(SAMPLE_WORDS_MAX >= 1 + (1 + NODE_COLUMNS) + (1 + NODE_SLICE_COLU
 void node_sample(struct node *node, uint64_t now_ns)
 {
     static struct sample sample;
-    static const enum table tables[] = { TABLE_node_networks,    TABLE_node_blocks,  TABLE_node_nfs,          TABLE_node_lustre,
-                                         TABLE_node_connections, TABLE_node_cgroups, TABLE_node_cgroup_disks, TABLE_node_cgroup_mounts };
+    static const enum table tables[] = { TABLE_node_networks, TABLE_node_blocks,       TABLE_node_nfs,           TABLE_node_lustre, TABLE_node_connections,
+                                         TABLE_node_cgroups,  TABLE_node_cgroup_disks, TABLE_node_cgroup_mounts, TABLE_node_waits };
     uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns, former_end_ns = node->sampled_until_ns;
     sources_read(&node->reading);
     say_refusal(node);
@@ -270,6 +271,21 @@ void node_look(struct node *node)
         tell(stderr, "slicewise: the kernel does not tell what some processes of the job read and write, as of set-user-ID programs: "
                      "they are named in the profile and not counted\n");
     node->has_said_processes |= node->sampled->refused > 0;
+}
+
+bool node_can_watch(const struct node *node)
+{
+    const struct belonging *belonging = node->sampled != NULL ? &node->sampled->belonging : NULL;
+    for (unsigned i = 0; belonging != NULL && i < belonging->used; i++)
+        if (belonging->seen[i].is_of_job)
+            return true;
+    return false;
+}
+
+void node_watch(struct node *node)
+{
+    if (node_can_watch(node))
+        waiting_look(&node->reading.waiting, &node->sampled->belonging, clock_read(CLOCK_MONOTONIC));
 }
 
 void node_look_at_others(struct node *node)

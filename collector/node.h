@@ -41,6 +41,10 @@ void node_sample(struct node *node, uint64_t now_ns);
 /* Looks at the job's processes that no library profiles. */
 void node_look(struct node *node);
 
+/* Whether there is anybody whose waiting can be looked at, and a look at it. */
+bool node_can_watch(const struct node *node);
+void node_watch(struct node *node);
+
 /* Has everybody else on the node looked at, where root asked for it. */
 void node_look_at_others(struct node *node);
 

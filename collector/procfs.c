@@ -68,6 +68,7 @@ int procfs_look(const char *root, uint32_t pid, struct process_look *look)
         .cpu_ns = (fields[USER_TIME] + fields[SYSTEM_TIME]) * PROCESS_TICK_NS,
         .is_kernels = (fields[FLAGS] & KERNEL_THREAD_FLAG) != 0,
         .has_ended = state == 'Z' || state == 'X',
+        .is_waiting = state == 'D',
         .has_reaped = fields[CHILDREN_MINOR_FAULTS] + fields[CHILDREN_MAJOR_FAULTS] > 0,
     };
     size_t name_length = strrchr(text, ')') - open - 1;
@@ -134,12 +135,24 @@ static long list_numbers(const char *path, uint32_t *numbers, size_t most)
     return bytes < 0 ? bytes : (long)used;
 }
 
+long procfs_threads(const char *root, uint32_t pid, uint32_t *threads, size_t most)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/proc/%u/task", root, pid);
+    return list_numbers(path, threads, most);
+}
+
+void procfs_place(const char *root, uint32_t thread, char *place, size_t room)
+{
+    if (read_text(root, thread, "wchan", place, room) <= 0 || strcmp(place, "0") == 0)
+        place[0] = '\0';
+    place[strcspn(place, ".\n")] = '\0'; /* without what a compiler adds to the names of parts of a function */
+}
+
 int procfs_thread_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS])
 {
     static uint32_t threads[THREADS_LOOKED_AT + 1];
-    char path[512];
-    snprintf(path, sizeof path, "%s/proc/%u/task", root, pid);
-    long count = list_numbers(path, threads, THREADS_LOOKED_AT + 1);
+    long count = procfs_threads(root, pid, threads, THREADS_LOOKED_AT + 1);
     if (count <= 0 || count > THREADS_LOOKED_AT)
         return count < 0 ? (int)count : count == 0 ? -ENOENT : -E2BIG;
     memset(counts, 0, COUNT_CPU * sizeof *counts);

@@ -20,11 +20,19 @@ struct process_look {
     uint64_t start_ticks; /* since boot: with the process id this is one process and no other */
     uint64_t cpu_ns;
     bool is_kernels, has_ended;   /* a thread of the kernel; a zombie, of which the counts are final */
+    bool is_waiting;              /* its first thread sleeps in the kernel, and no signal wakes it (state D) */
     bool has_reaped;              /* it waited for a child, whose counts the kernel then adds to its own */
     char name[32];
 };
 
+/* `pid`: of a process, or of one of its threads, whose state it then is. */
 int procfs_look(const char *root, uint32_t pid, struct process_look *look);
+
+/* The numbers of a process's threads. Returns how many, at most `most`, or -errno. */
+long procfs_threads(const char *root, uint32_t pid, uint32_t *threads, size_t most);
+
+/* The function of the kernel in which a thread sleeps; empty: it does not, or the kernel does not say. */
+void procfs_place(const char *root, uint32_t thread, char *place, size_t room);
 
 /* What the process read and wrote, its threads that are gone and the children that it waited for included. */
 int procfs_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS]);

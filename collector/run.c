@@ -19,6 +19,7 @@
 #define CLOSE_LOOK_ROUNDS 16
 #define SHORTEST_LOOK_NS (NS_PER_SECOND / 4)
 #define LONGEST_LOOK_NS NS_PER_SECOND
+#define WATCH_NS (NS_PER_SECOND / 4) /* between two looks at where threads wait */
 
 /* How long it is from one look at processes that are sampled to the next. What such a process does between the last look and its end is lost. */
 static uint64_t look_ns(uint64_t slice_ns)
@@ -30,13 +31,17 @@ static uint64_t look_ns(uint64_t slice_ns)
 static void take_turns(struct node *node, const struct settings *settings, const char *job, int parent_fd)
 {
     uint64_t round_ns = settings->slice_ns < LONGEST_ROUND_NS ? settings->slice_ns : LONGEST_ROUND_NS, round = 0, visited_until_ns = 0, wake_ns;
+    uint64_t looked_until_ns = 0;
     do {
         uint64_t now = clock_read(CLOCK_REALTIME);
         bool is_turn = now / settings->slice_ns != node->sampled_until_ns / settings->slice_ns;
         bool is_round = is_turn || now >= visited_until_ns || visited_until_ns > now + round_ns; /* the clock may have been set back */
+        bool is_look = is_round || (node_is_busy(node) && (now >= looked_until_ns || looked_until_ns > now + round_ns));
+        node_watch(node);
         if (is_turn)
             node_sample(node, now);
-        node_look(node);
+        if (is_look)
+            node_look(node);
         if (is_round) {
             node_look_at_others(node);
             node_visit(node, settings->segment_dir, job, round_ns, round++ % CLOSE_LOOK_ROUNDS == CLOSE_LOOK_ROUNDS - 1);
@@ -46,8 +51,11 @@ static void take_turns(struct node *node, const struct settings *settings, const
         uint64_t turn = background_next_multiple(now, settings->slice_ns);
         visited_until_ns = is_round ? background_next_multiple(now, round_ns) : visited_until_ns;
         wake_ns = turn < visited_until_ns ? turn : visited_until_ns;
-        if (node_is_busy(node) && now + look_ns(settings->slice_ns) < wake_ns)
-            wake_ns = now + look_ns(settings->slice_ns);
+        looked_until_ns = is_look ? now + look_ns(settings->slice_ns) : looked_until_ns;
+        if (node_is_busy(node) && looked_until_ns < wake_ns)
+            wake_ns = looked_until_ns;
+        if (node_can_watch(node) && now + WATCH_NS < wake_ns)
+            wake_ns = now + WATCH_NS;
     } while (background_sleep_until(wake_ns, parent_fd));
     node_look(node);
     node_look_at_others(node);

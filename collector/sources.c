@@ -137,6 +137,25 @@ static void read_memory(struct reading *reading)
     }
 }
 
+static void read_refaults(struct reading *reading)
+{
+    static const struct {
+        const char *name;
+        enum column column;
+    } lines[] = {
+        { "workingset_refault_file ", node_slices_file_refault_bytes },
+        { "workingset_refault_anon ", node_slices_anonymous_refault_bytes },
+        { "workingset_refault ", node_slices_file_refault_bytes }, /* before Linux 5.9 of all pages, of which nearly all were files' */
+    };
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!read_file(reading, "/proc/vmstat"))
+        return;
+    for (const char *line = text; *line != '\0'; line = next_line(line))
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+            if (strncmp(line, lines[i].name, strlen(lines[i].name)) == 0)
+                reading->now[lines[i].column] = strtoull(line + strlen(lines[i].name), NULL, 10) * page_bytes;
+}
+
 static void read_networks(struct reading *reading)
 {
     enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, FIELDS = 16 };
@@ -397,6 +416,19 @@ static void read_moved(struct reading *reading)
     }
 }
 
+static void read_waiting(struct reading *reading)
+{
+    const struct waiting *waiting = &reading->waiting;
+    for (unsigned i = 0; i < waiting->places_used; i++) {
+        const char *name = waiting->places[i].name;
+        struct device *device = device_of(reading, DEVICE_waiting, name, strlen(name), "", 0);
+        if (device == NULL)
+            continue;
+        device->is_present = device->was_present = true; /* a place counts from 0 when it is first seen */
+        device->now[node_waits_waiting_ns] = waiting->places[i].ns;
+    }
+}
+
 void sources_read(struct reading *reading)
 {
     memcpy(reading->before, reading->now, sizeof reading->before);
@@ -412,6 +444,7 @@ void sources_read(struct reading *reading)
     read_pressure(reading, "/proc/pressure/io", node_slices_io_stall_ns, node_slices_io_full_stall_ns);
     read_tcp(reading);
     read_memory(reading);
+    read_refaults(reading);
     read_networks(reading);
     read_blocks(reading);
     read_nfs(reading);
@@ -426,6 +459,7 @@ void sources_read(struct reading *reading)
     read_cgroup(reading);
     read_moved(reading);
     read_connections(reading);
+    read_waiting(reading);
 }
 
 void sources_take_back(struct reading *reading)
@@ -451,6 +485,7 @@ enum table sources_table(enum device_kind kind)
         [DEVICE_cgroup_disk] = TABLE_node_cgroup_disks,
         [DEVICE_cgroup_mount] = TABLE_node_cgroup_mounts,
         [DEVICE_others_mount] = TABLE_node_cgroup_mounts,
+        [DEVICE_waiting] = TABLE_node_waits,
     };
     return tables[kind];
 }

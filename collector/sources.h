@@ -6,6 +6,7 @@
 #include "bpf.h"
 #include "cgroup.h"
 #include "connections.h"
+#include "waiting.h"
 
 #include <stdbool.h>
 
@@ -28,6 +29,7 @@ struct reading {
     struct cgroup cgroup; /* the job's */
     struct bpf bpf;
     struct connections connections;
+    struct waiting waiting;
     struct device *of_slot[CONNECTION_SLOTS]; /* the device that stands for a slot of connections */
 };
 

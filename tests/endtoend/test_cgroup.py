@@ -21,7 +21,9 @@ def _group(place: Path, written: int, waited_us: int, faults: int) -> None:
     (place / "io.stat").write_text(f"8:0 rbytes={MIB} wbytes={written} rios=1 wios={written // MIB} dbytes=0 dios=0\n")
     memory = {"anon": 5, "file": 3 * MIB, "file_dirty": MIB, "file_writeback": 0, "pgmajfault": faults}
     (place / "memory.stat").write_text("".join(f"{name} {value}\n" for name, value in memory.items()))
-    (place / "io.pressure").write_text(f"some avg10=0.00 total={waited_us}\nfull avg10=0.00 total={waited_us // 2}\n")
+    for what, times in (("io", 1), ("memory", 3)):
+        waited = f"some avg10=0.00 total={times * waited_us}\nfull avg10=0.00 total={waited_us // 2}\n"
+        (place / f"{what}.pressure").write_text(waited)
 
 
 @pytest.fixture
@@ -65,8 +67,9 @@ def test_what_a_control_group_did_is_told_by_disk_and_slice(hierarchy, tmp_path)
     assert sums["cgroup_disk", disk, "cgroup_disk_requests"] == 64
     assert sums["cgroup", "/job", "cgroup_io_stall"] == pytest.approx(0.4)
     assert sums["cgroup", "/job", "cgroup_io_full_stall"] == pytest.approx(0.2)
+    assert sums["cgroup", "/job", "cgroup_memory_stall"] == pytest.approx(1.2)
     assert sums["cgroup", "/job", "cgroup_major_faults"] == 7
-    # All of it lies in the one slice in which the texts changed, as far as a copy of three files is one moment.
+    # All of it lies in the one slice in which the texts changed, as far as a copy of the files is one moment.
     slices = digest.node_slices.filter(pl.col("signal") == "cgroup_disk_written")
     assert slices.height == 1
 
@@ -88,7 +91,7 @@ def test_what_a_control_group_did_is_told_by_disk_and_slice(hierarchy, tmp_path)
     ("missing", "wanted", "said"),
     [
         (("io.stat", "io.pressure"), "/job", "control group /job: io.stat, io.pressure cannot be read"),
-        ((), "/none", "control group /none: io.stat, memory.stat, io.pressure cannot be read"),
+        ((), "/none", "control group /none: io.stat, memory.stat, io.pressure, memory.pressure cannot be read"),
         ((), "none", "SLICEWISE_CGROUP=none: no control group of cgroup v2 can be sampled"),
         ((), "", ""),
     ],

@@ -8,13 +8,16 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
+from slicewise.analysis.blame.memory import Fetched, fetched_by
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Blame, OwnProcesses
+from slicewise.analysis.blame.runs_taken import _other_warmth
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
 from slicewise.catalog.store import Catalog
 from slicewise.estimate import Estimate
+from slicewise.report.blame.blame_words import _why_outside
 from slicewise.report.blame.explained import explanation
 from support.blame_trials import digests
 from support.command_line import slicewise_command
@@ -22,14 +25,16 @@ from support.swz import build_profile
 
 SECOND = 1_000_000_000
 MIB = 1 << 20
+SIGNALS = {"node": pl.String, "kind": pl.String, "device": pl.String, "signal": pl.String, "amount": pl.Float64}
 NOBODY = pl.DataFrame(schema={"storage": pl.UInt64, "slice": pl.Int64})
 NS = 1_000_000_000
 FIRST = 1_700_000_000
 
 
-def run(runtime, processor, switches, faults=0, stall=None, delayed=None):
+def run(runtime, processor, switches, faults=0, stall=None, delayed=None, signals=(), fetched=None):
     """A run of one process: seconds that it took, with a processor, and ready for one (None: not counted); how often
-    one was taken away from it.
+    one was taken away from it. signals: kind, device, signal and amount that its node's collector sampled. fetched:
+    bytes from storage, by a process that mapped 256 MiB.
     """
     usage = {
         "process": [1],
@@ -39,15 +44,18 @@ def run(runtime, processor, switches, faults=0, stall=None, delayed=None):
         "major_faults": [faults],
         "delayed_ns": pl.Series([None if delayed is None else round(delayed * SECOND)], dtype=pl.Int64),
     }
-    samples = {"node": [] if stall is None else ["n"], "seconds": [] if stall is None else [float(runtime)]}
-    signals = {"node": ["n"], "signal": ["cpu_stall"], "amount": [(stall or 0.0) * runtime]}
+    rows = [*signals] if stall is None else [("node", "", "cpu_stall", stall * runtime), *signals]
+    samples = {"node": ["n"] if rows else [], "seconds": [float(runtime)] if rows else []}
     return SimpleNamespace(
         about={"start_ns": 0, "end_ns": round(runtime * SECOND)},
         usage=pl.DataFrame(usage),
         processes=pl.DataFrame({"process": [1], "node": ["n"], "rank": [-1], "matters": [True]}),
         node_samples=pl.DataFrame(samples, schema={"node": pl.String, "seconds": pl.Float64}),
-        node_slices=pl.DataFrame(signals),
-        not_kept={},
+        node_slices=pl.DataFrame([("n", *row) for row in rows], SIGNALS, orient="row"),
+        not_kept={} if fetched is not None else {"coverage": "nobody asks"},
+        coverage=pl.DataFrame(
+            {"process": [1], "read_seen": [1000], "write_seen": [0], "mapped": [256 * MIB], "read_storage": [fetched]}
+        ),
     )
 
 
@@ -101,6 +109,48 @@ def test_a_cause_that_nothing_shows_is_none():
     found = outside_of_io(run(20.0, 6.9, 40, faults=900), ALONE, 1, 0.5, 0.0, 0.0)
     assert (found.waited_seconds, found.computed_seconds) == (0.0, pytest.approx(0.05))
     assert found.faults == 900
+
+
+def test_memory_that_was_short_is_the_cause():
+    """Whoever looks for memory computes (the kernel does it in its name): that comes first."""
+    alone = [run(7.4, 6.9, 40, signals=[("node", "", "memory_stall", 0.2)])]
+    short = ("node", "", "memory_stall", 10.2)
+    found = outside_of_io(run(20.0, 15.0, 40, signals=[short]), alone, 1, 0.5, 0.0, 0.0)
+    assert found.memory_seconds == pytest.approx(10.0)
+    assert "memory was short: for 10.0 s longer than alone something waited for it" in _why_outside(found)
+    # Another job's control group has a limit of its own, which is nothing to this one.
+    group = [short, ("cgroup", "/job", "cgroup_file_bytes", 1e9), ("cgroup", "/job", "cgroup_memory_stall", 0.1)]
+    found = outside_of_io(run(20.0, 15.0, 40, signals=group), alone, 1, 0.5, 0.0, 0.0)
+    assert found.memory_seconds == 0.0
+    assert "it computed 8.10 s more" in _why_outside(found)
+
+
+def test_files_that_memory_did_not_hold_are_the_cause():
+    """256 MiB that are mapped were fetched 14 times, and something slept until they were there."""
+    signals = [("node", "", "file_refaults", 3200.0 * MIB), ("waiting", "folio_wait_bit_common", "waiting", 10.0)]
+    job = run(20.0, 6.9, 40, signals=signals, fetched=3500 * MIB)
+    found = outside_of_io(job, ALONE, 1, 0.5, 0.0, 0.0)
+    assert found.memory_seconds == pytest.approx(10.0 * 3200 / 3500)
+    assert "memory was short" in _why_outside(found)
+    # A run whose files were in memory from its begin on is none for a cold job, but is for this one.
+    warm = Fetched(called=1000, wrote=0, mapped=256 * MIB, fetched=0)
+    its = fetched_by(job)
+    assert its.is_again
+    assert its.is_by_faults
+    assert not _other_warmth(its, warm)
+    cold = Fetched(1000, 0, 256 * MIB, 255 * MIB)
+    assert _other_warmth(cold, warm).startswith("0 B were fetched into the page cache for it, and for this job 255")
+    # By calls it is known how much of what they read was in memory.
+    assert "page cache, and this job 0 %" in _other_warmth(
+        Fetched(3500 * MIB, 0, 0, 3500 * MIB), Fetched(3500 * MIB, 0, 0, 0)
+    )
+
+
+def test_what_looks_at_sleeping_threads_show_is_told_as_an_estimate():
+    slept = [("waiting", "folio_wait_bit_common", "waiting", 9.0), ("waiting", "", "waiting", 2.0)]
+    found = outside_of_io(run(20.0, 6.9, 40, signals=slept), ALONE, 1, 0.5, io_lost=1.0, taken=0.0)
+    assert (found.slept_seconds, found.slept_at) == (pytest.approx(10.0), "folio_wait_bit_common")
+    assert _why_outside(found).endswith("slept in the kernel for about 10.0 s more, mostly in folio_wait_bit_common")
 
 
 @pytest.mark.parametrize(("runtime", "io_lost"), [(7.5, 0.0), (17.4, 10.0), (6.0, 0.0)])

@@ -47,6 +47,7 @@ void write_all(const Root &root)
     root.write("/proc/net/netstat", "TcpExt: ListenOverflows ListenDrops TCPTimeouts TCPFromZeroWindowAdv TCPToZeroWindowAdv TCPWantZeroWindowAdv\n"
                                     "TcpExt: 31 32 33 34 35 36\nIpExt: InOctets\nIpExt: 9\n");
     root.write("/proc/meminfo", "MemTotal:  1000 kB\nDirty:               3 kB\nWriteback:           5 kB\nWritebackTmp:        7 kB\n");
+    root.write("/proc/vmstat", "nr_free_pages 1\nworkingset_refault_anon 3\nworkingset_refault_file 5\nworkingset_activate_file 7\n");
     root.write("/proc/net/dev",
                "Inter-|   Receive  | Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n"
                "    lo: 1 1 1 1 0 0 0 0 1 1 1 1 0 0 0 0\n  ib0:101 102 103 104 5 6 7 8 201 202 203 204 5 6 7 8\n");
@@ -86,6 +87,8 @@ TEST_CASE("every source is read, to the number", "[sources]")
         { node_slices_tcp_retransmissions, 21 },  { node_slices_tcp_timeouts, 33 },         { node_slices_tcp_to_zero_window, 35 },
         { node_slices_tcp_from_zero_window, 34 }, { node_slices_tcp_want_zero_window, 36 }, { node_slices_listen_overflows, 31 },
         { node_slices_listen_drops, 32 },         { node_slices_dirty_bytes, 3072 },        { node_slices_writeback_bytes, 5120 },
+        { node_slices_file_refault_bytes, 5u * (uint64_t)getpagesize() },
+        { node_slices_anonymous_refault_bytes, 3u * (uint64_t)getpagesize() },
     };
     for (const auto &[column, value] : expected) {
         CAPTURE(column);
@@ -178,6 +181,7 @@ void write_group(const Root &root, const std::string &group, const std::string &
     root.write(dir + "/memory.stat", "anon 1\nfile 4096\nfile_mapped 5\nfile_dirty 6\nfile_writeback 7\nworkingset_refault_anon 8\n"
                                      "workingset_refault_file 9\nworkingset_activate_file 10\npgfault 11\npgmajfault 12\n");
     root.write(dir + "/io.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=13\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=14\n");
+    root.write(dir + "/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=15\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=16\n");
 }
 
 } // namespace
@@ -203,7 +207,8 @@ TEST_CASE("the job's control group counts by disk, from a disk's first line on",
     std::map<column, uint64_t> memory = { { node_cgroups_file_bytes, 4096 },   { node_cgroups_dirty_bytes, 6 },
                                           { node_cgroups_writeback_bytes, 7 }, { node_cgroups_anonymous_refaults, 8 },
                                           { node_cgroups_file_refaults, 9 },   { node_cgroups_major_faults, 12 },
-                                          { node_cgroups_io_stall_ns, 13000 }, { node_cgroups_io_full_stall_ns, 14000 } };
+                                          { node_cgroups_io_stall_ns, 13000 }, { node_cgroups_io_full_stall_ns, 14000 },
+                                          { node_cgroups_memory_stall_ns, 15000 } };
     for (auto &[column, value] : memory)
         CHECK(group->now[column] == value);
     CHECK(disk->now[node_cgroup_disks_read_bytes] == 100);
@@ -226,7 +231,7 @@ TEST_CASE("the job's control group counts by disk, from a disk's first line on",
 
     fs::remove_all(root.path + "/sys/fs/cgroup/slurm/job_47");
     sources_read(&reading);
-    CHECK(reading.cgroup.missing == 7);
+    CHECK(reading.cgroup.missing == (1 << CGROUP_FILES) - 1);
     CHECK_FALSE(group->is_present);
     CHECK_FALSE(disk->is_present);
 }

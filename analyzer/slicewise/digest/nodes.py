@@ -14,7 +14,7 @@ import polars as pl
 
 from slicewise import contract
 
-Unit = Literal["share of the time", "bytes/s", "bytes", "times/s", "s", "segments"]
+Unit = Literal["share of the time", "bytes/s", "bytes", "times/s", "s", "segments", "threads"]
 SHARE: Unit = "share of the time"
 
 
@@ -126,7 +126,11 @@ def _counted(tables: Mapping[str, pl.DataFrame], name: str, times: pl.DataFrame)
         )
         rows = rows.join(names, on=["process", "device"]).with_columns(device="name")
     keys = [*DEVICE_KEYS, "slice"]
-    signals = {signal_name: signal for signal_name, signal in SIGNALS.items() if signal.table == name}
+    signals = {  # an older profile lacks columns
+        signal_name: signal
+        for signal_name, signal in SIGNALS.items()
+        if signal.table == name and set(signal.amount.meta.root_names()) <= set(rows.columns)
+    }
     sums = rows.group_by(keys).agg(
         *(signal.amount.cast(pl.Float64).sum().alias(f"{one} amount") for one, signal in signals.items()),
         *(signal.per.sum().alias(f"{one} per") for one, signal in signals.items() if signal.per is not None),

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
+from slicewise.analysis.blame.memory import seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import cost_by_waiting, delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
@@ -191,7 +192,11 @@ def _asked(
     elif told.lost is not None and not of_seconds_alone:
         told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
     elif not of_seconds_alone:
-        told = replace(told, delayed_seconds=delayed_seconds(digest, told.io_processes))
+        told = replace(
+            told,
+            delayed_seconds=delayed_seconds(digest, told.io_processes),
+            memory_seconds=seconds_refetching(digest, told.io_processes),
+        )
     limited = time_limited(digest, runs) if told.lost is not None else None
     if limited is not None:
         told = replace(told, alone=limited.alone, outside=None, time_limited=limited)

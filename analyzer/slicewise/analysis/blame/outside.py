@@ -9,6 +9,14 @@ from statistics import fmean
 
 import polars as pl
 
+from slicewise.analysis.blame.memory import (
+    fetched_by,
+    on_its_nodes,
+    sampled_seconds,
+    seconds_refetching,
+    seconds_short_of_memory,
+    slept,
+)
 from slicewise.analysis.blame.result import CostByWaiting, Outside
 from slicewise.analysis.job.split import Split
 from slicewise.digest.activity import members
@@ -32,12 +40,14 @@ LEAST_OF_WAIT = 0.5
 
 @dataclass(frozen=True)
 class _Took:
-    """What a run took: seconds of the mean process that made calls. delayed: in which it waited for a processor; None
+    """What a run took: seconds of the mean process that made calls; processor: in all, system: of these the kernel's.
+    delayed: in which it waited for a processor; None
     where nobody counted that, and of ranks: those that wait for others may spin, and are ready all the time.
     """
 
     runtime: float
     processor: float
+    system: float
     switches: float
     major_faults: float
     delayed: float | None
@@ -78,6 +88,10 @@ def outside_of_io(
     # One of many nodes may be the one where they did.
     if stall is not None and stall * members(digest)["node"].n_unique() * job.runtime < LEAST_OF_WAIT * waited:
         waited = 0.0
+    slept_seconds, slept_at = slept(digest, processes)
+    slept_seconds -= fmean(slept(run, processes)[0] for run in runs) + max(0.0, io_lost)
+    slept_seconds = max(0.0, slept_seconds)
+    system = max(0.0, job.system - fmean(one.system for one in alone))
     return Outside(
         alone=Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs"),
         seconds=seconds,
@@ -85,30 +99,45 @@ def outside_of_io(
         waited_seconds=waited,
         io_seconds=min(max(io_lost - taken, 0.0), lost_to_wait) if waited > seconds / 2 else 0.0,
         stall=stall,
+        memory_seconds=min(seconds, _for_memory(digest, runs, slept_seconds, system)),
+        slept_seconds=slept_seconds,
+        slept_at=slept_at,
         faults=job.major_faults - fmean(one.major_faults for one in alone),
     )
 
 
 def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Estimate) -> Outside | None:
     """The same of a job of which no run that did as much is known: what it waited for processors, as the kernel
-    counted it; None where that is little, or nobody counted. lost: in I/O.
+    counted it, and for what its memory did not hold; None where that is little, or nobody counted. lost: in I/O.
 
-    How much of that wait was in calls is not counted. Calls sleep, and so it is taken to be outside of them, as far as
-    there was time; the interval of the time alone has both ends.
+    How much of a wait for processors was in calls is not counted. Calls sleep, and so it is taken to be outside of
+    them, as far as there was time; the interval of the time alone has both ends.
     """
     took = _took(digest, processes)
     waited = min(took.delayed or 0.0, max(0.0, took.runtime - io_seconds))
-    if waited < LEAST_OUTSIDE * took.runtime:
+    memory = seconds_refetching(digest, processes, io_seconds) or Estimate(0.0, 0.0, 0.0, "")
+    if waited + memory.value < LEAST_OUTSIDE * took.runtime:
         return None
     least = max(0.0, waited - io_seconds)
     without = took.runtime - lost.value
     alone = Estimate(
-        without - waited,
-        max(0.0, took.runtime - lost.high - waited),
-        max(without - waited, took.runtime - lost.low - least),
-        "the runtime without that loss and without its waits for processors",
+        max(0.0, without - waited - memory.value),
+        max(0.0, took.runtime - lost.high - waited - memory.high),
+        max(without - waited - memory.value, took.runtime - lost.low - least - memory.low),
+        f"the runtime without that loss and without its waits for {'memory and ' if memory.value else ''}processors",
     )
-    return Outside(alone, waited, 0.0, waited, 0.0, _stall(digest), 0.0)
+    return Outside(
+        alone=alone,
+        seconds=waited + memory.value,
+        computed_seconds=0.0,
+        waited_seconds=waited,
+        io_seconds=0.0,
+        stall=_stall(digest),
+        memory_seconds=memory.value,
+        slept_seconds=0.0,
+        slept_at="",
+        faults=0.0,
+    )
 
 
 def delayed_seconds(digest: Digest, processes: int) -> float | None:
@@ -129,6 +158,7 @@ def _took(digest: Digest, processes: int) -> _Took:
     return _Took(
         (about["end_ns"] - about["start_ns"]) / 1e9,
         (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
+        sums["system_ns"] / 1e9 / count,
         sums["involuntary_switches"] / count,
         sums["major_faults"] / count,
         float(usage["delayed_ns"].sum()) / 1e9 / count if is_known else None,
@@ -142,12 +172,20 @@ def _rate(took: _Took) -> float:
 
 def _stall(digest: Digest) -> float | None:
     """The share of the time in which some task of the job's nodes waited for a processor; None where nobody looked."""
-    if digest.node_samples.is_empty():
-        return None
-    rows = digest.node_slices.filter(pl.col("signal") == "cpu_stall")
-    nodes = members(digest)["node"].unique().to_list()
-    seconds = real(digest.node_samples.filter(pl.col("node").is_in(nodes))["seconds"].sum())
-    return real(rows.filter(pl.col("node").is_in(nodes))["amount"].sum()) / seconds if seconds > 0 else None
+    seconds = sampled_seconds(digest)
+    return real(on_its_nodes(digest, ("cpu_stall",))["amount"].sum()) / seconds if seconds > 0 else None
+
+
+def _for_memory(digest: Digest, runs: Sequence[Digest], more: float, system: float) -> float:
+    """Seconds for which memory was short, more than in runs alone: in which something waited for it; or of `more` that
+    the job slept, the part that was spent on what had been in memory before. system: for which the kernel computed more
+    for it: in a swapping process to find pages that are free.
+    """
+    waited = seconds_short_of_memory(digest) - fmean(seconds_short_of_memory(run) for run in runs)
+    fetched = fetched_by(digest)
+    if fetched is None or not fetched.is_again:
+        return max(0.0, waited)
+    return max(waited, more * fetched.again.value + system * fetched.in_swap)
 
 
 def cost_by_waiting(split: Split, slice_ns: int, slices: pl.DataFrame | None, grid_ns: int) -> CostByWaiting:

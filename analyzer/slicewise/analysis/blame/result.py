@@ -119,6 +119,9 @@ class Outside:
     alone: the runtime alone, of those runs where there are any. computed_seconds: for which it had a processor more
     than they; waited_seconds: in which it waited for one; io_seconds: of what its I/O lost, what that cost calls, too.
     stall: the share of the time in which some task of its nodes waited for a processor; None where nobody looked.
+    memory_seconds: for which memory was short, more than alone. slept_seconds: for which the mean process slept in the
+    kernel (state D), more than alone and than what its I/O lost, by looks: an estimate; slept_at: mostly in this
+    function; empty: not known.
     faults: page faults that read from storage, beyond those of the standalone runs, of the mean process.
     """
 
@@ -128,6 +131,9 @@ class Outside:
     waited_seconds: float
     io_seconds: float
     stall: float | None
+    memory_seconds: float
+    slept_seconds: float
+    slept_at: str
     faults: float
 
 
@@ -202,7 +208,8 @@ class Blame:
     the loss, was lost to the job's own other processes; None where it is unknown. by_waiting: what I/O cost ranks that
     waited for others' I/O in MPI; None of a job without calls of MPI by class. outside: what it took longer outside of
     I/O; then alone is without that, too, and lost is I/O alone. delayed_seconds: where the time alone is unknown, how
-    long the mean process waited for a processor; None: not counted, or little. time_limited: likewise, of a job that
+    long the mean process waited for a processor; None: not counted, or little. memory_seconds: likewise, how long it
+    slept until what its memory did not hold was fetched again. time_limited: likewise, of a job that
     did less in the same time; it has no slowdown.
 
     sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
@@ -246,6 +253,7 @@ class Blame:
     by_waiting: CostByWaiting | None = None
     outside: Outside | None = None
     delayed_seconds: float | None = None
+    memory_seconds: Estimate | None = None
     mapped_seconds: float = 0.0
     time_limited: TimeLimited | None = None
     runs: list[RunTaken] = field(default_factory=list)

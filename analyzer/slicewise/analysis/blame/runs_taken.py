@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from slicewise.analysis.blame.memory import Fetched, fetched_by
 from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
 from slicewise.analysis.blame.unprofiled import unprofiled
@@ -15,7 +16,6 @@ from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import LEAST_STRANGER, SECOND_NS
-from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
 from slicewise.text import words
@@ -40,11 +40,11 @@ def runs_taken(
     profile alone, with the seconds that this traffic can have cost them. counted: what file servers counted
     (`jobstats.read_served`).
     """
-    own = part_from_storage(digest) if given or found else None
+    own = fetched_by(digest) if given or found else None
     taken, told, beside_strangers = [], [], []
     known = {run.path for run in given}
     for run in (*given, *(one for one in found if one.path not in known)):
-        why = _other_warmth(own, part_from_storage(run))
+        why = _other_warmth(own, fetched_by(run))
         if not why and run.path not in known:
             why, seconds = _stranger(run, where, rows, grid_ns, counted)
             if why:
@@ -55,23 +55,21 @@ def runs_taken(
     return taken, told, beside_strangers
 
 
-def part_from_storage(digest: Digest) -> float | None:
-    """The part of what a job read that the kernel fetched from storage, 0 to 1; None where it hardly read, or nobody
-    counted.
+def _other_warmth(own: Fetched | None, run: Fetched | None) -> str:
+    """Why a run says nothing of the job: one of them read from storage what the other one had in memory. Empty: neither
+    did, or page faults fetched it for the job again and again, for which memory that was short is the reason.
     """
-    if "coverage" in digest.not_kept or digest.coverage.is_empty():
-        return None
-    counted = digest.coverage.join(members(digest).select("process"), on="process", how="semi")
-    read, wrote, fetched = counted.select(pl.col("read_seen", "write_seen", "read_storage").sum()).row(0)
-    if not read or read < LEAST_READ * (read + wrote):
-        return None
-    return min(1.0, float(fetched or 0) / float(read))
-
-
-def _other_warmth(own: float | None, run: float | None) -> str:
-    if own is None or run is None or abs(own - run) <= MOST_APART:
+    if own is None or run is None:
         return ""
-    its, here = (words.percent(1 - part, 2) for part in (run, own))
+    least = LEAST_READ * max(own.read + own.wrote, run.read + run.wrote)
+    is_little = max(own.read, run.read) < least or abs(own.of_files - run.of_files) < least
+    is_by_memory = own.is_again and own.is_by_faults
+    if is_little or is_by_memory or abs(own.from_storage - run.from_storage) <= MOST_APART:
+        return ""
+    if own.is_by_faults or run.is_by_faults:
+        its, here = (words.size(one.of_files) for one in (run, own))
+        return f"{its} were fetched into the page cache for it, and for this job {here}: {NOT_COMPARED}"
+    its, here = (words.percent(1 - one.from_storage, 2) for one in (run, own))
     return f"it read {its} of its bytes from the page cache, and this job {here}: {NOT_COMPARED}"
 
 

@@ -47,6 +47,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "apart_seconds": blame.apart_seconds if blame.lost else None,
         "outside": None if blame.outside is None else _outside(blame.outside),
         "delayed_seconds": blame.delayed_seconds,
+        "memory_seconds": blame.memory_seconds,
         "time_limited": None if blame.time_limited is None else _time_limited(blame.time_limited),
         "turn": None if blame.turn is None else _turn(blame.turn),
         "own_processes_seconds": blame.own_processes.seconds if blame.own_processes else None,
@@ -96,6 +97,9 @@ def _outside(outside: Outside) -> dict[str, Any]:
         "waited_seconds": outside.waited_seconds,
         "io_seconds": outside.io_seconds,
         "stall_share": outside.stall,
+        "memory_seconds": outside.memory_seconds,
+        "slept_seconds": outside.slept_seconds,
+        "slept_at": outside.slept_at,
         "major_faults": outside.faults,
     }
 

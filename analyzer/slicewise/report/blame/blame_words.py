@@ -64,10 +64,7 @@ def headline(blame: Blame) -> str:
     """What happened to the job, by how much, and because of whom."""
     who = _subject(blame)
     if blame.alone is None or blame.lost is None:
-        if blame.delayed_seconds is not None:
-            took = words.duration(blame.runtime_seconds)
-            return f"{who} waited {words.duration(blame.delayed_seconds)} of its {took} for a processor."
-        return _unknown(blame, who)
+        return _held_up(blame, who) or _unknown(blame, who)
     took = f"{words.duration(blame.runtime_seconds)}{' so far' if blame.is_running else ''}"
     alone = estimate(blame.alone)
     if blame.time_limited is not None:
@@ -82,6 +79,15 @@ def headline(blame: Blame) -> str:
     if not blame.is_claimed:
         return f"{who} was not slowed down measurably: it took {took}, and alone it takes {alone}."
     return f"{who} took {slowdown(blame)}: {took} instead of {alone}{_because(blame)}."
+
+
+def _held_up(blame: Blame, who: str) -> str:
+    """What a job is known to have waited for on its own nodes, though its time alone is not; empty: nothing."""
+    took = words.duration(blame.runtime_seconds)
+    waited, memory = blame.delayed_seconds, blame.memory_seconds
+    if memory is not None and memory.value >= (waited or LEAST_PART * blame.runtime_seconds):
+        return f"{who} slept {estimate(memory)} of its {took} for what it had read before: memory was short."
+    return "" if waited is None else f"{who} waited {words.duration(waited)} of its {took} for a processor."
 
 
 def _unknown(blame: Blame, who: str) -> str:
@@ -134,10 +140,16 @@ def _why_outside(outside: Outside) -> str:
             else f" (on its nodes somebody did {words.percent(outside.stall, 2)} of the time)"
         )
         return f", where its processes waited for a processor{stall}"
+    if outside.memory_seconds > half:
+        waited = words.duration(outside.memory_seconds)
+        return f", where memory was short: for {waited} longer than alone something waited for it"
     if outside.computed_seconds > half:
         return f", where it computed {words.duration(outside.computed_seconds)} more"
     if outside.faults >= FEWEST_FAULTS:
         return f", where {words.number(outside.faults)} more page faults read from storage"
+    if outside.slept_seconds > half:
+        at = f", mostly in {outside.slept_at}" if outside.slept_at else ""
+        return f", where it slept in the kernel for about {words.duration(outside.slept_seconds)} more{at}"
     return ", where it is not known what it waited for"
 
 
@@ -148,7 +160,7 @@ def second_sentence(blame: Blame) -> str:
         there = _there_all_the_same(blame)
         if blame.is_running and was_by_itself(blame):
             there = "Other jobs that still run too are known only by what they have written to their profiles."
-        known = _unknown(blame, _subject(blame)) if blame.delayed_seconds is not None else ""
+        known = _unknown(blame, _subject(blame)) if _held_up(blame, _subject(blame)) else ""
         return " ".join(part for part in (known, there, step) if part)
     if not blame.is_claimed:
         if blame.outside is not None:

@@ -112,6 +112,11 @@ def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
         f"Lost outside of I/O calls: {words.duration(outside.seconds)}, by the kernel's counts {parts} waiting for a "
         "processor."
     )
+    if outside.memory_seconds:
+        yield (
+            f"For {words.duration(outside.memory_seconds)} of its time memory was short: something waited for it, or "
+            "it slept until what had been in memory before was fetched again (an estimate, of looks at its threads)."
+        )
     if outside.io_seconds:
         yield f"Its I/O lost {words.duration(outside.io_seconds)} to that wait, too, and not to a neighbour."
 

@@ -21,7 +21,7 @@ def said(value: float, unit: nodes.Unit) -> str:
         return words.rate(value)
     if unit == "bytes":
         return words.size(value)
-    if unit == "segments":
+    if unit in ("segments", "threads"):
         return words.number(value)
     return words.duration(value) if unit == "s" else f"{words.number(value)}/s"
 

@@ -1,0 +1,163 @@
+"""Whether the memory of a job's nodes was short: what the kernel had to fetch again, and how long something waited.
+
+Digests in, figures out. What nobody counted is 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from slicewise.constants import WORTH_NAMING_BYTES
+from slicewise.digest.activity import members
+from slicewise.digest.digest import Digest
+from slicewise.estimate import Estimate
+from slicewise.scalars import real
+from slicewise.statistics import NORMAL
+
+# Of what was fetched from storage this part had been in memory before, or was read by page faults: most of it.
+MOST = 0.5
+# Of the collector.
+LOOKS_A_SECOND = 4
+# Where the node's reads are counted; disks that are made of others would count twice.
+READ_BY_NODE = ("disk_read", "nfs_read", "lustre_read")
+MADE_OF_OTHERS = "^(dm-|md|loop|zram|ram)"
+REFAULTS = ("file_refaults", "anonymous_refaults")
+# The kernel counts pages of control groups, which are larger on some machines.
+PAGE_BYTES = 4096
+
+
+NOTHING = Estimate(0.0, 0.0, 0.0, "nobody counted pages that were fetched again")
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Bytes that a job's calls read and wrote and that it mapped; what the kernel fetched from storage for it, of that
+    the part that it fetched again after it had been evicted (an estimate), and the part that was in swap.
+    """
+
+    called: int
+    wrote: int
+    mapped: int
+    fetched: int
+    again: Estimate = NOTHING
+    in_swap: float = 0.0
+
+    @property
+    def of_files(self) -> int:
+        """What was fetched from files."""
+        return round(self.fetched * (1 - self.in_swap))
+
+    @property
+    def read(self) -> int:
+        """What it read, as far as can be told: of a mapped file what was fetched of it, each byte once."""
+        return max(self.called, min(self.mapped, self.of_files))
+
+    @property
+    def from_storage(self) -> float:
+        """The part of that which came from storage, 0 to 1."""
+        return min(1.0, self.of_files / self.read)
+
+    @property
+    def is_by_faults(self) -> bool:
+        """Whether most of it was no call's: files were mapped, or memory was in swap."""
+        return (self.mapped > 0 or self.in_swap > 0) and self.fetched - self.called > MOST * self.fetched
+
+    @property
+    def is_again(self) -> bool:
+        """Whether most of it surely had been in memory before, which was short."""
+        return self.fetched >= WORTH_NAMING_BYTES and self.again.low >= MOST
+
+
+def fetched_by(digest: Digest) -> Fetched | None:
+    """What a job's processes read; None where they read nothing, or nobody counted."""
+    if "coverage" in digest.not_kept or digest.coverage.is_empty():
+        return None
+    counted = digest.coverage.join(members(digest).select("process"), on="process", how="semi")
+    sums = counted.select(pl.col("read_seen", "write_seen", "mapped", "read_storage").sum()).row(0)
+    called, wrote, mapped, fetched = (int(value or 0) for value in sums)
+    again, in_swap = _again(digest, fetched) if fetched else (NOTHING, 0.0)
+    found = Fetched(called, wrote, mapped, fetched, again, in_swap)
+    return found if found.read else None
+
+
+def _again(digest: Digest, fetched: int) -> tuple[Estimate, float]:
+    """The part of the bytes fetched for a job that were fetched again, and the part that was in swap.
+
+    Of its control group where one was sampled. Else it is as large as of all that its nodes fetched; at least what is
+    left if others fetched nothing but such bytes, and at most all of them.
+    """
+    if digest.node_samples.is_empty():
+        return NOTHING, 0.0
+    if (digest.node_slices["kind"] == "cgroup").any():
+        files, swap = (PAGE_BYTES * _amount(digest, (f"cgroup_{name}",)) for name in REFAULTS)
+        of_all = float(fetched)
+    else:
+        files, swap = (_amount(digest, (name,)) for name in REFAULTS)
+        reads = on_its_nodes(digest, READ_BY_NODE).remove(pl.col("device").str.contains(MADE_OF_OTHERS))
+        of_all = max(fetched, real(reads["amount"].sum()))
+    again = files + swap
+    parts = ((again - (of_all - fetched)) / fetched, again / of_all, again / fetched)
+    low, value, high = (min(1.0, max(0.0, part)) for part in parts)
+    return Estimate(value, low, high, "pages that were fetched again"), value * swap / again if again else 0.0
+
+
+def seconds_short_of_memory(digest: Digest) -> float:
+    """Seconds of a job's runtime in which some task waited for memory: of its control group, which may have a limit of
+    its own, or of its nodes where none was sampled.
+    """
+    sampled = sampled_seconds(digest)
+    waited = _amount(digest, ("cgroup_memory_stall" if _has_group(digest) else "memory_stall",))
+    return waited / sampled * (digest.about["end_ns"] - digest.about["start_ns"]) / 1e9 if sampled else 0.0
+
+
+def slept(digest: Digest, processes: int) -> tuple[float, str]:
+    """For how long the mean of so many processes slept in the kernel so that no signal wakes it, s: an estimate, of
+    looks; and in which of its functions mostly, as far as it says.
+    """
+    rows = on_its_nodes(digest, ("waiting",))
+    if rows.is_empty():
+        return 0.0, ""
+    places = rows.group_by("device").agg(pl.col("amount").sum()).sort("amount", "device", descending=[True, False])
+    named = [name for name in places["device"] if name]
+    return real(rows["amount"].sum()) / max(1, processes), named[0] if named else ""
+
+
+def seconds_refetching(digest: Digest, processes: int, in_calls: float = 0.0) -> Estimate | None:
+    """For how long the mean process slept until what had been in memory before was fetched again, without `in_calls`
+    (s), the time in calls; None: memory was not short, or nobody looked. An estimate, of looks at sleeping threads.
+    """
+    fetched, sampled = fetched_by(digest), sampled_seconds(digest)
+    if fetched is None or not fetched.is_again or not sampled:
+        return None
+    runtime = (digest.about["end_ns"] - digest.about["start_ns"]) / 1e9
+    part = min(1.0, slept(digest, processes)[0] / runtime)
+    error = NORMAL * (part * (1 - part) / (LOOKS_A_SECOND * sampled)) ** 0.5
+    again = fetched.again
+    bounds = ((part - error) * again.low, part * again.value, min(1.0, part + error) * again.high)
+    low, value, high = (max(0.0, runtime * share - in_calls) for share in bounds)
+    return Estimate(value, low, high, "looks at where its threads slept, and pages that were fetched again")
+
+
+def sampled_seconds(digest: Digest) -> float:
+    """For how long the job's nodes were sampled, all together."""
+    if digest.node_samples.is_empty():
+        return 0.0
+    return real(digest.node_samples.filter(pl.col("node").is_in(_nodes(digest)))["seconds"].sum())
+
+
+def on_its_nodes(digest: Digest, signals: Sequence[str]) -> pl.DataFrame:
+    """Rows of some signals in the digest's frame `node_slices`, of the job's own nodes."""
+    return digest.node_slices.filter(pl.col("node").is_in(_nodes(digest)), pl.col("signal").is_in(list(signals)))
+
+
+def _amount(digest: Digest, signals: Sequence[str]) -> float:
+    return 0.0 if digest.node_samples.is_empty() else real(on_its_nodes(digest, signals)["amount"].sum())
+
+
+def _nodes(digest: Digest) -> list[str]:
+    return members(digest)["node"].unique().to_list()
+
+
+def _has_group(digest: Digest) -> bool:
+    return not digest.node_samples.is_empty() and bool((digest.node_slices["kind"] == "cgroup").any())

@@ -1,0 +1,55 @@
+#include "waiting.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Of one look: about 10 us each. */
+enum { PROCESSES_LOOKED_AT = 8, THREADS_LOOKED_AT = 8 };
+#define LONGEST_GAP_NS 1000000000ull /* for what was between two looks further apart than this, one does not stand */
+
+static uint64_t *time_at(struct waiting *waiting, const char *place)
+{
+    unsigned at = 0;
+    while (at < waiting->places_used && strcmp(waiting->places[at].name, place) != 0)
+        at++;
+    if (at == waiting->places_used && at < WAITING_PLACES) {
+        snprintf(waiting->places[at].name, PLACE_BYTES, "%s", at < WAITING_PLACES - 1 ? place : "");
+        waiting->places_used++;
+    }
+    return &waiting->places[at < WAITING_PLACES ? at : WAITING_PLACES - 1].ns;
+}
+
+/* Each thread that sleeps stands for `stands_for_ns`, and for as many more as were not looked at. */
+static void look_at(struct waiting *waiting, const char *root, const struct seen *one, double stands_for_ns)
+{
+    uint32_t threads[THREADS_LOOKED_AT] = { one->pid };
+    struct process_look look;
+    if (procfs_look(root, one->pid, &look) != 0 || look.start_ticks != one->start_ticks || look.has_ended)
+        return;
+    uint32_t all = look.threads;
+    long count = all > 1 ? procfs_threads(root, one->pid, threads, THREADS_LOOKED_AT) : 1;
+    for (long i = 0; i < count; i++) {
+        char place[PLACE_BYTES];
+        if ((all > 1 && procfs_look(root, threads[i], &look) != 0) || !look.is_waiting)
+            continue;
+        procfs_place(root, threads[i], place, sizeof place);
+        *time_at(waiting, place) += (uint64_t)(stands_for_ns * all / (double)count);
+    }
+}
+
+void waiting_look(struct waiting *waiting, const struct belonging *belonging, uint64_t now_ns)
+{
+    uint64_t gap_ns = waiting->looked_ns != 0 ? now_ns - waiting->looked_ns : 0;
+    unsigned of_job = 0, place = 0;
+    waiting->looked_ns = now_ns;
+    for (unsigned i = 0; i < belonging->used; i++)
+        of_job += belonging->seen[i].is_of_job;
+    if (of_job == 0 || gap_ns == 0)
+        return;
+    gap_ns = gap_ns < LONGEST_GAP_NS ? gap_ns : LONGEST_GAP_NS;
+    unsigned looks = of_job < PROCESSES_LOOKED_AT ? of_job : PROCESSES_LOOKED_AT, first = waiting->next % of_job;
+    for (unsigned i = 0; i < belonging->used; i++)
+        if (belonging->seen[i].is_of_job && (place++ + of_job - first) % of_job < looks)
+            look_at(waiting, belonging->root, &belonging->seen[i], (double)gap_ns * of_job / looks);
+    waiting->next = (first + looks) % of_job;
+}
