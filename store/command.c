@@ -259,8 +259,18 @@ static size_t read_arguments(char *arguments, size_t room)
     return is_whole ? bytes : raw_read_at_once("/proc/self/cmdline", arguments, room);
 }
 
-void command_of_process(const char *program, bool has_base_names, struct command_read *read)
+void command_of_process(const char *program, bool has_base_names, const char *inputs, struct command_read *read)
 {
-    size_t got = read_arguments(read->arguments, sizeof read->arguments);
+    static const char behind[] = " #inputs=";
+    size_t got = read_arguments(read->arguments, sizeof read->arguments), length;
     command_of_arguments(program, read->arguments, got, has_base_names, &read->command);
+    char *line = read->command.line;
+    if (inputs[0] == '\0' || line[0] == '\0')
+        return;
+    length = strlen(line);
+    if (length > COMMAND_BYTES - sizeof behind - INPUTS_BYTES) { /* the line gives way */
+        length = COMMAND_BYTES - sizeof behind - INPUTS_BYTES;
+        memcpy(line + length - (sizeof DOTS - 1), DOTS, sizeof DOTS - 1);
+    }
+    snprintf(line + length, COMMAND_BYTES - length, "%s%.*s", behind, INPUTS_BYTES, inputs);
 }

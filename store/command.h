@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { COMMAND_BYTES = 512, ARGUMENTS_BYTES = 4096 };
+enum { COMMAND_BYTES = 512, ARGUMENTS_BYTES = 4096, INPUTS_BYTES = 16 };
 
 struct command {
     /* The script, module, class or archive that an interpreter runs, as its command line names it; of code on the command line its option and
@@ -24,8 +24,9 @@ struct command_read {
 /* Notes where the kernel has put this process's command line, as its constructors learn it. */
 void command_note(int count, char *const *arguments);
 
-/* This process's. program: a path. has_base_names: the line has of paths the last part alone. */
-void command_of_process(const char *program, bool has_base_names, struct command_read *read);
+/* This process's. program: a path. has_base_names: the line has of paths the last part alone. inputs: what the files stand for that it names, of
+ * INPUTS_BYTES at most, as a comment behind the line; empty: not known. */
+void command_of_process(const char *program, bool has_base_names, const char *inputs, struct command_read *read);
 
 /* The same of a command line as the kernel has it: `bytes` of arguments, each with a 0 behind it. If the last one is cut, a 0
  * is behind all. */

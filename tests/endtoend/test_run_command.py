@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from slicewise.digest.digest import Digest
+from slicewise.profile.reader import read_profile
 from slicewise.running.command import SCHEDULER_JOB_VARIABLES, passing_on, profiled_environment
 from support.programs import BUILD, LIBRARY, ROOT, SHARED_MEMORY, need_built
 
@@ -535,3 +537,27 @@ def test_an_analyzer_without_a_library_beside_it_says_so(tmp_path):
     with pytest.raises(UserError, match=r"has no libslicewise\.so"):
         find_installation(tmp_path / "venv")
     assert find_installation(Path(sys.prefix)).library.name == "libslicewise.so"
+
+
+def test_small_files_that_the_command_names_are_a_part_of_what_was_asked(slicewise, tmp_path: Path) -> None:
+    deck, other = tmp_path / "deck.nml", tmp_path / "secret"
+    other.write_text("word")
+    other.chmod(0o600)
+
+    def asked(job: str, text: str, **variables: str) -> str:
+        deck.write_text(text)
+        deck.chmod(0o644)
+        script = "import sys; open('out', 'w').write('x')"
+        done = slicewise(
+            "run", "--job", job, "--", sys.executable, "-c", script, "--in=deck.nml", "secret", **variables
+        )
+        assert done.returncode == 0, done.stderr
+        return str(Digest(read_profile(tmp_path / "slicewise" / job)).about["command"])
+
+    first, again, changed = asked("first", "steps = 3"), asked("again", "steps = 3"), asked("changed", "steps = 4")
+    assert first == again != changed
+    assert re.sub("[0-9a-f]{8}$", "", first) == re.sub("[0-9a-f]{8}$", "", changed) != first
+    other.write_text("another")  # of what only its owner may read nothing is told
+    assert asked("third", "steps = 3") == first
+    assert asked("given", "steps = 3", SLICEWISE_INPUTS="mine").endswith(" #inputs=mine")
+    assert " #inputs=" not in asked("binary", "\0")

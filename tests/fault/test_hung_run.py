@@ -50,3 +50,20 @@ def test_a_file_system_that_does_not_answer_keeps_no_command_from_running(tmp_pa
         )
         assert recovered.returncode == 0, recovered.stderr
         assert list((server.export / "x").glob("*.swz"))
+
+
+def test_a_file_that_does_not_answer_and_that_the_command_names_costs_a_moment(tmp_path: Path) -> None:
+    need("sshfs")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLICEWISE_", "XDG_"))}
+    with hanging_file_system(tmp_path) as server:
+        deck = server.point / "deck"
+        deck.write_text("x")
+        server.hang()
+        began = time.monotonic()
+        command = [SLICEWISE, "run", "--job", "x", "--", *WRITES, deck]
+        done = subprocess.run(command, cwd=tmp_path, env=kept, capture_output=True, text=True, check=False)
+        assert time.monotonic() - began < TIMEOUT_SECONDS / 4
+        assert done.returncode == 7
+        assert "profile in slicewise/x" in done.stderr
+        assert "did not answer" not in done.stderr
+        server.answer()

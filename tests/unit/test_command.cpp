@@ -5,6 +5,7 @@ extern "C" {
 #include "command.h"
 }
 
+#include <cstring>
 #include <initializer_list>
 #include <string>
 
@@ -116,16 +117,31 @@ TEST_CASE("a command line that is cut, and a name that is too long")
     CHECK(line_of({ whole.c_str() }) == whole);
 }
 
+TEST_CASE("a long command line gives way to what stands for its inputs")
+{
+    static struct command_read read;
+    static char line[COMMAND_BYTES];
+    memset(line, 'x', sizeof line - 1);
+    char *const arguments[] = { line };
+    command_note(1, arguments);
+    command_of_process("stand-in", false, "3f2a9c01", &read);
+    std::string text = read.command.line;
+    CHECK(text.substr(text.size() - 23) == "xxx... #inputs=3f2a9c01");
+    CHECK(text.size() < COMMAND_BYTES);
+}
+
 TEST_CASE("the process's own command line is read where it lies, and asked for where the program has written over its end")
 {
     static struct command_read read;
     char line[] = "stand-in\0--token\0x\0ends here";
     char *const arguments[] = { line, line + 9, line + 17, line + 19 };
     command_note(4, arguments);
-    command_of_process("stand-in", false, &read);
+    command_of_process("stand-in", false, "", &read);
     CHECK(std::string(read.command.line) == "stand-in --token ... 'ends here'");
+    command_of_process("stand-in", false, "3f2a9c01", &read);
+    CHECK(std::string(read.command.line) == "stand-in --token ... 'ends here' #inputs=3f2a9c01");
     line[sizeof line - 1] = '!';
-    command_of_process("stand-in", false, &read);
+    command_of_process("stand-in", false, "", &read);
     CHECK(std::string(read.command.line).find("stand-in") == std::string::npos);
     CHECK(std::string(read.command.line).find("unit") != std::string::npos);
 }

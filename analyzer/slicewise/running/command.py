@@ -5,6 +5,7 @@ The command must not notice: it has our terminal, our descriptors and our proces
 
 from __future__ import annotations
 
+import binascii
 import contextlib
 import errno
 import json
@@ -32,6 +33,8 @@ SCHEDULER_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_I
 # How often Slurm began a job anew, after a node failed or somebody had it queued again.
 RESTART_COUNT = "SLURM_RESTART_COUNT"
 MOST_RUNS = 1000
+# Of a command line, what is looked at for files that it reads.
+MOST_WORDS, MOST_INPUTS, MOST_INPUT_BYTES = 100, 16, 64 << 10
 OPEN_MPI_LAUNCHERS = re.compile(r"(mpirun|mpiexec|orterun|prterun)([.-].*)?")
 OPTION_X = "-x"
 OPEN_MPI_ENVIRONMENT_LIST = "OMPI_MCA_mca_base_env_list"
@@ -183,6 +186,29 @@ def profiled_environment(
         listed = [entry for entry in environment.get(OPEN_MPI_ENVIRONMENT_LIST, "").split(";") if entry]
         made[OPEN_MPI_ENVIRONMENT_LIST] = ";".join(dict.fromkeys([*listed, *_passed(made)]))
     return made
+
+
+def inputs_of(command: Sequence[str]) -> str:
+    """Digits that stand for the small text files that a command line names: input decks, scripts, settings. Empty: it
+    names none. Larger files may be what it writes, and cost time; what its owner alone may read may be a secret, of
+    which digits would tell who guesses it.
+    """
+    digits, known = 0, 0
+    for word in command[1 : 1 + MOST_WORDS]:
+        for name in dict.fromkeys((word, word.rpartition("=")[2])):
+            text = _small_text(name) if known < MOST_INPUTS else None
+            if text is not None:
+                digits, known = binascii.crc32(text, digits), known + 1
+    return f"{digits:08x}" if known else ""
+
+
+def _small_text(name: str) -> bytes | None:
+    with contextlib.suppress(OSError, ValueError):
+        looked = os.stat(name)
+        if stat.S_ISREG(looked.st_mode) and looked.st_mode & stat.S_IROTH and looked.st_size <= MOST_INPUT_BYTES:
+            text = Path(name).read_bytes()
+            return text if b"\0" not in text else None
+    return None
 
 
 def passing_on(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:

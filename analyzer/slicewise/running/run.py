@@ -25,6 +25,7 @@ from slicewise.running.command import (
     NotStarted,
     ProfilePlace,
     become,
+    inputs_of,
     job_directory,
     passing_on,
     patience_seconds,
@@ -67,6 +68,8 @@ def run(
                 found = _bounded(directory, job, command, has_settings=False)
                 say(f"{config_file()}: did not answer within {LOOK_SECONDS:g} s, so no settings are taken from there")
             environment |= found["settings"]
+            if found["inputs"]:
+                environment.setdefault("SLICEWISE_INPUTS", found["inputs"])
             place = ProfilePlace(Path(found["job_dir"]), found["was_there"])
             for line in found["notes"]:
                 say(line)
@@ -131,8 +134,8 @@ def _reason(error: BaseException) -> str:
 
 
 def _bounded(directory: str | None, job: str | None, command: Sequence[str], *, has_settings: bool) -> dict[str, Any]:
-    """`_prepared`, by a child that is left behind where a file system does not answer. Raises Unanswered, or what the
-    child met as UserError.
+    """`_prepared`, and `inputs_of` (empty where a file does not answer), by a child that is left behind where a file
+    system does not answer. Raises Unanswered, or what the child met as UserError.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -147,14 +150,17 @@ def _bounded(directory: str | None, job: str | None, command: Sequence[str], *, 
             break
         said += part
     else:
-        os.close(reading)
-        raise Unanswered
+        child = 0
     os.close(reading)
-    os.waitpid(child, 0)
-    found = json.loads(said) if said else {"wrong": "the place of profiles could not be looked at"}
+    if child:
+        os.waitpid(child, 0)
+    elif b"\n" not in said:
+        raise Unanswered
+    prepared, _, inputs = said.partition(b"\n")
+    found = json.loads(prepared) if prepared else {"wrong": "the place of profiles could not be looked at"}
     if "wrong" in found:
         raise UserError(found["wrong"])
-    return dict(found)
+    return {**found, "inputs": inputs.decode()}
 
 
 def _answer(writing: int, directory: str | None, job: str | None, command: Sequence[str], has_settings: bool) -> None:
@@ -168,7 +174,8 @@ def _answer(writing: int, directory: str | None, job: str | None, command: Seque
             found: dict[str, object] = _prepared(directory, job, command, has_settings)
         except UserError as error:
             found = {"wrong": str(error)}
-        os.write(writing, json.dumps(found).encode())
+        os.write(writing, json.dumps(found).encode() + b"\n")
+        os.write(writing, inputs_of(command).encode())
     finally:
         os._exit(0)
 
