@@ -12,10 +12,9 @@
 /* A machine has the one or the other: cgroup v2 alone, or beside the older hierarchies. */
 static const char *const hierarchies[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
-static const char *const files[] = { [CGROUP_IO] = "io.stat",
-                                     [CGROUP_MEMORY] = "memory.stat",
-                                     [CGROUP_PRESSURE] = "io.pressure",
-                                     [CGROUP_MEMORY_PRESSURE] = "memory.pressure" };
+static const char *const files[] = {
+    [CGROUP_IO] = "io.stat", [CGROUP_MEMORY] = "memory.stat", [CGROUP_PRESSURE] = "io.pressure", [CGROUP_MEMORY_PRESSURE] = "memory.pressure"
+};
 
 struct named {
     const char *name;
@@ -83,8 +82,8 @@ static void take_memory(const char *text, uint64_t *now)
         }
 }
 
-/* `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, in us. full: NULL where nobody asks. */
-static void take_pressure(const char *text, uint64_t *some, uint64_t *full)
+/* `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, in us. full: the column of some where nobody asks for it. */
+static void take_pressure(const char *text, uint64_t *now, enum column some, enum column full)
 {
     for (const char *line = text; *line != '\0'; line = next_line(line)) {
         const char *total = strstr(line, " total=");
@@ -92,9 +91,9 @@ static void take_pressure(const char *text, uint64_t *some, uint64_t *full)
             continue;
         uint64_t ns = strtoull(total + strlen(" total="), NULL, 10) * US_NS;
         if (after_name(line, "some", ' ') != NULL)
-            *some = ns;
-        else if (after_name(line, "full", ' ') != NULL && full != NULL)
-            *full = ns;
+            now[some] = ns;
+        else if (after_name(line, "full", ' ') != NULL && full != some)
+            now[full] = ns;
     }
 }
 
@@ -103,9 +102,9 @@ void cgroup_take(const char *text, enum cgroup_file file, uint64_t *now)
     if (file == CGROUP_MEMORY)
         take_memory(text, now);
     else if (file == CGROUP_PRESSURE)
-        take_pressure(text, now + node_cgroups_io_stall_ns, now + node_cgroups_io_full_stall_ns);
+        take_pressure(text, now, node_cgroups_io_stall_ns, node_cgroups_io_full_stall_ns);
     else if (file == CGROUP_MEMORY_PRESSURE)
-        take_pressure(text, now + node_cgroups_memory_stall_ns, NULL);
+        take_pressure(text, now, node_cgroups_memory_stall_ns, node_cgroups_memory_stall_ns);
 }
 
 /* `8:16 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0`; some kernels name a disk without counts, or two on a line. */

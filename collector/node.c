@@ -169,8 +169,7 @@ _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blo
                    (int)node_nfs_program_read_bytes == FIRST_VALUE && (int)node_lustre_read_ops == FIRST_VALUE &&
                    (int)node_connections_sent_bytes == FIRST_VALUE && (int)node_cgroups_io_stall_ns == FIRST_VALUE &&
                    (int)node_cgroup_disks_read_bytes == FIRST_VALUE && (int)node_cgroup_mounts_read_bytes == FIRST_VALUE &&
-                   (int)node_waits_waiting_ns == FIRST_VALUE &&
-                   (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
+                   (int)node_waits_waiting_ns == FIRST_VALUE && (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
                "tables of devices begin with their two keys");
 
 /* What is told as it stands at the sample's end. */
@@ -234,8 +233,9 @@ _Static_assert(SAMPLE_WORDS_MAX >= 1 + (1 + NODE_COLUMNS) + (1 + NODE_SLICE_COLU
 void node_sample(struct node *node, uint64_t now_ns)
 {
     static struct sample sample;
-    static const enum table tables[] = { TABLE_node_networks, TABLE_node_blocks,       TABLE_node_nfs,           TABLE_node_lustre, TABLE_node_connections,
-                                         TABLE_node_cgroups,  TABLE_node_cgroup_disks, TABLE_node_cgroup_mounts, TABLE_node_waits };
+    static const enum table tables[] = { TABLE_node_networks,     TABLE_node_blocks,        TABLE_node_nfs,
+                                         TABLE_node_lustre,       TABLE_node_connections,   TABLE_node_cgroups,
+                                         TABLE_node_cgroup_disks, TABLE_node_cgroup_mounts, TABLE_node_waits };
     uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns, former_end_ns = node->sampled_until_ns;
     sources_read(&node->reading);
     say_refusal(node);

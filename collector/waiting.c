@@ -48,8 +48,9 @@ void waiting_look(struct waiting *waiting, const struct belonging *belonging, ui
         return;
     gap_ns = gap_ns < LONGEST_GAP_NS ? gap_ns : LONGEST_GAP_NS;
     unsigned looks = of_job < PROCESSES_LOOKED_AT ? of_job : PROCESSES_LOOKED_AT, first = waiting->next % of_job;
+    double stands_for_ns = (double)gap_ns * of_job / looks;
     for (unsigned i = 0; i < belonging->used; i++)
         if (belonging->seen[i].is_of_job && (place++ + of_job - first) % of_job < looks)
-            look_at(waiting, belonging->root, &belonging->seen[i], (double)gap_ns * of_job / looks);
-    waiting->next = (first + looks) % of_job;
+            look_at(waiting, belonging->root, &belonging->seen[i], stands_for_ns);
+    waiting->next = first + looks;
 }

@@ -221,7 +221,8 @@ void identity_fill(struct segment_home *home, const struct settings *settings, c
     row[processes_user] = raw_getuid();
     row[processes_host] = segment_add_text(home, host);
     row[processes_program] = segment_add_text(home, program);
-    command_of_process(segment_text(segment, row[processes_program]), settings->names == NAMES_base, settings->inputs != NULL ? settings->inputs : "", &scratch.command);
+    const char *inputs = settings->inputs != NULL ? settings->inputs : "";
+    command_of_process(segment_text(segment, row[processes_program]), settings->names == NAMES_base, inputs, &scratch.command);
     row[processes_script] = segment_add_text(home, scratch.command.command.script);
     row[processes_command] = segment_add_text(home, scratch.command.command.line);
     row[processes_directory] = segment_add_text(home, working_directory(scratch.path, sizeof scratch.path));

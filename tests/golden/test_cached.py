@@ -592,3 +592,30 @@ def test_texts_of_beegfs_say_what_its_connections_do(recorded, tmp_path):
         found = answer(tmp_path, job, "--alone", alone, "--servers", texts)
         assert found["lost_seconds"]["value"] == pytest.approx(took[job] - took[alone], rel=MOST_ERROR)
         assert found["neighbours"][0]["job"] == neighbour
+
+
+@pytest.mark.parametrize("job", ["mapped", "swapped"])
+def test_memory_that_was_short_is_nobodys_io(recorded, job):
+    """Beside a program that takes the memory of their control group a job reads a mapped file again and again, and
+    another one works on memory that goes to swap. A warm run is told apart, and alone is the time alone.
+    """
+    where = recorded / "memory"
+    took = json.loads((where / "took.json").read_text())
+    found = answer(where, job, "--alone", f"{job}-alone")
+    assert found["runtime_seconds"] == pytest.approx(took[job], rel=0.03)
+    assert found["alone_seconds"]["value"] == pytest.approx(took[f"{job}-alone"], rel=0.1, abs=0.5)
+    assert found["outside"]["memory_seconds"] > 0.5 * found["outside"]["seconds"]
+    assert found["sentences"][0].startswith(f"{job} took ")
+    assert "not because of I/O" in found["sentences"][0]
+    assert "memory was short" in found["sentences"][0]
+    assert not [one["job"] for one in found["neighbours"] if one["lost_seconds"]["value"] > 1]
+
+
+def test_memory_that_did_not_hold_what_calls_read_is_told_as_a_wait(recorded):
+    """What it slept for what it had read before is what it took longer; no run alone is needed to see that."""
+    where = recorded / "memory"
+    took = json.loads((where / "took.json").read_text())
+    found = answer(where, "again")
+    assert found["memory_seconds"]["value"] == pytest.approx(took["again"] - took["again-alone"], rel=0.2)
+    assert "memory was short" in found["sentences"][0]
+    assert found["neighbours"] == []

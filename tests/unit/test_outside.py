@@ -117,7 +117,7 @@ def test_memory_that_was_short_is_the_cause():
     short = ("node", "", "memory_stall", 10.2)
     found = outside_of_io(run(20.0, 15.0, 40, signals=[short]), alone, 1, 0.5, 0.0, 0.0)
     assert found.memory_seconds == pytest.approx(10.0)
-    assert "memory was short: for 10.0 s longer than alone something waited for it" in _why_outside(found)
+    assert ", 10.0 s of it because memory was short" in _why_outside(found)
     # Another job's control group has a limit of its own, which is nothing to this one.
     group = [short, ("cgroup", "/job", "cgroup_file_bytes", 1e9), ("cgroup", "/job", "cgroup_memory_stall", 0.1)]
     found = outside_of_io(run(20.0, 15.0, 40, signals=group), alone, 1, 0.5, 0.0, 0.0)

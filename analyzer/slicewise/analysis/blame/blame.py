@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
-from slicewise.analysis.blame.memory import seconds_refetching
+from slicewise.analysis.blame.memory import did_as_much_by_calls, fetched_by, seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import cost_by_waiting, delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
@@ -184,13 +184,15 @@ def _asked(
         grid_ns,
         of_seconds_alone,
     )
-    if sure.chosen is not None and sure.chosen.did_as_much and told.lost is not None:
-        like = [run for run in runs if run.job in sure.chosen.runs]
+    like = _like(digest, runs, sure)
+    if like and told.lost is not None:
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
         told = _with_outside(told, outside_of_io(digest, like, told.io_processes, io_alone, told.lost.value, taken))
     elif told.lost is not None and not of_seconds_alone:
         told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
+        if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
+            told = replace(told, confidence=LESS_SURE["high"])  # how much it computed for want of memory is not known
     elif not of_seconds_alone:
         told = replace(
             told,
@@ -231,6 +233,22 @@ def _asked(
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
     told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
     return _as_sure_as_slices(told, [digest, *neighbours])
+
+
+def _like(digest: Digest, runs: Sequence[Digest], sure: Answered) -> list[Digest]:
+    """The runs alone that did what the job did; where it fetched mapped files again and again, what they did by calls
+    and with the same command line decides.
+    """
+    if sure.chosen is None:
+        return []
+    chosen = [run for run in runs if run.job in sure.chosen.runs]
+    if sure.chosen.did_as_much:
+        return chosen
+    fetched = fetched_by(digest)
+    if fetched is None or not (fetched.is_again and fetched.is_by_faults):
+        return []
+    its = [(run, fetched_by(run)) for run in chosen if run.about["command"] == digest.about["command"]]
+    return [run for run, one in its if one is not None and did_as_much_by_calls(fetched, one)]
 
 
 def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.constants import WORTH_NAMING_BYTES
+from slicewise.constants import EQUAL_VOLUMES, WORTH_NAMING_BYTES
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import TIMES
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 from slicewise.statistics import NORMAL
 
 # Of what was fetched from storage this part had been in memory before, or was read by page faults: most of it.
 MOST = 0.5
+# Of the runtime: less than runs differ by chance.
+LITTLE_OF_RUNTIME = 0.05
 # Of the collector.
 LOOKS_A_SECOND = 4
 # Where the node's reads are counted; disks that are made of others would count twice.
@@ -81,6 +84,12 @@ def fetched_by(digest: Digest) -> Fetched | None:
     return found if found.read else None
 
 
+def did_as_much_by_calls(one: Fetched, other: Fetched) -> bool:
+    """Whether two jobs read and wrote as many bytes by calls, and mapped as many."""
+    pairs = ((one.called, other.called), (one.wrote, other.wrote), (one.mapped, other.mapped))
+    return all(abs(its - others) <= EQUAL_VOLUMES * max(its, others) for its, others in pairs)
+
+
 def _again(digest: Digest, fetched: int) -> tuple[Estimate, float]:
     """The part of the bytes fetched for a job that were fetched again, and the part that was in swap.
 
@@ -108,7 +117,7 @@ def seconds_short_of_memory(digest: Digest) -> float:
     """
     sampled = sampled_seconds(digest)
     waited = _amount(digest, ("cgroup_memory_stall" if _has_group(digest) else "memory_stall",))
-    return waited / sampled * (digest.about["end_ns"] - digest.about["start_ns"]) / 1e9 if sampled else 0.0
+    return waited / sampled * runtime_of(digest) if sampled else 0.0
 
 
 def slept(digest: Digest, processes: int) -> tuple[float, str]:
@@ -123,6 +132,29 @@ def slept(digest: Digest, processes: int) -> tuple[float, str]:
     return real(rows["amount"].sum()) / max(1, processes), named[0] if named else ""
 
 
+def waited_little(digest: Digest) -> bool:
+    """Whether no process of a job waited long for what it read, in calls or for pages; false where nobody looked."""
+    faulted = digest.usage.filter(pl.col("major_faults") > 0)["process"].n_unique()
+    seconds = max(slept(digest, faulted)[0], _longest_in(digest, "read_ns"))
+    return sampled_seconds(digest) > 0 and seconds < LITTLE_OF_RUNTIME * runtime_of(digest)
+
+
+def is_mostly_io(digest: Digest) -> bool:
+    """Whether some process of a job spent most of its runtime in calls on files."""
+    return _longest_in(digest, *TIMES) >= MOST * runtime_of(digest)
+
+
+def _longest_in(digest: Digest, *columns: str) -> float:
+    """Seconds in calls, of the process with most."""
+    sums = digest.process_slices.group_by("process").agg(ns=pl.sum_horizontal(*columns).sum())["ns"]
+    return real(sums.max()) / 1e9 if len(sums) else 0.0
+
+
+def runtime_of(digest: Digest) -> float:
+    """From its first process's start to its last one's end, s."""
+    return real(digest.about["end_ns"] - digest.about["start_ns"]) / 1e9
+
+
 def seconds_refetching(digest: Digest, processes: int, in_calls: float = 0.0) -> Estimate | None:
     """For how long the mean process slept until what had been in memory before was fetched again, without `in_calls`
     (s), the time in calls; None: memory was not short, or nobody looked. An estimate, of looks at sleeping threads.
@@ -130,7 +162,7 @@ def seconds_refetching(digest: Digest, processes: int, in_calls: float = 0.0) ->
     fetched, sampled = fetched_by(digest), sampled_seconds(digest)
     if fetched is None or not fetched.is_again or not sampled:
         return None
-    runtime = (digest.about["end_ns"] - digest.about["start_ns"]) / 1e9
+    runtime = runtime_of(digest)
     part = min(1.0, slept(digest, processes)[0] / runtime)
     error = NORMAL * (part * (1 - part) / (LOOKS_A_SECOND * sampled)) ** 0.5
     again = fetched.again

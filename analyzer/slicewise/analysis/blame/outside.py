@@ -110,7 +110,8 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     """The same of a job of which no run that did as much is known: what it waited for processors, as the kernel
     counted it, and for what its memory did not hold; None where that is little, or nobody counted. lost: in I/O.
 
-    How much of a wait for processors was in calls is not counted. Calls sleep, and so it is taken to be outside of
+    What the kernel computed for it may have been to find memory: that is in the interval of the time alone, too. How
+    much of a wait for processors was in calls is not counted. Calls sleep, and so it is taken to be outside of
     them, as far as there was time; the interval of the time alone has both ends.
     """
     took = _took(digest, processes)
@@ -122,7 +123,7 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     without = took.runtime - lost.value
     alone = Estimate(
         max(0.0, without - waited - memory.value),
-        max(0.0, took.runtime - lost.high - waited - memory.high),
+        max(0.0, took.runtime - lost.high - waited - memory.high - (took.system if memory.value else 0.0)),
         max(without - waited - memory.value, took.runtime - lost.low - least - memory.low),
         f"the runtime without that loss and without its waits for {'memory and ' if memory.value else ''}processors",
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.memory import Fetched, fetched_by
+from slicewise.analysis.blame.memory import Fetched, fetched_by, is_mostly_io, waited_little
 from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
 from slicewise.analysis.blame.unprofiled import unprofiled
@@ -44,7 +44,11 @@ def runs_taken(
     taken, told, beside_strangers = [], [], []
     known = {run.path for run in given}
     for run in (*given, *(one for one in found if one.path not in known)):
-        why = _other_warmth(own, fetched_by(run))
+        its = fetched_by(run)
+        why = _other_warmth(own, its)
+        if why and own and its and not is_mostly_io(digest):
+            # Of a job that mostly computes, what was cold may have cost next to nothing.
+            why = "" if waited_little(digest if own.of_files > its.of_files else run) else why
         if not why and run.path not in known:
             why, seconds = _stranger(run, where, rows, grid_ns, counted)
             if why:

@@ -141,8 +141,7 @@ def _why_outside(outside: Outside) -> str:
         )
         return f", where its processes waited for a processor{stall}"
     if outside.memory_seconds > half:
-        waited = words.duration(outside.memory_seconds)
-        return f", where memory was short: for {waited} longer than alone something waited for it"
+        return f", {words.duration(outside.memory_seconds)} of it because memory was short"
     if outside.computed_seconds > half:
         return f", where it computed {words.duration(outside.computed_seconds)} more"
     if outside.faults >= FEWEST_FAULTS:
