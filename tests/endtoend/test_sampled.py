@@ -215,7 +215,7 @@ def test_a_command_that_is_not_to_be_profiled_is_named_so(tmp_path, monkeypatch)
 
 def test_where_threads_sleep_is_told_as_an_estimate(apps: Apps, tmp_path: Path) -> None:
     need_built(SLICEWISE, LIBRARY)
-    slept = 4.0
+    slept = 5.0
     ended = subprocess.run(
         [SLICEWISE, "run", "--job", "asleep", "--slice", "1", "--", apps.build("asleep"), str(round(1000 * slept))],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -223,6 +223,6 @@ def test_where_threads_sleep_is_told_as_an_estimate(apps: Apps, tmp_path: Path) 
     assert ended.returncode == 0, ended.stderr
     signals = Digest(read_profile(tmp_path / "slicewise" / "asleep")).node_slices
     places = signals.filter(pl.col("signal") == "waiting").group_by("device").agg(pl.col("amount").sum())
-    # The first look comes when the collector knows the process, and looks are a quarter of a second apart.
-    assert slept - 1.6 < places["amount"].sum() < slept + 0.6, places
+    # The collector knows the process a slice after it began, at the latest; on a busy machine looks are far apart.
+    assert 0.4 * slept < places["amount"].sum() < 1.1 * slept, places
     assert not [name for name in places["device"] if "." in name]

@@ -112,14 +112,21 @@ def test_a_cause_that_nothing_shows_is_none():
 
 
 def test_memory_that_was_short_is_the_cause():
-    """Whoever looks for memory computes (the kernel does it in its name): that comes first."""
+    """Whoever looks for memory may compute (the kernel does it in its name), or sleep: that comes first."""
     alone = [run(7.4, 6.9, 40, signals=[("node", "", "memory_stall", 0.2)])]
-    short = ("node", "", "memory_stall", 10.2)
-    found = outside_of_io(run(20.0, 15.0, 40, signals=[short]), alone, 1, 0.5, 0.0, 0.0)
+    short, asleep = ("node", "", "memory_stall", 10.2), ("waiting", "reclaim_throttle", "waiting", 11.0)
+    found = outside_of_io(run(20.0, 15.0, 40, signals=[short, asleep]), alone, 1, 0.5, 0.0, 0.0)
     assert found.memory_seconds == pytest.approx(10.0)
     assert ", 10.0 s of it because memory was short" in _why_outside(found)
+    # Who neither slept nor had the kernel compute for it waited for nothing: it was somebody else.
+    assert outside_of_io(run(20.0, 15.0, 40, signals=[short]), alone, 1, 0.5, 0.0, 0.0).memory_seconds == 0.0
     # Another job's control group has a limit of its own, which is nothing to this one.
-    group = [short, ("cgroup", "/job", "cgroup_file_bytes", 1e9), ("cgroup", "/job", "cgroup_memory_stall", 0.1)]
+    group = [
+        short,
+        asleep,
+        ("cgroup", "/job", "cgroup_file_bytes", 1e9),
+        ("cgroup", "/job", "cgroup_memory_stall", 0.1),
+    ]
     found = outside_of_io(run(20.0, 15.0, 40, signals=group), alone, 1, 0.5, 0.0, 0.0)
     assert found.memory_seconds == 0.0
     assert "it computed 8.10 s more" in _why_outside(found)

@@ -29,7 +29,6 @@ REFAULTS = ("file_refaults", "anonymous_refaults")
 # The kernel counts pages of control groups, which are larger on some machines.
 PAGE_BYTES = 4096
 
-
 NOTHING = Estimate(0.0, 0.0, 0.0, "nobody counted pages that were fetched again")
 
 
@@ -98,7 +97,7 @@ def _again(digest: Digest, fetched: int) -> tuple[Estimate, float]:
     """
     if digest.node_samples.is_empty():
         return NOTHING, 0.0
-    if (digest.node_slices["kind"] == "cgroup").any():
+    if _has_group(digest):
         files, swap = (PAGE_BYTES * _amount(digest, (f"cgroup_{name}",)) for name in REFAULTS)
         of_all = float(fetched)
     else:
@@ -160,9 +159,9 @@ def seconds_refetching(digest: Digest, processes: int, in_calls: float = 0.0) ->
     (s), the time in calls; None: memory was not short, or nobody looked. An estimate, of looks at sleeping threads.
     """
     fetched, sampled = fetched_by(digest), sampled_seconds(digest)
-    if fetched is None or not fetched.is_again or not sampled:
-        return None
     runtime = runtime_of(digest)
+    if fetched is None or not fetched.is_again or not sampled or not runtime:
+        return None
     part = min(1.0, slept(digest, processes)[0] / runtime)
     error = NORMAL * (part * (1 - part) / (LOOKS_A_SECOND * sampled)) ** 0.5
     again = fetched.again

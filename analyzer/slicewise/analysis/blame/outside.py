@@ -40,9 +40,9 @@ LEAST_OF_WAIT = 0.5
 
 @dataclass(frozen=True)
 class _Took:
-    """What a run took: seconds of the mean process that made calls; processor: in all, system: of these the kernel's.
-    delayed: in which it waited for a processor; None
-    where nobody counted that, and of ranks: those that wait for others may spin, and are ready all the time.
+    """What a run took: seconds of the mean process that made calls. processor: in all; system: of these the kernel's.
+    delayed: in which it waited for a processor; None where nobody counted that, and of ranks: those that wait for
+    others may spin, and are ready all the time.
     """
 
     runtime: float
@@ -180,9 +180,10 @@ def _stall(digest: Digest) -> float | None:
 def _for_memory(digest: Digest, runs: Sequence[Digest], more: float, system: float) -> float:
     """Seconds for which memory was short, more than in runs alone: in which something waited for it; or of `more` that
     the job slept, the part that was spent on what had been in memory before. system: for which the kernel computed more
-    for it: in a swapping process to find pages that are free.
+    for it: in a swapping process to find pages that are free. Who waits for memory does one of these.
     """
     waited = seconds_short_of_memory(digest) - fmean(seconds_short_of_memory(run) for run in runs)
+    waited = min(waited, more + system)
     fetched = fetched_by(digest)
     if fetched is None or not fetched.is_again:
         return max(0.0, waited)
