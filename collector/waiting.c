@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of one look: about 10 us each. */
+/* One look reads a file for each of these, which takes about 10 us. */
 enum { PROCESSES_LOOKED_AT = 8, THREADS_LOOKED_AT = 8 };
 #define LONGEST_GAP_NS 1000000000ull /* for what was between two looks further apart than this, one does not stand */
 

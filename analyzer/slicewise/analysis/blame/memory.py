@@ -16,11 +16,11 @@ from slicewise.estimate import Estimate
 from slicewise.scalars import real
 from slicewise.statistics import NORMAL
 
-# Of what was fetched from storage this part had been in memory before, or was read by page faults: most of it.
+# Most of a whole: of what was fetched from storage, or of the runtime.
 MOST = 0.5
 # Of the runtime: less than runs differ by chance.
 LITTLE_OF_RUNTIME = 0.05
-# Of the collector.
+# How often the collector looks at where threads sleep (WATCH_NS in collector/run.c).
 LOOKS_A_SECOND = 4
 # Where the node's reads are counted; disks that are made of others would count twice.
 READ_BY_NODE = ("disk_read", "nfs_read", "lustre_read")
@@ -92,8 +92,8 @@ def did_as_much_by_calls(one: Fetched, other: Fetched) -> bool:
 def _again(digest: Digest, fetched: int) -> tuple[Estimate, float]:
     """The part of the bytes fetched for a job that were fetched again, and the part that was in swap.
 
-    Of its control group where one was sampled. Else it is as large as of all that its nodes fetched; at least what is
-    left if others fetched nothing but such bytes, and at most all of them.
+    Its control group counts them where one was sampled. Else the job has the same part of its bytes as all on its nodes
+    together; at least what is left if others fetched nothing but such bytes, and at most all such bytes.
     """
     if digest.node_samples.is_empty():
         return NOTHING, 0.0

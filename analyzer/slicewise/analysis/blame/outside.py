@@ -12,6 +12,7 @@ import polars as pl
 from slicewise.analysis.blame.memory import (
     fetched_by,
     on_its_nodes,
+    runtime_of,
     sampled_seconds,
     seconds_refetching,
     seconds_short_of_memory,
@@ -149,7 +150,6 @@ def delayed_seconds(digest: Digest, processes: int) -> float | None:
 
 
 def _took(digest: Digest, processes: int) -> _Took:
-    about = digest.about
     usage = digest.usage.join(members(digest).select("process"), on="process", how="semi")
     count = max(1, processes)
     spins = digest.processes.select(are_ranks()).item()
@@ -157,7 +157,7 @@ def _took(digest: Digest, processes: int) -> _Took:
     is_known = not spins and not usage["delayed_ns"].null_count() and usage["delayed_ns"].sum() > 0
     sums = usage.select(pl.col("user_ns", "system_ns", "involuntary_switches", "major_faults").sum()).row(0, named=True)
     return _Took(
-        (about["end_ns"] - about["start_ns"]) / 1e9,
+        runtime_of(digest),
         (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
         sums["system_ns"] / 1e9 / count,
         sums["involuntary_switches"] / count,

@@ -6,6 +6,7 @@ Digests in, dataclass out.
 from collections.abc import Sequence
 from statistics import fmean
 
+from slicewise.analysis.blame.memory import runtime_of
 from slicewise.analysis.blame.result import TimeLimited
 from slicewise.constants import EQUAL_VOLUMES
 from slicewise.digest.company import ran_as_long
@@ -32,7 +33,7 @@ def time_limited(digest: Digest, runs: Sequence[Digest]) -> TimeLimited | None:
         if max(done, alone) > 0:
             if abs(done - alone) <= EQUAL_VOLUMES * max(done, alone):
                 return None
-            seconds = [(run.about["end_ns"] - run.about["start_ns"]) / 1e9 for run in like]
+            seconds = [runtime_of(run) for run in like]
             mean = fmean(seconds)
             error = error_of_next_run(deviation_of(seconds), len(seconds)) * mean
             took = Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs")
