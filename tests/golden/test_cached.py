@@ -609,6 +609,9 @@ def test_memory_that_was_short_is_nobodys_io(recorded, job):
     assert "not because of I/O" in found["sentences"][0]
     assert "memory was short" in found["sentences"][0]
     assert not [one["job"] for one in found["neighbours"] if one["lost_seconds"]["value"] > 1]
+    compared = json.loads(completed("compare", f"{job}-alone", job, "--json", directory=where).stdout)
+    assert compared["outside"]["memory_seconds"] == pytest.approx(found["outside"]["memory_seconds"], rel=0.05)
+    assert compared["outside"]["memory_seconds"] <= compared["computing_seconds"]
 
 
 def test_memory_that_did_not_hold_what_calls_read_is_told_as_a_wait(recorded):

@@ -17,7 +17,7 @@ from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
 from slicewise.catalog.store import Catalog
 from slicewise.estimate import Estimate
-from slicewise.report.blame.blame_words import _why_outside
+from slicewise.report.blame.blame_words import why_outside
 from slicewise.report.blame.explained import explanation
 from support.blame_trials import digests
 from support.command_line import slicewise_command
@@ -117,7 +117,7 @@ def test_memory_that_was_short_is_the_cause():
     short, asleep = ("node", "", "memory_stall", 10.2), ("waiting", "reclaim_throttle", "waiting", 11.0)
     found = outside_of_io(run(20.0, 15.0, 40, signals=[short, asleep]), alone, 1, 0.5, 0.0, 0.0)
     assert found.memory_seconds == pytest.approx(10.0)
-    assert ", 10.0 s of it because memory was short" in _why_outside(found)
+    assert ", 10.0 s of it because memory was short" in why_outside(found)
     # Who neither slept nor had the kernel compute for it waited for nothing: it was somebody else.
     assert outside_of_io(run(20.0, 15.0, 40, signals=[short]), alone, 1, 0.5, 0.0, 0.0).memory_seconds == 0.0
     # Another job's control group has a limit of its own, which is nothing to this one.
@@ -129,7 +129,7 @@ def test_memory_that_was_short_is_the_cause():
     ]
     found = outside_of_io(run(20.0, 15.0, 40, signals=group), alone, 1, 0.5, 0.0, 0.0)
     assert found.memory_seconds == 0.0
-    assert "it computed 8.10 s more" in _why_outside(found)
+    assert "it computed 8.10 s more" in why_outside(found)
 
 
 def test_files_that_memory_did_not_hold_are_the_cause():
@@ -138,7 +138,7 @@ def test_files_that_memory_did_not_hold_are_the_cause():
     job = run(20.0, 6.9, 40, signals=signals, fetched=3500 * MIB)
     found = outside_of_io(job, ALONE, 1, 0.5, 0.0, 0.0)
     assert found.memory_seconds == pytest.approx(10.0 * 3200 / 3500)
-    assert "memory was short" in _why_outside(found)
+    assert "memory was short" in why_outside(found)
     # A run whose files were in memory from its begin on is none for a cold job, but is for this one.
     warm = Fetched(called=1000, wrote=0, mapped=256 * MIB, fetched=0)
     its = fetched_by(job)
@@ -157,7 +157,7 @@ def test_what_looks_at_sleeping_threads_show_is_told_as_an_estimate():
     slept = [("waiting", "folio_wait_bit_common", "waiting", 9.0), ("waiting", "", "waiting", 2.0)]
     found = outside_of_io(run(20.0, 6.9, 40, signals=slept), ALONE, 1, 0.5, io_lost=1.0, taken=0.0)
     assert (found.slept_seconds, found.slept_at) == (pytest.approx(10.0), "folio_wait_bit_common")
-    assert _why_outside(found).endswith("slept in the kernel for about 10.0 s more, mostly in folio_wait_bit_common")
+    assert why_outside(found).endswith("slept in the kernel for about 10.0 s more, mostly in folio_wait_bit_common")
 
 
 @pytest.mark.parametrize(("runtime", "io_lost"), [(7.5, 0.0), (17.4, 10.0), (6.0, 0.0)])

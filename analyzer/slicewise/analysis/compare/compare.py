@@ -6,12 +6,14 @@ Digests in, dataclasses out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import Case, case_of
+from slicewise.analysis.blame.memory import seconds_refetching
+from slicewise.analysis.blame.outside import outside_of_io
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.compare.difference import Difference, Loss, difference
 from slicewise.analysis.compare.work import Tasks, place_names, work_of
@@ -57,9 +59,10 @@ def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None)
     runs = [work_of(digest) for digest in digests]
     by_time = sorted(runs, key=lambda run: run.runtime_ns)
     against = runs[0] if len(runs) == 2 else by_time[(len(runs) - 1) // 2]
+    reference = next(digest for digest, run in zip(digests, runs, strict=True) if run is against)
     differences = [
-        difference(run, against, losses.get(run.job.job), losses.get(against.job.job))
-        for run in runs
+        _with_reasons(difference(run, against, losses.get(run.job.job), losses.get(against.job.job)), digest, reference)
+        for run, digest in zip(runs, digests, strict=True)
         if run is not against
     ]
     told = max(differences, key=lambda found: found.difference_seconds)
@@ -71,6 +74,17 @@ def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None)
         told=told,
         shares=_shares(differences) if len(runs) > 2 else {},
         places=place_names(digests),
+    )
+
+
+def _with_reasons(found: Difference, of: Digest, against: Digest) -> Difference:
+    """A difference with what blame says of time outside of I/O calls, and of memory that was short."""
+    io_seconds, former = (run.io_ns / 1e9 for run in (found.of, found.against))
+    more = io_seconds - former
+    return replace(
+        found,
+        outside=outside_of_io(of, [against], found.of.processes, io_alone=former, io_lost=more, taken=more),
+        memory_seconds=seconds_refetching(of, found.of.processes),
     )
 
 

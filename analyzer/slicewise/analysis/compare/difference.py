@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from slicewise.analysis.blame.result import Outside
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.compare.prices import KindPrice, price_of_bytes, price_of_calls, with_size_class
 from slicewise.analysis.compare.work import Tasks
@@ -91,7 +92,9 @@ class Difference:
     """Why a run took longer (or, below 0, less long) than another one, in seconds.
 
     difference_seconds = computing_seconds + waiting_seconds (for turns at I/O) + own_io.seconds + lost_seconds (where
-    it is known) + unexplained_seconds. ratio: of the runtimes. loss: where lost_seconds is from.
+    it is known) + unexplained_seconds. ratio: of the runtimes. loss: where lost_seconds is from. outside: why computing
+    took longer, as blame has it; None: it hardly did. memory_seconds: for which `of` slept until what memory did not
+    hold any more was read again, in calls or not; None: memory was not short.
     """
 
     of: Tasks
@@ -105,6 +108,8 @@ class Difference:
     loss: Loss | None
     former_loss: Loss | None
     unexplained_seconds: Estimate
+    outside: Outside | None = None
+    memory_seconds: Estimate | None = None
 
     @property
     def longer_seconds(self) -> float:

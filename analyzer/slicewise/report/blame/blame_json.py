@@ -45,7 +45,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "neighbours": [_neighbour(neighbour) for neighbour in blame.neighbours],
         "unexplained_seconds": blame.unexplained_seconds if blame.lost else None,
         "apart_seconds": blame.apart_seconds if blame.lost else None,
-        "outside": None if blame.outside is None else _outside(blame.outside),
+        "outside": None if blame.outside is None else outside_record(blame.outside),
         "delayed_seconds": blame.delayed_seconds,
         "memory_seconds": blame.memory_seconds,
         "time_limited": None if blame.time_limited is None else _time_limited(blame.time_limited),
@@ -90,7 +90,8 @@ def _by_waiting(cost: CostByWaiting) -> dict[str, Any]:
     }
 
 
-def _outside(outside: Outside) -> dict[str, Any]:
+def outside_record(outside: Outside) -> dict[str, Any]:
+    """What a job took longer than alone outside of I/O calls."""
     return {
         "seconds": outside.seconds,
         "computed_seconds": outside.computed_seconds,

@@ -86,8 +86,13 @@ def _held_up(blame: Blame, who: str) -> str:
     took = words.duration(blame.runtime_seconds)
     waited, memory = blame.delayed_seconds, blame.memory_seconds
     if memory is not None and memory.value >= (waited or LEAST_PART * blame.runtime_seconds):
-        return f"{who} slept {estimate(memory)} of its {took} for what it had read before: memory was short."
+        return slept_for_memory(who, memory, took)
     return "" if waited is None else f"{who} waited {words.duration(waited)} of its {took} for a processor."
+
+
+def slept_for_memory(who: str, memory: Estimate, took: str) -> str:
+    """That a job waited for what it had read before. took: its runtime, in words."""
+    return f"{who} slept {estimate(memory)} of its {took} for what it had read before: memory was short."
 
 
 def _unknown(blame: Blame, who: str) -> str:
@@ -119,7 +124,7 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     outside = blame.outside
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
     in_io = blame.lost.value - outside.io_seconds if blame.is_claimed else 0.0
-    elsewhere = f"{words.duration(outside.seconds)} outside of I/O calls{_why_outside(outside)}"
+    elsewhere = f"{words.duration(outside.seconds)} outside of I/O calls{why_outside(outside)}"
     if in_io < LEAST_PART * outside.seconds:
         return f"{longer}, not because of I/O: it lost {elsewhere}."
     because = _because(blame)
@@ -130,7 +135,7 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     return f"{longer}: it lost {parts[0]}, and {parts[1]}."
 
 
-def _why_outside(outside: Outside) -> str:
+def why_outside(outside: Outside) -> str:
     """What the kernel counted meanwhile, as a clause; empty where it does not tell."""
     half = outside.seconds / 2
     if outside.waited_seconds > half:

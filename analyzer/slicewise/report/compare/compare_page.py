@@ -23,7 +23,7 @@ def compare_page(
     names = [run.job.job for run in comparison.runs]
     is_pair = len(names) == 2
     sentences = compare_words.opening(comparison)
-    longer = (comparison.told.of if comparison.told.longer_seconds >= 0 else comparison.told.against).job.job
+    longer = (comparison.told.of if comparison.told.difference_seconds >= 0 else comparison.told.against).job.job
     return Page(
         title=f"{words.listing(names)} compared",
         kicker=f"Slicewise compare of {words.listing(names)}, {words.date_and_zone(comparison.runs[0].job.start_ns)}",

@@ -8,6 +8,8 @@ from slicewise.analysis.calls import Kind
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import WORTH_A_WORD, Difference, Part, Unknown
 from slicewise.analysis.compare.work import Tasks
+from slicewise.report.blame.blame_json import outside_record
+from slicewise.report.blame.blame_words import slept_for_memory, why_outside
 from slicewise.text import words
 
 # A part is told in the first sentence from this fraction of the difference.
@@ -109,7 +111,8 @@ def _though(told: Difference) -> str:
 def _reason(told: Difference, part: str, value: float) -> str:
     """Where the time went, as it follows "9.8 s of it"."""
     if part == "computing":
-        return "outside I/O calls"
+        why = why_outside(told.outside) if told.outside is not None and value > 0 else ""
+        return f"outside I/O calls{why}"
     if part == "waiting":
         return "waiting for its turn"
     if part == "own_io":
@@ -185,14 +188,17 @@ def variability(comparison: Comparison) -> str:
 
 
 def next_step(comparison: Comparison) -> list[str]:
-    """What would tell more, where most is unexplained because the neighbours are not known."""
+    """That memory was short; or what would tell more, where most is unexplained as the neighbours are not known."""
     told = comparison.told
+    name, memory = told.of.job.job, told.memory_seconds
+    is_told = told.outside is not None and told.outside.memory_seconds > 0
+    if memory is not None and memory.value >= WORTH_TELLING * told.longer_seconds and not is_told:
+        return [slept_for_memory(name, memory, _seconds(told.of.runtime_ns))]
     unexplained = told.unexplained_seconds.value
     if told.lost_seconds is not None or unexplained < WORTH_TELLING * max(abs(told.difference_seconds), 1e-9):
         return []
     if unexplained < WORTH_A_WORD * told.longer_seconds:
         return []
-    name = told.of.job.job
     who = "neighbours or these calls" if _other_work(told) else "neighbours"
     return [
         f"Whether {who} slowed {name} down is unknown. Next, with the profile of a job that ran beside it: "
@@ -300,6 +306,8 @@ def _difference(told: Difference) -> dict[str, Any]:
         "difference_seconds": told.difference_seconds,
         "ratio": told.ratio,
         "computing_seconds": told.computing_seconds,
+        "outside": None if told.outside is None else outside_record(told.outside),
+        "memory_seconds": told.memory_seconds,
         "waiting_seconds": told.waiting_seconds,
         "own_io_seconds": {**vars(told.own_io.seconds), "parts": told.own_io.parts},
         "lost_seconds": told.lost_seconds,
