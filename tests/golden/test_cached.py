@@ -622,3 +622,4 @@ def test_memory_that_did_not_hold_what_calls_read_is_told_as_a_wait(recorded):
     assert found["memory_seconds"]["value"] == pytest.approx(took["again"] - took["again-alone"], rel=0.2)
     assert "memory was short" in found["sentences"][0]
     assert found["neighbours"] == []
+    assert found["next_step"] is None, "a run by itself has the same memory"

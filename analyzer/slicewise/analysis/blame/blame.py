@@ -194,10 +194,12 @@ def _asked(
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
             told = replace(told, confidence=LESS_SURE["high"])  # how much it computed for want of memory is not known
     elif not of_seconds_alone:
+        memory = seconds_refetching(digest, told.io_processes)
         told = replace(
             told,
             delayed_seconds=delayed_seconds(digest, told.io_processes),
-            memory_seconds=seconds_refetching(digest, told.io_processes),
+            memory_seconds=memory,
+            next_step=told.next_step if memory is None else "",  # a run by itself has the same memory
         )
     limited = time_limited(digest, runs) if told.lost is not None else None
     if limited is not None:
