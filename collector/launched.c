@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PID, OWN_BYTES, READ_BYTES, WRITE_BYTES, READ_OPS, WRITE_OPS, NUMBERS };
+enum { PID, OWN_BYTES, READ_BYTES, WRITE_BYTES, READ_OPS, WRITE_OPS, START_NS, END_NS, NUMBERS };
 
 static const char *const reasons[] = {
 #define REASON(name, meaning) #name,
@@ -60,6 +60,8 @@ static int append(const uint64_t numbers[NUMBERS], const struct settings *settin
             [launches_read_ops] = numbers[READ_OPS],
             [launches_write_ops] = numbers[WRITE_OPS],
             [launches_own_bytes] = numbers[OWN_BYTES],
+            [launches_start_ns] = numbers[START_NS],
+            [launches_end_ns] = numbers[END_NS],
         };
         sample_begin(&sample);
         sample_add(&sample, TABLE_launches, row, 1);

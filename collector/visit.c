@@ -104,11 +104,13 @@ void visit_segment(int dir, const char *path, void *argument)
     struct visits *visits = argument;
     struct segment *copy = visits->copy;
     int fd, opened = adopt_open(dir, strrchr(path, '/') + 1, &fd);
-    bool is_living = false;
+    bool is_living = false, goes_on = false;
     if (opened == ADOPTED && read_part(fd, copy, 0, offsetof(struct segment, files))) {
         uint32_t state = atomic_load(&copy->state);
         bool is_gone = copy->pid_namespace == adopt_pid_namespace() && raw_result(syscall(SYS_kill, copy->pid, 0)) == -ESRCH;
         is_living = adopt_is_of_this_build(copy) && state == SEGMENT_LIVE && !copy->is_last_packed && !visits->looks_closely && !is_gone;
+        /* The program that took its place may count nothing, and then the end of the process is its end. */
+        goes_on = adopt_is_of_this_build(copy) && state == SEGMENT_LEAVING && visits->until_ns != 0 && !is_gone;
         bool is_own = copy->pid == (uint32_t)raw_getpid();
         int drained = is_living && !is_own ? drain_living(fd, visits) : 0;
         atomic_store(&copy->collector_until_ns, drained == 0 ? visits->until_ns : 0);
@@ -123,7 +125,7 @@ void visit_segment(int dir, const char *path, void *argument)
         raw_close(fd);
     if (opened == ADOPTED && is_living)
         note_profiled(visits->profiled, copy);
-    if (opened != ADOPTED || is_living)
+    if (opened != ADOPTED || is_living || goes_on)
         return;
     struct adoption_result result = adopt_in(dir, path, "");
     if (result.outcome == ADOPT_ALIVE || result.outcome == ADOPT_UNSEEN || result.outcome == ADOPT_BUSY)

@@ -65,21 +65,32 @@ static void own_path(char *path, char *end, const char *user_dir, unsigned n)
     text_put_number(text_put(path, end, "."), end, n);
 }
 
-/* What programs before ours in this very process left: their execs made way for us. Finished at our end, for a start touches nobody's spool.
- * A process that has no segment looks whether there is any. */
-static void adopt_predecessors(bool has_segment)
+/* What programs before ours in this very process left: their execs made way for us. Finished at our end, for a start touches nobody's spool. */
+static void adopt_predecessors(void)
 {
-    char path[sizeof engine.home.path + 16], user_dir[256];
-    const char *dot = has_segment ? strrchr(engine.home.path, '.') : NULL;
-    segment_user_dir(user_dir, sizeof user_dir, engine.settings.segment_dir, raw_geteuid(), 0);
-    for (unsigned n = 0; has_segment ? n < engine.home.number : n < PREDECESSORS_MAX; n++) {
-        if (dot != NULL)
-            snprintf(path, sizeof path, "%.*s.%u", (int)(dot - engine.home.path), engine.home.path, n);
-        else
-            own_path(path, path + sizeof path, user_dir, n);
-        if (!has_segment && syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0)
-            return;
+    char path[sizeof engine.home.path + 16];
+    const char *dot = strrchr(engine.home.path, '.');
+    for (unsigned n = 0; dot != NULL && n < engine.home.number; n++) {
+        snprintf(path, sizeof path, "%.*s.%u", (int)(dot - engine.home.path), engine.home.path, n);
         adopt_segment(path, "");
+    }
+}
+
+/* The same where ours has no segment, since it counted nothing: it looks whether there is any. The last of them ends as our process does. */
+static void adopt_predecessors_of_silent(enum ending ending)
+{
+    char path[2][sizeof engine.home.path + 16], user_dir[256];
+    segment_user_dir(user_dir, sizeof user_dir, engine.settings.segment_dir, raw_geteuid(), 0);
+    own_path(path[0], path[0] + sizeof path[0], user_dir, 0);
+    bool is_there = syscall(SYS_faccessat, AT_FDCWD, path[0], F_OK) == 0;
+    for (unsigned n = 0; is_there && n < PREDECESSORS_MAX; n++) {
+        char *next = path[(n + 1) % 2];
+        own_path(next, next + sizeof path[0], user_dir, n + 1);
+        is_there = syscall(SYS_faccessat, AT_FDCWD, next, F_OK) == 0;
+        if (is_there)
+            adopt_segment(path[n % 2], "");
+        else
+            adopt_predecessor(path[n % 2], ending, clock_read(CLOCK_REALTIME));
     }
 }
 
@@ -507,7 +518,7 @@ static void leave(void)
     segment->process_row[processes_system_call_ps] = call_system_ps();
     atomic_store(&segment->state, SEGMENT_LEAVING);
     if (engine.home.number >= PREDECESSORS_MAX) {
-        adopt_predecessors(true);
+        adopt_predecessors();
         take_first_number();
     }
     lock_give(held);
@@ -592,14 +603,14 @@ void engine_stay(void)
 }
 
 /* The end of a process that counted nothing: there is nothing to write. Returns whether it woke after all. */
-static bool end_asleep(void)
+static bool end_asleep(enum ending ending)
 {
     if (has_unseen())
         return engine_wake();
     if (preparation != PREPARED || asleep_page.is_child || asleep_pid() != (uint32_t)raw_getpid()) /* a vforked child: its parent goes on */
         return false;
     courier_begin_end();
-    adopt_predecessors(false);
+    adopt_predecessors_of_silent(ending);
     if (engine.is_first_of_job)
         adopt_siblings(true);
     end_job_page();
@@ -620,7 +631,7 @@ void engine_will_write(uint32_t mount, uint64_t bytes, uint64_t more)
 
 void engine_finish(enum ending ending)
 {
-    if (atomic_load(engine_switch) == ENGINE_ASLEEP ? !end_asleep() : !is_on())
+    if (atomic_load(engine_switch) == ENGINE_ASLEEP ? !end_asleep(ending) : !is_on())
         return;
     look_last();
     struct segment *segment = engine.home.segment;
@@ -643,7 +654,7 @@ void engine_finish(enum ending ending)
     int closed = segment_close(&engine.home, ending, now, 0);
     lock_give(held);
     bool is_home = ending_bring_home(ending, now, closed);
-    adopt_predecessors(true); /* which meet with the same: then they go, or stay within the same bounds */
+    adopt_predecessors(); /* which meet with the same: then they go, or stay within the same bounds */
     if (is_home)
         adopt_siblings(engine.is_first_of_job);
     end_job_page();

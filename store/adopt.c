@@ -179,10 +179,12 @@ bool adopt_is_sound(const struct segment *segment)
            segment->process_row[processes_slice_ns] != 0;
 }
 
+/* The moment of an exec is known; that of a death is at most the end of the slice in which the process last counted. */
 static uint64_t last_moment(const struct segment *segment)
 {
     uint64_t slice_ns = segment->process_row[processes_slice_ns], now = clock_read(CLOCK_REALTIME), end = segment->last_call_ns;
-    for (uint32_t i = 0; i < segment->lanes_used; i++) {
+    bool has_left = atomic_load(&segment->state) == SEGMENT_LEAVING;
+    for (uint32_t i = 0; i < segment->lanes_used && !has_left; i++) {
         const struct lane *lane = (const struct lane *)segment->lanes[i];
         uint64_t slice_end = (lane->slice + 1) * slice_ns;
         if ((lane->cells_used > 0 || lane_has_communicated(lane)) && slice_end > end)
@@ -324,7 +326,8 @@ int adopt_open(int dir, const char *name, int *fd)
     return is_ours ? ADOPTED : ADOPT_FOREIGN;
 }
 
-struct adoption_result adopt_in(int dir, const char *path, const char *only_spool_dir)
+/* ending: of the process, where its last program did nothing that counts, and ended at end_ns; else ENDING_running. */
+static struct adoption_result adopt_with(int dir, const char *path, const char *only_spool_dir, enum ending ending, uint64_t end_ns)
 {
     struct adoption_result result = { .outcome = ADOPT_FOREIGN };
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -334,6 +337,10 @@ struct adoption_result adopt_in(int dir, const char *path, const char *only_spoo
         result.outcome = ADOPT_BUSY;
     struct segment_home home = { .place = PLACE_private, .segment = opened == ADOPTED ? adopt_copy(fd) : NULL };
     if (home.segment != NULL) {
+        if (ending != ENDING_running && atomic_load(&home.segment->state) == SEGMENT_LEAVING) {
+            home.segment->process_row[processes_ending] = ending;
+            home.segment->process_row[processes_end_ns] = end_ns;
+        }
         if (only_spool_dir[0] == '\0' || is_same_directory(home.segment->spool_dir, only_spool_dir))
             finish(fd, dir, name, own_names(path), &home, &result);
         adopt_drop_copy(home.segment);
@@ -343,7 +350,12 @@ struct adoption_result adopt_in(int dir, const char *path, const char *only_spoo
     return result;
 }
 
-struct adoption_result adopt_segment(const char *path, const char *only_spool_dir)
+struct adoption_result adopt_in(int dir, const char *path, const char *only_spool_dir)
+{
+    return adopt_with(dir, path, only_spool_dir, ENDING_running, 0);
+}
+
+static struct adoption_result adopt_at(const char *path, const char *only_spool_dir, enum ending ending, uint64_t end_ns)
 {
     char parent[sizeof((struct segment_home *)0)->path];
     const char *slash = strrchr(path, '/');
@@ -351,9 +363,19 @@ struct adoption_result adopt_segment(const char *path, const char *only_spool_di
     int dir = raw_open(parent, O_PATH | O_DIRECTORY, 0);
     if (dir < 0)
         return (struct adoption_result){ .outcome = ADOPT_FOREIGN };
-    struct adoption_result result = adopt_in(dir, path, only_spool_dir);
+    struct adoption_result result = adopt_with(dir, path, only_spool_dir, ending, end_ns);
     raw_close(dir);
     return result;
+}
+
+struct adoption_result adopt_segment(const char *path, const char *only_spool_dir)
+{
+    return adopt_at(path, only_spool_dir, ENDING_running, 0);
+}
+
+struct adoption_result adopt_predecessor(const char *path, enum ending ending, uint64_t end_ns)
+{
+    return adopt_at(path, "", ending, end_ns);
 }
 
 int adopt_open_dir(const char *user_dir)

@@ -26,6 +26,10 @@ struct adoption_result {
 /* Finishes the segment file at `path` if its process is gone. A job's directory other than "" restricts it to segments that drain there. */
 struct adoption_result adopt_segment(const char *path, const char *only_spool_dir);
 
+/* The same of what a program left that made way for ours by exec, where ours did nothing that counts and now ends: the process went on until
+ * then, and its end is no exec. */
+struct adoption_result adopt_predecessor(const char *path, enum ending ending, uint64_t end_ns);
+
 /* The same of a file in an open directory; of `path` the last name is looked up there. */
 struct adoption_result adopt_in(int dir, const char *path, const char *only_spool_dir);
 

@@ -15,8 +15,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from slicewise.digest.digest import Digest
+from slicewise.analysis.coverage import unprofiled_programs
+from slicewise.digest.digest import Digest, read_digest
+from slicewise.digest.outlines import outlines
 from slicewise.profile.reader import read_profile
+from slicewise.running import run
 from slicewise.running.command import SCHEDULER_JOB_VARIABLES, passing_on, profiled_environment
 from support.programs import BUILD, LIBRARY, ROOT, SHARED_MEMORY, need_built
 
@@ -434,6 +437,66 @@ def test_a_static_program_is_named_as_unseen(slicewise, tmp_path):
     assert done.returncode == 5
     assert "nothing was profiled" in done.stderr
     assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "exec sleep 1.5",  # counts nothing
+        "exec ./static 1.5",  # cannot be profiled
+        "sleep 1.5; kill -KILL $$",
+    ],
+)
+def test_a_job_lasts_as_long_as_its_command(slicewise, tmp_path, ending):
+    """Whatever the last program of its processes does, or the profile knows of it."""
+    (tmp_path / "static.c").write_text(
+        "#include <stdlib.h>\n#include <unistd.h>\n"
+        "int main(int n, char **words) { return usleep(1e6 * atof(words[1])); }"
+    )
+    subprocess.run(["gcc", "-static", "-o", "static", "static.c"], cwd=tmp_path, check=True)
+    began = time.monotonic()
+    done = slicewise("run", "--job", "mine", "--", "bash", "-c", f"cp /bin/sh out; {ending}", SLICEWISE_SLICE="0.1")
+    took = time.monotonic() - began
+    digest = read_digest(tmp_path / "slicewise" / "mine")
+    runtime = (digest.about["end_ns"] - digest.about["start_ns"]) / 1e9
+    assert 1.5 < runtime < took, done.stderr
+    (outline,) = outlines([tmp_path / "slicewise" / "mine"])
+    assert outline.did["end_ns"] - outline.did["start_ns"] == digest.about["end_ns"] - digest.about["start_ns"]
+    named = [one.program for one in unprofiled_programs(digest)]
+    assert [Path(one).name for one in named] == (["static"] if "static" in ending else [])
+
+
+def test_without_a_launch_the_last_program_ends_with_its_process(tmp_path):
+    """It took the place of one that counted, and counts nothing itself."""
+    need_built(LIBRARY)
+    own = {"LD_PRELOAD": str(LIBRARY), "SLICEWISE_DIR": str(tmp_path), "SLICEWISE_JOB": "mine"}
+    subprocess.run(
+        ["bash", "-c", "cp /bin/sh out; sleep 1"], cwd=tmp_path, env=environment(**own), check=True, timeout=60
+    )
+    digest = read_digest(tmp_path / "mine")
+    assert 1 < (digest.about["end_ns"] - digest.about["start_ns"]) / 1e9 < 2
+    assert set(digest.processes["ending"]) == {"exit"}
+    assert unprofiled_programs(digest) == []
+
+
+def test_what_is_said_at_the_end_does_not_hold_up_the_job(tmp_path, monkeypatch, capsys):
+    """The analyzer may lie on a file system that is slow, or that does not have it at hand."""
+    monkeypatch.chdir(tmp_path)
+    where = "slicewise: profile in mine; next: slicewise report mine\n"
+    monkeypatch.setattr(run, "_tell_what_was_seen", lambda job_dir, writing: time.sleep(60))
+    began = time.monotonic()
+    run._say_what_was_seen(tmp_path / "mine", 0.3)
+    assert time.monotonic() - began < 5
+    assert capsys.readouterr().err == where
+    library = tmp_path / "site" / "polars" / "polars.so"
+    library.parent.mkdir(parents=True)
+    library.write_bytes(bytes(8 << 20))
+    assert run._is_at_hand([str(tmp_path / "site")])
+    with library.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    assert not run._is_at_hand([str(tmp_path / "site")])
+    assert run._is_at_hand([]), "nobody knows"
 
 
 def test_an_existing_preload_is_kept():

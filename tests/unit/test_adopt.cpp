@@ -294,3 +294,34 @@ TEST_CASE("hostile segments do no harm", "[adopt][fuzz]")
     CHECK(adopted > 500);
     CHECK(refused > 100);
 }
+
+TEST_CASE("a program that another one replaced ended at its exec, or with the process where that one counted nothing", "[adopt]")
+{
+    const uint64_t end_ns = 1'700'000'000'000'000'123;
+    Sandbox sandbox;
+    Segment segment(sandbox);
+    count(segment, 42);
+    Living process(segment, false);
+    segment->state = SEGMENT_LEAVING;
+    segment->last_call_ns = end_ns;
+    SECTION("at its exec")
+    {
+        CHECK(adopt_segment(segment.home.path, "").outcome == ADOPTED);
+        auto row = read_spool(segment.spool).rows("processes").at(0);
+        CHECK(row["ending"] == ENDING_exec);
+        CHECK(row["end_ns"] == end_ns);
+    }
+    SECTION("with the process")
+    {
+        CHECK(adopt_predecessor(segment.home.path, ENDING_exit, end_ns + 5).outcome == ADOPTED);
+        auto row = read_spool(segment.spool).rows("processes").at(0);
+        CHECK(row["ending"] == ENDING_exit);
+        CHECK(row["end_ns"] == end_ns + 5);
+    }
+    SECTION("not one that left no word")
+    {
+        segment->state = SEGMENT_LIVE;
+        CHECK(adopt_predecessor(segment.home.path, ENDING_exit, end_ns + 5).outcome == ADOPTED);
+        CHECK(read_spool(segment.spool).rows("processes").at(0)["ending"] == ENDING_killed);
+    }
+}

@@ -213,8 +213,11 @@ class Digest:
         """The columns of `jobs` that follow from its processes."""
         about = self._profile.processes.select("process", pl.col("user").cast(pl.Int64))
         texts = [self._of_later_version(name).cast(pl.String) for name in ("account", "source")]
+        launches = self._profile.launches
         return job_rows(
-            self.processes, about.with_columns(text if len(text) else pl.lit("").alias(text.name) for text in texts)
+            self.processes,
+            about.with_columns(text if len(text) else pl.lit("").alias(text.name) for text in texts),
+            launches.with_columns(job=self._job_of_rows) if len(launches) else launches,
         )
 
     def _of_later_version(self, name: str) -> pl.Series:

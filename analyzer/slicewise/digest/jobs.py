@@ -13,10 +13,11 @@ COUNTED = "profile"
 SERVED = "servers"
 
 
-def job_rows(processes: pl.DataFrame, about: pl.DataFrame) -> pl.DataFrame:
+def job_rows(processes: pl.DataFrame, about: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
     """The columns of the digest's frame `jobs` that follow from the jobs' own processes, a row a job.
 
     processes: the frame `processes`, of one job or several. about: process, user, account, source, of all processes.
+    launches: the profiles' table, with job.
     """
     told = about.lazy().join(processes.lazy().select("process", "job"), on="process").group_by("job")
     own = members.with_first_program(processes, ("job", "node", "pid")).filter("is_of_job")
@@ -41,4 +42,5 @@ def job_rows(processes: pl.DataFrame, about: pl.DataFrame) -> pl.DataFrame:
         pl.col("source").max().fill_null("").replace("", COUNTED),
     )
     programs = members.main_programs(own).lazy()
-    return found.join(programs, on="job").join(whose, on="job", maintain_order="left").collect()
+    timed = members.with_times_of_launches(found.collect(), launches).lazy()
+    return timed.join(programs, on="job").join(whose, on="job", maintain_order="left").collect()

@@ -34,6 +34,7 @@ WANTED = {
     ),
     "mounts": Want("mounts", ("object", "type", "source", "point", "address")),
     "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES), last_of=("slice",)),
+    "launches": Want("launches", ("host", "start_ns", "end_ns")),
     "slices": Want("slices", (), without=slices.IN_WHICH.without),
 }
 # So many at a time, so that whoever waits can be told how far it is.
@@ -42,7 +43,7 @@ JOBS_AT_ONCE = 100
 Progress = Callable[[int, int], None]
 KIND = "outlines"
 # Another one as soon as an outline says something else of the same profile.
-FORMAT = 2
+FORMAT = 3
 # A file that was changed just now may change again within the same tick of its file system's clock.
 SETTLED_NS = 2_000_000_000
 # So little is read sooner than found again.
@@ -163,7 +164,9 @@ def _outlined(read: _Read) -> list[Outline]:
         pl.col("end_ns").max(),
         members.of_first("command"),
         pl.col(MOVED).filter("matters").sum(),
+        is_mpi=members.has_rank().any(),
     )
+    jobs = members.with_times_of_launches(jobs, read.tables["launches"].with_columns(job=pl.col(SOURCE)))
     used = (
         sums.filter(is_own(), (pl.col("read_bytes") + pl.col("write_bytes")) > 0)
         .join(mounts, on=["process", "mount"])

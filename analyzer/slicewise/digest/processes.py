@@ -135,6 +135,27 @@ def end_ns(slice_ns: pl.Expr) -> pl.Expr:
     return pl.max_horizontal("end_ns", pl.when(pl.col("end_ns") == 0).then(last_seen).otherwise(0))
 
 
+def with_times_of_launches(jobs: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
+    """Rows of jobs (job, is_mpi, start_ns, end_ns), of which those without ranks last as long as the commands that
+    `slicewise run` began: programs that could not be profiled, or that counted nothing, may have come first or last,
+    and of one that was killed the profile knows its last slice alone. launches: job, and the table's columns; those
+    of older profiles have no times.
+    """
+    if launches.is_empty() or "end_ns" not in launches.columns:
+        return jobs
+    known = launches.cast({"start_ns": pl.Int64, "end_ns": pl.Int64}).filter(pl.col("end_ns") > 0)
+    times = known.group_by("job").agg(pl.col("start_ns").min().alias("began"), pl.col("end_ns").max().alias("ended"))
+    has_times = pl.col("began").is_not_null() & ~pl.col("is_mpi")
+    return (
+        jobs.join(times, on="job", how="left", maintain_order="left")
+        .with_columns(
+            pl.when(has_times).then(pl.min_horizontal("start_ns", "began")).otherwise("start_ns").alias("start_ns"),
+            pl.when(has_times).then(pl.max_horizontal("end_ns", "ended")).otherwise("end_ns").alias("end_ns"),
+        )
+        .drop("began", "ended")
+    )
+
+
 def matters() -> pl.Expr:
     """Whether the I/O of a row of processes, with its sums on files, is what the job does.
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -39,13 +41,18 @@ from slicewise.text.safe_text import as_named_from_here, say
 
 TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
 # A file system that answers at all does so within milliseconds; the next retry of NFS comes after a minute.
 LOOK_SECONDS = 2.0
 # What is said of a longer command needs the analyzer, which takes a tenth of that to begin.
 CLOSING_SECONDS = 3.0
+# And of the runtime: a part that is no matter. The analyzer's libraries have 140 MB, which a slow file system may not
+# have at hand, and a large job's profile takes seconds to read; meanwhile the allocation is held.
+CLOSING_SHARE = 0.01
+# At so many places of a library the page cache is looked into: one that was loaded a moment ago is there by 81 to 87 %.
+LOOKS_AT_LIBRARY = 16
 
 
 class Unanswered(Exception):
@@ -85,7 +92,7 @@ def run(
     except Exception as error:  # whatever it is, the command is not to suffer from it
         say(f"{_reason(error)}; the command runs without being profiled")
         return become(command)
-    began, since = time.monotonic(), time.time()
+    began, began_ns = time.monotonic(), time.time_ns()
     try:
         ended = run_command(words, profiled, environment)
     except NotStarted as reason:
@@ -96,7 +103,7 @@ def run(
             remove_if_empty(place.job_dir, place.was_there)
         say(str(reason))
         return reason.status
-    ran_seconds = time.monotonic() - began
+    ran_seconds, ended_ns = time.monotonic() - began, time.time_ns()
     written_beside = node.end() if node else 0
     if not is_answering:
         say(
@@ -104,9 +111,9 @@ def run(
             f"until `slicewise recover {place.job_dir}` finds it answering"
         )
         return ended.status
-    since = min(since, time.time() - ran_seconds) - 1  # the clock may have been set meanwhile, and ticks coarsely
+    lived_ns = min(began_ns, ended_ns - round(ran_seconds * 1e9)), ended_ns  # the clock may have been set meanwhile
     foreign_bytes = spool_bytes + written_beside
-    _close(installation, place, command, ended, profiled, foreign_bytes, ran_seconds, since, node is not None)
+    _close(installation, place, command, ended, profiled, foreign_bytes, ran_seconds, lived_ns, node is not None)
     return ended.status
 
 
@@ -137,24 +144,8 @@ def _bounded(directory: str | None, job: str | None, command: Sequence[str], *, 
     """`_prepared`, and `inputs_of` (empty where a file does not answer), by a child that is left behind where a file
     system does not answer. Raises Unanswered, or what the child met as UserError.
     """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _answer(writing, directory, job, command, has_settings)
-    os.close(writing)
-    said = b""
-    deadline = time.monotonic() + LOOK_SECONDS
-    while select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        part = os.read(reading, 1 << 16)
-        if not part:
-            break
-        said += part
-    else:
-        child = 0
-    os.close(reading)
-    if child:
-        os.waitpid(child, 0)
-    elif b"\n" not in said:
+    said, has_ended = _in_child(lambda writing: _answer(writing, directory, job, command, has_settings), LOOK_SECONDS)
+    if not has_ended and b"\n" not in said:
         raise Unanswered
     prepared, _, inputs = said.partition(b"\n")
     found = json.loads(prepared) if prepared else {"wrong": "the place of profiles could not be looked at"}
@@ -163,21 +154,44 @@ def _bounded(directory: str | None, job: str | None, command: Sequence[str], *, 
     return {**found, "inputs": inputs.decode()}
 
 
-def _answer(writing: int, directory: str | None, job: str | None, command: Sequence[str], has_settings: bool) -> None:
-    """In the child: it holds nothing that somebody might wait for, as a pipe of the caller's."""
-    try:
-        null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            if descriptor != writing:
-                os.dup2(null, descriptor)
+def _in_child(work: Callable[[int], None], seconds: float) -> tuple[bytes, bool]:
+    """What a child wrote into the descriptor that `work` is given, and whether it ended within so many seconds; else it
+    is killed, and left behind where a file system does not let it end.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
         try:
-            found: dict[str, object] = _prepared(directory, job, command, has_settings)
-        except UserError as error:
-            found = {"wrong": str(error)}
-        os.write(writing, json.dumps(found).encode() + b"\n")
-        os.write(writing, inputs_of(command).encode())
-    finally:
-        os._exit(0)
+            # It holds nothing that somebody might wait for, as a pipe of the caller's.
+            null = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1, 2):
+                if descriptor != writing:
+                    os.dup2(null, descriptor)
+            work(writing)
+        finally:
+            os._exit(0)
+    os.close(writing)
+    said = b""
+    deadline = time.monotonic() + seconds
+    while select.select([reading], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        part = os.read(reading, 1 << 16)
+        if not part:
+            os.close(reading)
+            os.waitpid(child, 0)
+            return said, True
+        said += part
+    os.close(reading)
+    os.kill(child, signal.SIGKILL)
+    return said, False
+
+
+def _answer(writing: int, directory: str | None, job: str | None, command: Sequence[str], has_settings: bool) -> None:
+    try:
+        found: dict[str, object] = _prepared(directory, job, command, has_settings)
+    except UserError as error:
+        found = {"wrong": str(error)}
+    os.write(writing, json.dumps(found).encode() + b"\n")
+    os.write(writing, inputs_of(command).encode())
 
 
 def _prepared(directory: str | None, job: str | None, command: Sequence[str], has_settings: bool) -> dict[str, object]:
@@ -216,16 +230,19 @@ def _size(file: Path) -> int:
 
 def _close(
     installation: Installation, place: ProfilePlace, command: Sequence[str], ended: Ended,
-    environment: Mapping[str, str], foreign_bytes: int, ran_seconds: float, since: float, had_collector: bool,
+    environment: Mapping[str, str], foreign_bytes: int, ran_seconds: float, lived_ns: tuple[int, int],
+    had_collector: bool,
 ) -> None:  # fmt: skip
     """Finishes the profile, and says what went wrong, what was seen, and what to do next. The command has ended for
-    good. foreign_bytes: of the profile, those that the command did not write. since: when it began, by CLOCK_REALTIME.
+    good. foreign_bytes: of the profile, those that the command did not write. lived_ns: when it began and ended, by
+    CLOCK_REALTIME.
     """
     own_bytes = max(0, _size(_spool(place.job_dir)) - foreign_bytes)
     counts = [ended.counts.get(name, 0) for name in ("rchar", "wchar", "syscr", "syscw")]
-    launched = ["launched", *map(str, [ended.pid, own_bytes, *counts]), command[0]]
+    launched = ["launched", *map(str, [ended.pid, own_bytes, *counts, *lived_ns]), command[0]]
     # Of others than the caller, those alone who had a process meanwhile: a login node has a thousand users.
-    whose = ["--all-users", "--since", str(int(since))] if os.geteuid() == 0 else []
+    since = lived_ns[0] // 10**9 - 1  # clocks tick coarsely
+    whose = ["--all-users", "--since", str(since)] if os.geteuid() == 0 else []
     try:
         looked, _ = _ask(installation, environment, *launched)
         said, is_all_written = _ask(installation, environment, "recover", *whose, str(place.job_dir), on_error=True)
@@ -245,7 +262,7 @@ def _close(
         if ran_seconds < CLOSING_SECONDS and is_little and not is_worth_a_look and reason == "unknown":
             _say_where(place.job_dir)
         else:
-            _say_what_was_seen(place.job_dir)
+            _say_what_was_seen(place.job_dir, LOOK_SECONDS + CLOSING_SHARE * ran_seconds)
     elif not troubles:  # else these are the reasons, and nothing has to be guessed
         _say_why_nothing_was(program, reason or "unknown", counts[1], counts[0], had_collector)
     if is_all_written:
@@ -272,6 +289,25 @@ def _say_where(job_dir: Path) -> None:
     say(f"profile in {shown}; next: slicewise report {shown}")
 
 
+def _is_at_hand(path: Sequence[str]) -> bool:
+    """Whether the page cache has the largest of the analyzer's libraries, as far as the kernel says: a compute node's
+    often has not, and to fetch 140 MB for some lines would load the file system that the job was slow on.
+    """
+    libraries = [library for folder in path for library in Path(folder).glob("*polars*/*.so")]
+    for library in sorted(libraries, key=_size)[-1:]:
+        missing = 0
+        with library.open("rb", buffering=0) as file:
+            for place in range(LOOKS_AT_LIBRARY):
+                try:
+                    os.preadv(file.fileno(), [bytearray(1)], place * _size(library) // LOOKS_AT_LIBRARY, os.RWF_NOWAIT)
+                except BlockingIOError:
+                    missing += 1
+                except OSError:  # this file system cannot tell
+                    return True
+        return missing < LOOKS_AT_LIBRARY / 2
+    return True
+
+
 def _load_the_analyzer() -> None:
     """What launch.py left out."""
     import site
@@ -293,8 +329,21 @@ def _say_why_nothing_was(program: str, reason: str, write_bytes: int, read_bytes
     say(nothing_line(masked(program, os.environ), reason, write_bytes, read_bytes, had_collector))
 
 
-def _say_what_was_seen(job_dir: Path) -> None:
+def _say_what_was_seen(job_dir: Path, seconds: float) -> None:
+    """seconds: it takes no longer."""
+    said, has_ended = _in_child(lambda writing: _tell_what_was_seen(job_dir, writing), seconds)
+    if not has_ended or not said:
+        _say_where(job_dir)
+        return
+    for line in json.loads(said):
+        say(line)
+
+
+def _tell_what_was_seen(job_dir: Path, writing: int) -> None:
+    """In the child: all lines; nothing where the analyzer would have to be fetched from storage."""
     _load_the_analyzer()
+    if not _is_at_hand(sys.path):
+        return
     from slicewise.analysis.job.io_time import io_time
     from slicewise.analysis.job.totals import summarize
     from slicewise.digest.digest import Digest
@@ -303,8 +352,7 @@ def _say_what_was_seen(job_dir: Path) -> None:
 
     try:
         digest = Digest(read_profile(job_dir, needs_axis=False))
+        lines = [*mishap_lines(digest), *run_lines(summarize(digest), io_time(digest), job_dir)]
     except UserError as error:
-        say(str(error))
-        return
-    for line in [*mishap_lines(digest), *run_lines(summarize(digest), io_time(digest), job_dir)]:
-        say(line)
+        lines = [str(error)]
+    os.write(writing, json.dumps(lines).encode())

@@ -189,10 +189,13 @@ def _has_bytes() -> pl.Expr:
 
 
 def time_in_io(digest: Digest) -> TimeInIo:
-    """The process that spent the largest share of its runtime in I/O, that share, and the median process's."""
+    """The process that spent the largest share of its runtime in I/O, that share, and the median process's. Where one
+    process did it all, the runtime is the job's: programs that did none may have run before and after.
+    """
     did = with_mapped(digest.process_slices, digest.fetched)
     parts = [_time_in_calls(part, digest.slice_ns) for part in some_processes(did)]
     in_calls = pl.concat(parts) if parts else _time_in_calls(did, digest.slice_ns)
+    whole_ns = pl.lit(digest.about["end_ns"] - digest.about["start_ns"])
     # A process that replaced its program spent its runtime in all of its programs.
     shares = (
         digest.processes.filter("is_of_job")
@@ -206,7 +209,8 @@ def time_in_io(digest: Digest) -> TimeInIo:
             pl.col("end_ns").max(),
         )
         .filter("matters", pl.col("end_ns") > pl.col("start_ns"))
-        .with_columns(share=(pl.col("busy_ns") / (pl.col("end_ns") - pl.col("start_ns"))).clip(0, 1))
+        .with_columns(runtime_ns=pl.when(pl.len() == 1).then(whole_ns).otherwise(pl.col("end_ns") - pl.col("start_ns")))
+        .with_columns(share=(pl.col("busy_ns") / pl.col("runtime_ns")).clip(0, 1))
         .sort("share", "rank", "process", descending=[True, False, False])
     )
     if shares.is_empty():

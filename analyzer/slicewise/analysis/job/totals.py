@@ -144,7 +144,7 @@ def summarize(digest: Digest) -> JobTotals:
     of_files = sums.filter(pl.col("object") == "file")
     active = digest.active_slices
     ranked = processes.filter(has_rank())
-    ended = None if digest.jobs["is_running"].item() else whole_or_none(processes["end_ns"].max())
+    start_ns, end_ns, is_running = (digest.about[name] for name in ("start_ns", "end_ns", "is_running"))
     return JobTotals(
         job=digest.job,
         slice_seconds=digest.slice_ns / 1e9,
@@ -154,8 +154,8 @@ def summarize(digest: Digest) -> JobTotals:
         ranks_of=whole_or_none(ranked["ranks"].max()) or 0,
         hosts=known_nodes(processes),
         programs=processes["path"].unique().sort().to_list(),
-        start=_iso(whole_or_none(processes["start_ns"].min())),
-        end=_iso(ended),
+        start=_iso(start_ns),
+        end=_iso(None if is_running else end_ns),
         slices=len(active),
         first_slice=whole_or_none(active.min()),
         end_slice=None if active.is_empty() else whole(active.max()) + 1,

@@ -67,8 +67,7 @@ def _job(digest: Digest, summary: JobTotals) -> Iterator[RenderableType]:
             helpers = words.count(summary.other_processes, "process without a rank", "processes without a rank")
             parts.append(f"; {helpers} (mpirun and the like) not counted here")
     yield line_for_terminal("Job ", (summary.job, "bold"), *parts)
-    processes = digest.processes.filter("is_of_job")
-    start_ns, end_ns = whole(processes["start_ns"].min()), whole(processes["end_ns"].max())
+    start_ns, end_ns = whole(digest.about["start_ns"]), whole(digest.about["end_ns"])
     if end_ns > start_ns:
         when = f"{words.span(start_ns, end_ns, digest.slice_ns)} ({words.duration((end_ns - start_ns) / 1e9)})"
     else:
