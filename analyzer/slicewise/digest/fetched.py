@@ -100,9 +100,15 @@ def _of_process(
     begins = np.arange(first, (its["end_ns"] - 1) // slice_ns + 1) * slice_ns
     lives = np.clip(its["end_ns"] - begins, 0, slice_ns) - np.clip(its["start_ns"] - begins, 0, slice_ns)
     busy, faults = _looks(looks, begins, slice_ns)
-    spent = 0.0 if calls is None else _laid_out(calls, "ns", first, len(begins))
+    spent = np.zeros(len(begins)) if calls is None else _laid_out(calls, "ns", first, len(begins))
     idle = np.clip(lives - busy - spent, 0.0, None)
-    read = _laid_out(counted, "sent", first, len(begins)) * (faults > 0) * (idle > 0)
+    read = _laid_out(counted, "sent", first, len(begins))
+    if faults.sum() < MANY_FAULTS and np.any(spent):
+        # The kernel read ahead of calls, which waited for it: that time is theirs, and no fault came upon a page.
+        idle = np.zeros(len(begins))
+        read = read * (spent > 0)
+    else:
+        read = read * (faults > 0) * (idle > 0)
     if not read.sum() >= LEAST_COUNTED * more:
         return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
     fetched = read * (more / read.sum())

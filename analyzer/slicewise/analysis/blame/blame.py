@@ -13,7 +13,13 @@ import polars as pl
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.memory import did_as_much_by_calls, fetched_by, seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
-from slicewise.analysis.blame.outside import cost_by_waiting, delayed_outside, delayed_seconds, outside_of_io
+from slicewise.analysis.blame.outside import (
+    cost_by_waiting,
+    delayed_outside,
+    delayed_seconds,
+    outside_of_io,
+    runtime_alone,
+)
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, RunTaken, Traffic
 from slicewise.analysis.blame.runs_taken import runs_taken
@@ -184,11 +190,12 @@ def _asked(
         grid_ns,
         of_seconds_alone,
     )
-    like = _like(digest, runs, sure)
+    like = _like(digest, [run for run in runs if run in alone or _asked_alike(digest, run)], sure)
     if like and told.lost is not None:
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
         told = _with_outside(told, outside_of_io(digest, like, told.io_processes, io_alone, told.lost.value, taken))
+        told = _not_beyond(told, runtime_alone(like))
     elif told.lost is not None and not of_seconds_alone:
         told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
@@ -235,6 +242,12 @@ def _asked(
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
     told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
     return _as_sure_as_slices(told, [digest, *neighbours])
+
+
+def _asked_alike(digest: Digest, run: Digest) -> bool:
+    """Whether a run had the job's command line, as far as is known: another one may compute for another time."""
+    its, own = run.about["command"], digest.about["command"]
+    return its == own or not its or not own
 
 
 def _like(digest: Digest, runs: Sequence[Digest], sure: Answered) -> list[Digest]:
@@ -349,6 +362,15 @@ def _with_outside(told: Blame, outside: Outside | None) -> Blame:
     ]
     unexplained = told.unexplained_seconds + (1 - left) * sum(one.lost.value for one in told.neighbours)
     return replace(told, alone=outside.alone, neighbours=neighbours, unexplained_seconds=unexplained, outside=outside)
+
+
+def _not_beyond(told: Blame, alone: Estimate) -> Blame:
+    """The blame, whose time alone is no other than runs that did the same took where no loss is claimed: the time in
+    calls that were faster than alone may have been hidden by computing then.
+    """
+    if told.is_claimed or told.alone is None or alone.low <= told.alone.value <= alone.high:
+        return told
+    return replace(told, alone=alone)
 
 
 def _as_servers_counted(traffic: Traffic, served: ServerCounts) -> Traffic:

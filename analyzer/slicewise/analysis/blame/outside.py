@@ -66,10 +66,9 @@ def outside_of_io(
     if not runs:
         return None
     job, alone = _took(digest, processes), [_took(run, processes) for run in runs]
-    runtimes = [one.runtime for one in alone]
-    mean = fmean(runtimes)
-    error = error_of_next_run(deviation_of(runtimes), len(runtimes)) * mean
-    seconds = job.runtime - mean - io_lost
+    told = runtime_alone(runs)
+    mean, error = told.value, told.high - told.value
+    seconds = job.runtime - mean - max(0.0, io_lost)  # where calls were faster, other work hid them
     if seconds < max(LEAST_OUTSIDE * job.runtime, error):
         return None
     computed = max(0.0, job.processor - fmean(one.processor for one in alone))
@@ -94,7 +93,7 @@ def outside_of_io(
     slept_seconds = max(0.0, slept_seconds)
     system = max(0.0, job.system - fmean(one.system for one in alone))
     return Outside(
-        alone=Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs"),
+        alone=told,
         seconds=seconds,
         computed_seconds=min(computed, seconds),
         waited_seconds=waited,
@@ -105,6 +104,14 @@ def outside_of_io(
         slept_at=slept_at,
         faults=job.major_faults - fmean(one.major_faults for one in alone),
     )
+
+
+def runtime_alone(runs: Sequence[Digest]) -> Estimate:
+    """What runs that did the same took, by how much such runs differ."""
+    runtimes = [runtime_of(run) for run in runs]
+    mean = fmean(runtimes)
+    error = error_of_next_run(deviation_of(runtimes), len(runtimes)) * mean
+    return Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs")
 
 
 def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Estimate) -> Outside | None:

@@ -8,10 +8,18 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.memory import Fetched, fetched_by, is_mostly_io, waited_little
+from slicewise.analysis.blame.memory import (
+    Fetched,
+    fetched_by,
+    is_mostly_io,
+    most_slept,
+    runtime_of,
+    waited_little,
+)
+from slicewise.analysis.blame.outside import delayed_seconds
 from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
-from slicewise.analysis.blame.unprofiled import unprofiled
+from slicewise.analysis.blame.unprofiled import from_disk, unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.storage import Storage
@@ -25,6 +33,9 @@ MOST_APART = 0.3
 NOT_COMPARED = "runs of different warmth are not compared"
 # Reads of a smaller part of a job's bytes decide nothing.
 LEAST_READ = 0.1
+# Of a run's runtime: it waited so much more for processors than others of its kind. Runs alone whose files a daemon
+# serves (FUSE) waited up to 0.11 more than others, and runs beside busy loops 0.28 to 0.55.
+LEAST_HELD_UP = 0.2
 
 
 def runs_taken(
@@ -43,12 +54,16 @@ def runs_taken(
     own = fetched_by(digest) if given or found else None
     taken, told, beside_strangers = [], [], []
     known = {run.path for run in given}
-    for run in (*given, *(one for one in found if one.path not in known)):
+    found = [one for one in found if one.path not in known]
+    least_waited = min(map(_waited_for_processors, (digest, *found)))
+    for run in (*given, *found):
         its = fetched_by(run)
         why = _other_warmth(own, its)
         if why and own and its and not is_mostly_io(digest):
             # Of a job that mostly computes, what was cold may have cost next to nothing.
             why = "" if waited_little(digest if own.of_files > its.of_files else run) else why
+        if not why and run.path not in known:
+            why = _held_up(run, least_waited)
         if not why and run.path not in known:
             why, seconds = _stranger(run, where, rows, grid_ns, counted)
             if why:
@@ -57,6 +72,21 @@ def runs_taken(
         if not why:
             taken.append(run)
     return taken, told, beside_strangers
+
+
+def _waited_for_processors(run: Digest) -> float:
+    """Seconds, of its mean process; 0 where it is little, or not known."""
+    return delayed_seconds(run, run.usage["process"].n_unique()) or 0.0
+
+
+def _held_up(run: Digest, least: float) -> str:
+    """Why a run was slowed down by more than I/O, and its I/O went on meanwhile. least: what runs of this kind wait for
+    processors anyway.
+    """
+    waited = _waited_for_processors(run)
+    if waited - least < LEAST_HELD_UP * runtime_of(run):
+        return ""
+    return f"its processes waited {words.duration(waited)} for a processor"
 
 
 def _other_warmth(own: Fetched | None, run: Fetched | None) -> str:
@@ -81,7 +111,8 @@ def _stranger(
     run: Digest, where: Sequence[Storage], rows: Rows, grid_ns: int, counted: pl.DataFrame | None
 ) -> tuple[str, float]:
     """What counters saw of others while a run went on, and the seconds of the storage's time that this can have taken:
-    at the rate of the slice in which most was counted.
+    at the rate at which the storage moved the median byte then, or of requests in the slice with most; and no longer
+    than the run slept in the kernel.
     """
     used = set(run.mounts["storage"])
     numbers = [one.number for one in where if one.number in used]
@@ -93,7 +124,8 @@ def _stranger(
         if everything and others > LEAST_STRANGER * everything:
             much = words.size(others) if what == "bytes" else f"{others:,} {what}"
             why = f"it was not alone: {counter} counted {much} of {whose} meanwhile"
-            return why, others / max(most, 1) * grid_ns / SECOND_NS
+            seconds, slept = others / max(most, 1) * grid_ns / SECOND_NS, most_slept(run)
+            return why, seconds if slept is None else min(seconds, slept)
     return "", 0.0
 
 
@@ -101,16 +133,19 @@ def _seen_of_others(
     run: Digest, where: Sequence[Storage], own: pl.DataFrame, grid_ns: int, counted: pl.DataFrame | None
 ) -> Iterator[tuple[str, str, str, int, int, int]]:
     """Whose bytes or requests were counted while a run went on, by what counter, which of both, how many, of how many,
-    and how many of all in the slice in which most were.
+    and how many of all in a slice in which it was busy.
     """
     if not run.node_slices.is_empty():
         traffic, rest = unprofiled(run, [], where, own, grid_ns)
         for one in traffic:
             there = rest.filter(pl.col("storage") == one.storage.number)
             others = int(there.select(pl.sum_horizontal(BYTES).sum()).item() or 0)
-            by_slice = pl.concat([there, own.filter(pl.col("storage") == one.storage.number).select(there.columns)])
-            moved = by_slice.group_by("slice").agg(bytes=pl.sum_horizontal(BYTES).sum())["bytes"].max()
-            yield "programs without a profile", one.counter, "bytes", others, one.counted or 0, int(moved or 0)  # type: ignore[arg-type]
+            its = from_disk(own.filter(pl.col("storage") == one.storage.number), one.storage, [run])
+            by_slice = pl.concat([there, its.select(there.columns)])
+            moved = by_slice.group_by("slice").agg(bytes=pl.sum_horizontal(BYTES).sum())["bytes"].sort()
+            # Not the most: what caches took is written in bursts.
+            usual = int(moved[int((moved.cum_sum() < moved.sum() / 2).sum())]) if len(moved) else 0
+            yield "programs without a profile", one.counter, "bytes", others, one.counted or 0, usual
     if counted is not None:
         for what, amounts in strangers_counted(counted, run, where, own, grid_ns).items():
             yield "other jobs", BY_SERVERS, what, *amounts

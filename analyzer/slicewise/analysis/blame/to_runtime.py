@@ -159,7 +159,10 @@ def _strands(digest: Digest, grid_ns: int, *_beside: int) -> Strands:
         return Strands(calls, "one process")
     if who.select(are_ranks()).item():
         return Strands(calls, "ranks")
-    lifetimes = list(who.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
+    # Of one that was killed the latest end is told: it may have been gone a slice before.
+    least_ns = pl.max_horizontal("start_ns", pl.col("end_ns") - digest.slice_ns)
+    ended = who.with_columns(end_ns=pl.when(pl.col("ending") == "killed").then(least_ns).otherwise("end_ns"))
+    lifetimes = list(ended.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
     first = first_of_strand(lifetimes)
     first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns)
     return Strands(by_strand(calls, first), "strands" if first else "processes")
@@ -194,9 +197,10 @@ def _with_those_who_wait(
     if len(lifetimes) > FEW:
         return {}
     took = calls.group_by("process", "slice").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
-    took = took.filter(pl.col("seconds") >= WAITING_SHARE * grid_ns / 1e9)
-    slices = {int(process): set(its["slice"]) for (process,), its in took.group_by("process")}
+    busy = took.filter(pl.col("seconds") >= WAITING_SHARE * grid_ns / 1e9)
     seconds = {int(process): float(its["seconds"].sum()) for (process,), its in took.group_by("process")}
+    slices: dict[int, set[int]] = {process: set() for process in seconds}  # of who hardly made calls there are none
+    slices |= {int(process): set(its["slice"]) for (process,), its in busy.group_by("process")}
     spans: dict[int, tuple[int, int]] = {}
     for process, start_ns, end_ns in lifetimes:
         strand = first.get(process, process)

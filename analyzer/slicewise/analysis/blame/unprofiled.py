@@ -32,6 +32,8 @@ FEWEST_TOGETHER = 8
 # A client's connection, as the collector names it, and the address of its server.
 NFS_CONNECTION = r"^(.*):\d+ to port 2049$"
 FEWEST_WITH_IT = 3
+# Of a job's bytes in one direction: with so many on one storage the kernel's count of its processes is of that storage.
+MOSTLY_THERE = 0.9
 LEAST_CHANGE = 0.2
 MOST_CHANGE = 0.05
 ENDS = (0.2, 0.8)
@@ -117,9 +119,9 @@ def unprofiled(
 ) -> tuple[list[Traffic], pl.DataFrame]:
     """How much of each storage's traffic profiles explain while the job ran, and the rest by storage and slice.
 
-    rows: what all jobs did (`timeline.job_rows`). The rest (storage, slice, read_bytes, write_bytes) is put into the
-    slices in which the counter shows more than the profiles; what was cached is written later than it was counted, so
-    that only sums over the whole run say how much it is.
+    rows: what all jobs did (`timeline.job_rows`); what a cache served of that, no disk moved. The rest (storage, slice,
+    read_bytes, write_bytes) is put into the slices in which the counter shows more than the profiles; what was cached
+    is written later than it was counted, so that only sums over the whole run say how much it is.
     """
     job = digest.about
     first, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
@@ -130,14 +132,16 @@ def unprofiled(
     for storage in storages:
         in_calls = own_ns.get(storage.number, 0)
         while_it_ran = (pl.col("storage") == storage.number) & pl.col("slice").is_between(first, last)
-        total = int(rows.filter(while_it_ran).select(pl.sum_horizontal(BYTES).sum()).item())
         counter = counter_of(storage, digest)
         if counter is None:
+            total = int(rows.filter(while_it_ran).select(pl.sum_horizontal(BYTES).sum()).item())
             traffic.append(Traffic(storage, total, None, "", own_ns=in_calls))
             continue
         # The counter of a mount sees what its node did, and nothing of neighbours elsewhere.
         seen = rows if counter.node is not None else job_rows([digest, *neighbours], grid_ns, _sampled_nodes(digest))
-        profiled = seen.filter(while_it_ran).group_by("slice").agg(pl.col(BYTES).sum())
+        seen, there = (from_disk(one.filter(while_it_ran), storage, [digest, *neighbours]) for one in (seen, rows))
+        total = int(there.select(pl.sum_horizontal(BYTES).sum()).item())
+        profiled = seen.group_by("slice").agg(pl.col(BYTES).sum())
         counted = counted_rows(counter, digest, grid_ns).filter(pl.col("slice").is_between(first, last))
         both = counted.join(profiled, on="slice", how="full", suffix="_seen", coalesce=True).fill_null(0)
         own_bytes = _beside_calls([digest, *neighbours], storage, job["start_ns"], job["end_ns"])
@@ -198,6 +202,35 @@ def apart(rest: pl.DataFrame, rows: pl.DataFrame, known: Mapping[int, Capacities
 
 def _sampled_nodes(digest: Digest) -> list[str]:
     return sorted(digest.node_samples["node"].unique().to_list())
+
+
+def from_disk(rows: pl.DataFrame, storage: Storage, digests: Sequence[Digest]) -> pl.DataFrame:
+    """Rows of jobs on a storage with the bytes that its disk moved, by the kernel's count of their processes: the page
+    cache served the other reads, and what was overwritten in it was written once.
+    """
+    if not storage.host:
+        return rows
+    known = [(digest.job, *shares) for digest in digests if (shares := _shares_of_disk(digest, storage)) != (1.0, 1.0)]
+    parts = pl.DataFrame(known, {"job": pl.String, **{f"{name}_part": pl.Float64 for name in BYTES}}, orient="row")
+    return (
+        rows.join(parts, on="job", how="left", maintain_order="left")
+        .with_columns((pl.col(name) * pl.col(f"{name}_part").fill_null(1.0)).round().cast(pl.Int64) for name in BYTES)
+        .select(rows.columns)
+    )
+
+
+def _shares_of_disk(digest: Digest, storage: Storage) -> tuple[float, float]:
+    """The parts of what a job's calls read and wrote that a disk moved; 1 where that is not known."""
+    if "coverage" in digest.not_kept or digest.coverage.is_empty():
+        return 1.0, 1.0
+    it = digest.process_slices.filter(pl.col("storage") == storage.number).select(pl.col(BYTES).sum()).row(0)
+    sums = digest.coverage.select(pl.selectors.matches("^(read|write)_(seen|kernel|storage)$").sum()).row(0, named=True)
+    found = [1.0, 1.0]
+    for at, way in enumerate(("read", "write")):
+        seen, kernel, moved = (int(sums[f"{way}_{what}"] or 0) for what in ("seen", "kernel", "storage"))
+        if kernel and seen and it[at] >= MOSTLY_THERE * seen:
+            found[at] = min(1.0, moved / seen)
+    return found[0], found[1]
 
 
 def _beside_calls(digests: Sequence[Digest], storage: Storage, start_ns: int, end_ns: int) -> dict[str, int]:

@@ -153,7 +153,7 @@ def why_outside(outside: Outside) -> str:
         return f", where {words.number(outside.faults)} more page faults read from storage"
     if outside.slept_seconds > half:
         at = f", mostly in {outside.slept_at}" if outside.slept_at else ""
-        return f", where it slept in the kernel for about {words.duration(outside.slept_seconds)} more{at}"
+        return f", where its threads slept in the kernel{at}"
     return ", where it is not known what it waited for"
 
 
@@ -220,7 +220,8 @@ def was_by_itself(blame: Blame) -> bool:
 
 def is_faster(blame: Blame) -> bool:
     """Whether the job took less time than alone, beyond the interval."""
-    return blame.lost is not None and blame.lost.high < 0 and not blame.is_claimed
+    is_less = blame.alone is not None and blame.runtime_seconds < blame.alone.low
+    return is_less and blame.lost is not None and blame.lost.high < 0 and not blame.is_claimed
 
 
 def slowdown(blame: Blame) -> str:
