@@ -12,7 +12,7 @@ from slicewise.analysis.blame.memory import Fetched, fetched_by
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Blame, OwnProcesses
-from slicewise.analysis.blame.runs_taken import _other_warmth
+from slicewise.analysis.blame.runs_taken import other_warmth
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
 from slicewise.catalog.store import Catalog
@@ -144,11 +144,11 @@ def test_files_that_memory_did_not_hold_are_the_cause():
     its = fetched_by(job)
     assert its.is_again
     assert its.is_by_faults
-    assert not _other_warmth(its, warm)
+    assert not other_warmth(its, warm)
     cold = Fetched(1000, 0, 256 * MIB, 255 * MIB)
-    assert _other_warmth(cold, warm).startswith("0 B were fetched into the page cache for it, and for this job 255")
+    assert other_warmth(cold, warm).startswith("0 B were fetched into the page cache for it, and for this job 255")
     # By calls it is known how much of what they read was in memory.
-    assert "page cache, and this job 0 %" in _other_warmth(
+    assert "page cache, and this job 0 %" in other_warmth(
         Fetched(3500 * MIB, 0, 0, 3500 * MIB), Fetched(3500 * MIB, 0, 0, 0)
     )
 
@@ -427,7 +427,7 @@ def test_the_page_cache_is_named_where_it_is_the_reason(tmp_path, neighbour):
     assert note.endswith("The page cache alone makes such runs differ")
 
 
-def test_reads_that_nobody_counted_are_of_no_other_warmth(tmp_path, neighbour):
+def test_reads_that_nobody_counted_are_of_noother_warmth(tmp_path, neighbour):
     """FUSE does not tell the kernel what it fetches: 0 for all runs."""
     job = write(tmp_path / "job", 1, FIRST, 40, fetched=0)
     alone = write(tmp_path / "alone", 11, FIRST - 1000, 20, mib=20, fetched=0)

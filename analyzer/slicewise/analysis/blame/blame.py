@@ -64,6 +64,8 @@ LEAST_LOAD = 0.02
 # An interval that is narrower than this share of the loss is narrow.
 NARROW = 0.5
 OF_DIGESTS = Rows()
+# What stands in front of the hash of the inputs behind a command line.
+INPUTS = " #inputs="
 # Why nothing is told of the time of a job that servers alone know.
 NO_TIME = "file servers counted it, and they count no time in calls"
 
@@ -650,8 +652,10 @@ def _why_unknown(slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[
 
 
 def _next_step(job: Job) -> str:
-    """The one command that would tell."""
-    return f"slicewise run --job {job.job}-alone -- COMMAND OF {job.program}, while nobody else uses the file system"
+    """The one command that would tell; code on its line is known by a hash alone."""
+    asked = job.command.partition(INPUTS)[0]
+    command = asked if asked and " -c " not in f"{asked} " else f"COMMAND OF {job.program}"
+    return f"slicewise run --job {job.job}-alone -- {command}, while nobody else uses the file system"
 
 
 def _missing(digest: Digest) -> list[str]:

@@ -58,7 +58,7 @@ def runs_taken(
     least_waited = min(map(_waited_for_processors, (digest, *found)))
     for run in (*given, *found):
         its = fetched_by(run)
-        why = _other_warmth(own, its)
+        why = other_warmth(own, its)
         if why and own and its and not is_mostly_io(digest):
             # Of a job that mostly computes, what was cold may have cost next to nothing.
             why = "" if waited_little(digest if own.of_files > its.of_files else run) else why
@@ -89,7 +89,7 @@ def _held_up(run: Digest, least: float) -> str:
     return f"its processes waited {words.duration(waited)} for a processor"
 
 
-def _other_warmth(own: Fetched | None, run: Fetched | None) -> str:
+def other_warmth(own: Fetched | None, run: Fetched | None) -> str:
     """Why a run says nothing of the job: one of them read from storage what the other one had in memory. Empty: neither
     did, or page faults fetched it for the job again and again, for which memory that was short is the reason.
     """

@@ -12,9 +12,10 @@ from typing import Literal
 
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import Case, case_of
-from slicewise.analysis.blame.memory import seconds_refetching
+from slicewise.analysis.blame.memory import fetched_by, seconds_refetching
 from slicewise.analysis.blame.outside import outside_of_io
 from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.blame.runs_taken import other_warmth
 from slicewise.analysis.compare.difference import Difference, Loss, difference
 from slicewise.analysis.compare.work import Tasks, place_names, work_of
 from slicewise.analysis.runs.matching import company
@@ -78,13 +79,16 @@ def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None)
 
 
 def _with_reasons(found: Difference, of: Digest, against: Digest) -> Difference:
-    """A difference with what blame says of time outside of I/O calls, and of memory that was short."""
+    """A difference with what blame says of time outside of I/O calls, of memory that was short, and of warm caches."""
+    fetched = [fetched_by(run) for run in (of, against)]
+    cached = [1 - one.from_storage for one in fetched if one is not None]
     io_seconds, former = (run.io_ns / 1e9 for run in (found.of, found.against))
     more = io_seconds - former
     return replace(
         found,
         outside=outside_of_io(of, [against], found.of.processes, io_alone=former, io_lost=more, taken=more),
         memory_seconds=seconds_refetching(of, found.of.processes),
+        from_cache=(cached[0], cached[1]) if other_warmth(fetched[0], fetched[1]) else None,
     )
 
 

@@ -94,7 +94,8 @@ class Difference:
     difference_seconds = computing_seconds + waiting_seconds (for turns at I/O) + own_io.seconds + lost_seconds (where
     it is known) + unexplained_seconds. ratio: of the runtimes. loss: where lost_seconds is from. outside: why computing
     took longer, as blame has it; None: it hardly did. memory_seconds: for which `of` slept until what memory did not
-    hold any more was read again, in calls or not; None: memory was not short.
+    hold any more was read again, in calls or not; None: memory was not short. from_cache: which parts of what each of
+    the two read came from the page cache, where that differs and matters.
     """
 
     of: Tasks
@@ -110,6 +111,7 @@ class Difference:
     unexplained_seconds: Estimate
     outside: Outside | None = None
     memory_seconds: Estimate | None = None
+    from_cache: tuple[float, float] | None = None
 
     @property
     def longer_seconds(self) -> float:

@@ -3,20 +3,18 @@
 Digest in, dataclass out.
 """
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.blame.to_runtime import CLOCKS_NS, Waits, in_calls, phase_of_slices
-from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows, slice_rows
+from slicewise.analysis.blame.to_runtime import Waits, in_calls, job_strands, phase_of_slices
+from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, slice_rows
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import has_rank
-from slicewise.scalars import real, whole
+from slicewise.scalars import real
 
 
 @dataclass(frozen=True)
@@ -24,8 +22,8 @@ class Tasks:
     """A run as comparisons see it.
 
     runtime_ns: from its first process to its last one's end; io_ns: the part of it in calls on files, of the processes
-    that decided it: by `waits`, the slowest rank of each phase, or the process, or the processes one after the other,
-    with most. waited_ns: what it waited for its turn at I/O, by the process that waited longest; in no call.
+    that decided it: by `waits`, the slowest rank of each phase, or the strand (`to_runtime.Strands`) with most.
+    waited_ns: what it waited for its turn at I/O, by the process that waited longest; in no call.
     decided_by: what to call whoever decided most of it. processes: how many there are to choose from.
 
     amounts: a row a file system (`place`, the same in all runs) and kind: place, kind, seconds (in calls, of those that
@@ -58,11 +56,10 @@ def work_of(digest: Digest) -> Tasks:
     """What a job did."""
     row = digest.jobs.row(0, named=True)
     who = members(digest)
-    calls = call_rows(digest, digest.slice_ns)
-    rows = _rows(digest, calls)
-    ranks = who.filter(has_rank()).height
-    waits: Waits = "one process" if who.height < 2 else "ranks" if ranks > 1 else "processes"
-    decided = _deciding(who, calls, waits)
+    strands = job_strands(digest, digest.slice_ns)
+    rows = _rows(digest, strands.calls)
+    waits: Waits = "processes" if strands.waits == "strands" else strands.waits
+    decided = _deciding(strands.calls, waits)
     deciding = rows.join(decided, on=["process", "slice"], how="semi")
     runtime_ns = row["end_ns"] - row["start_ns"]
     summed = rows.group_by("place", "kind").agg(pl.col("bytes", "calls").sum())
@@ -135,8 +132,8 @@ def _syncs(digest: Digest) -> pl.DataFrame:
     )
 
 
-def _deciding(who: pl.DataFrame, calls: pl.DataFrame, waits: Waits) -> pl.DataFrame:
-    """process, slice: whose calls decided how long the job's I/O took, and in which slices."""
+def _deciding(calls: pl.DataFrame, waits: Waits) -> pl.DataFrame:
+    """process, slice: whose calls decided how long the job's I/O took, and in which slices. calls: by strand."""
     spent = calls.group_by("process", "slice").agg(seconds=in_calls().sum())
     if waits == "ranks":
         placed = spent.join(phase_of_slices(slice_rows(calls)), on="slice")
@@ -145,29 +142,8 @@ def _deciding(who: pl.DataFrame, calls: pl.DataFrame, waits: Waits) -> pl.DataFr
         slowest = by_time.unique("phase", keep="first", maintain_order=True)
         return placed.join(slowest, on=["phase", "process"], how="semi").select("process", "slice")
     of_process = spent.group_by("process").agg(pl.col("seconds").sum())
-    taking = who.select("process", "start_ns", "end_ns").join(of_process, on="process").sort("end_ns", "process")
-    chain = pl.DataFrame({"process": _longest_chain(taking)}, schema={"process": pl.UInt64})
-    return spent.join(chain, on="process", how="semi").select("process", "slice")
-
-
-def _longest_chain(taking: pl.DataFrame) -> list[int]:
-    """The processes that ran one after the other, and so could add up, with most seconds in all.
-
-    taking: process, start_ns, end_ns, seconds; sorted by end_ns.
-    """
-    ends = taking["end_ns"].to_list()
-    # For the first k processes: the most seconds of a chain, the last process of it, and how many came before that.
-    best: list[tuple[float, int, int]] = [(0.0, -1, 0)]
-    for place, (start, seconds) in enumerate(taking.select("start_ns", "seconds").iter_rows()):
-        before = bisect_right(ends, start + CLOCKS_NS, 0, place)
-        with_it = best[before][0] + seconds
-        best.append((with_it, place, before) if with_it > best[-1][0] else best[-1])
-    chain: list[int] = []
-    _, last, before = best[-1]
-    while last >= 0:
-        chain.append(whole(taking["process"][last]))
-        _, last, before = best[before]
-    return chain
+    most = of_process.sort("seconds", "process", descending=[True, False]).head(1)
+    return spent.join(most, on="process", how="semi").select("process", "slice")
 
 
 def _label(who: pl.DataFrame, deciding: pl.DataFrame) -> str:

@@ -168,7 +168,7 @@ def second_sentence(blame: Blame) -> str:
         return " ".join(part for part in (known, there, step) if part)
     if not blame.is_claimed:
         if blame.outside is not None:
-            return "Its I/O took no measurably longer than alone."
+            return "Its I/O took as long as alone, as far as can be measured."
         if not blame.neighbours:
             return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
         harm = "" if blame.is_too_uncertain else ", and did it no measurable harm"
@@ -432,7 +432,8 @@ def _shared_with(blame: Blame) -> str:
     """Such as "large and 2 other jobs used /scratch at the same time"."""
     names = _first_of([name_of(neighbour) for neighbour in blame.neighbours])
     places = dict.fromkeys(place(neighbour.storage) for neighbour in blame.neighbours)
-    return f"{names} used {words.listing(places)} at the same time"
+    used = f"{names} used {words.listing(places)} at the same time"
+    return f"{used[0].upper()}{used[1:]}" if names.startswith(NOT_PROFILED) else used
 
 
 def _there_all_the_same(blame: Blame) -> str:
@@ -440,16 +441,17 @@ def _there_all_the_same(blame: Blame) -> str:
     took = blame.shares.group_by("neighbour").agg(pl.col("storage_seconds").sum())
     most_first = took.sort("storage_seconds", "neighbour", descending=[True, False])["neighbour"].to_list()
     names = _first_of([NOT_PROFILED if job is None else job for job in most_first])
+    used = f"{names} used the same file system at the same time."
     if most_first[:1] == [None]:
-        names = f"{names[0].upper()}{names[1:]}"
-    return f"{names} used the same file system at the same time." if names else ""
+        used = f"{used[0].upper()}{used[1:]}"
+    return used if names else ""
 
 
 def _clauses_of_neighbours(blame: Blame) -> list[tuple[str, str]]:
     """Seconds, and what happened in them: of each neighbour that is worth a clause, and of the others together."""
     lost = blame.lost.value if blame.lost else 0.0
     told = blamed(blame)
-    clauses = [(beside(n.lost.value, lost), f"while {name_of(n)} {did(n)}") for n in told[:MOST_BLAMED]]
+    clauses = [(_sure(n, beside(n.lost.value, lost)), f"while {name_of(n)} {did(n)}") for n in told[:MOST_BLAMED]]
     rest = [n for n in blame.neighbours if n not in told[:MOST_BLAMED]]
     others = sum(n.lost.value for n in rest)
     if others >= WORTH_A_CLAUSE * lost:
@@ -457,6 +459,10 @@ def _clauses_of_neighbours(blame: Blame) -> list[tuple[str, str]]:
             (beside(others, lost), f"while {words.count(len(rest), 'other neighbour')} used the same storage")
         )
     return clauses
+
+
+def _sure(neighbour: Neighbour, seconds: str) -> str:
+    return f"perhaps {seconds}" if neighbour.lost.low <= 0 < neighbour.lost.value else seconds
 
 
 def _clauses_of_the_rest(blame: Blame) -> list[tuple[str, str]]:

@@ -188,12 +188,20 @@ def variability(comparison: Comparison) -> str:
 
 
 def next_step(comparison: Comparison) -> list[str]:
-    """That memory was short; or what would tell more, where most is unexplained as the neighbours are not known."""
+    """That memory was short, or a cache warm; or what would tell more, where most is unexplained as the neighbours are
+    not known.
+    """
     told = comparison.told
     name, memory = told.of.job.job, told.memory_seconds
     is_told = told.outside is not None and told.outside.memory_seconds > 0
     if memory is not None and memory.value >= WORTH_TELLING * told.longer_seconds and not is_told:
         return [slept_for_memory(name, memory, _seconds(told.of.runtime_ns))]
+    if told.from_cache is not None:
+        its, former = (words.percent(part, 2) for part in told.from_cache)
+        return [
+            f"{name} read {its} of its bytes from the page cache, and {told.against.job.job} {former}: "
+            "that alone makes such runs differ."
+        ]
     unexplained = told.unexplained_seconds.value
     if told.lost_seconds is not None or unexplained < WORTH_TELLING * max(abs(told.difference_seconds), 1e-9):
         return []
@@ -308,6 +316,7 @@ def _difference(told: Difference) -> dict[str, Any]:
         "computing_seconds": told.computing_seconds,
         "outside": None if told.outside is None else outside_record(told.outside),
         "memory_seconds": told.memory_seconds,
+        "from_cache_shares": told.from_cache,
         "waiting_seconds": told.waiting_seconds,
         "own_io_seconds": {**vars(told.own_io.seconds), "parts": told.own_io.parts},
         "lost_seconds": told.lost_seconds,

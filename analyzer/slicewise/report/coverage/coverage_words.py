@@ -6,7 +6,16 @@ Pure functions that give plain text. A likely cause is always called a guess.
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from slicewise.analysis.coverage import STORAGE_CAUSES, UNHEARD, Cause, Coverage, Gap, Rings, Unprofiled
+from slicewise.analysis.coverage import (
+    LEAST_BYTES_TO_NAME,
+    STORAGE_CAUSES,
+    UNHEARD,
+    Cause,
+    Coverage,
+    Gap,
+    Rings,
+    Unprofiled,
+)
 from slicewise.analysis.sampled import Sampled
 from slicewise.digest.activity import Direction
 from slicewise.digest.quality import Imported
@@ -118,8 +127,10 @@ def is_trivial(coverage: Coverage, way: Direction) -> bool:
     a program's start is no news under its output.
     """
     counted = {"read": coverage.kernel_read_bytes, "write": coverage.kernel_write_bytes}
+    share = getattr(coverage, way)
+    missing = 0.0 if share is None else (1.0 - share) * counted[way]
     return counted[way] < TRIVIAL_SHARE * max(counted.values()) and (
-        getattr(coverage, way) == 1.0 or _lacks_small_alone(coverage, way)
+        missing < LEAST_BYTES_TO_NAME or _lacks_small_alone(coverage, way)
     )
 
 

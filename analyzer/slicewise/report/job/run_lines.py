@@ -89,7 +89,9 @@ def _in_calls(summary: JobTotals, io_time: IoTime) -> str:
         return "no time in I/O calls"
     slowest, median = words.duration(io_time.slowest), words.duration(io_time.median)
     if io_time.processes.height == 1:
-        return f"{slowest} of it in I/O calls"
+        runtime = words.seconds_between(summary.start, summary.end)
+        is_part = runtime is None or io_time.slowest <= runtime
+        return f"{slowest} of it in I/O calls" if is_part else f"{slowest} in I/O calls, added up over its threads"
     return f"in I/O calls the slowest {'rank' if summary.ranks else 'process'} was {slowest}, the median one {median}"
 
 
