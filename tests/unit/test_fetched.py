@@ -89,6 +89,14 @@ def test_sleeping_while_nothing_is_fetched_is_no_waiting():
     assert found["fetched_bytes"].sum() == 64 * MIB
 
 
+def test_what_was_read_ahead_of_calls_is_theirs_and_no_wait_besides():
+    """Three threads read the head of each file, and find the rest of it in the cache: hardly a fault."""
+    found = fetched_frame(job(faults=1, calls=[(at, 3 * SECOND) for at in range(1, 9)]), mapped())
+    assert found["slice"].to_list() == list(range(1, 9))
+    assert found["fetched_bytes"].to_list() == [8 * MIB] * 8
+    assert found["waited_ns"].sum() == 0
+
+
 @pytest.mark.parametrize(
     "changed",
     [

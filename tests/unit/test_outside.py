@@ -1,6 +1,7 @@
 """What a job took longer than alone outside of I/O, by what the kernel counted."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,10 +13,13 @@ from slicewise.analysis.blame.memory import Fetched, fetched_by
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Blame, OwnProcesses
-from slicewise.analysis.blame.runs_taken import other_warmth
+from slicewise.analysis.blame.runs_taken import _held_up, other_warmth
+from slicewise.analysis.blame.unprofiled import from_disk
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
+from slicewise.analysis.runs.storage import Storage
 from slicewise.catalog.store import Catalog
+from slicewise.digest.slices import BYTES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import why_outside
 from slicewise.report.blame.explained import explanation
@@ -69,6 +73,37 @@ def test_a_job_that_waits_for_processors_is_told_so_and_its_calls_too():
     assert found.seconds == pytest.approx(27.6 - 7.3 - 1.2)
     assert found.waited_seconds == pytest.approx(found.seconds, rel=0.01)
     assert found.io_seconds == pytest.approx(1.1)
+
+
+def test_calls_that_were_faster_than_alone_are_no_loss_elsewhere():
+    """Beside busy loops: while it waited for a processor the kernel read ahead, and the time in calls fell by 4 s."""
+    assert outside_of_io(run(7.5, 6.9, 3000), ALONE, 1, io_alone=5.0, io_lost=-4.0, taken=0.0) is None
+    found = outside_of_io(run(9.0, 6.9, 3000), ALONE, 1, io_alone=5.0, io_lost=-4.0, taken=0.0)
+    assert found.seconds == pytest.approx(9.0 - 7.3)
+
+
+def test_a_run_that_waited_for_processors_is_no_run_alone():
+    assert "waited 6.50 s" in _held_up(run(22.7, 6.9, 40, delayed=6.5), least=0.0)
+    assert not _held_up(run(22.7, 6.9, 40, delayed=6.5), least=6.0)
+    assert not _held_up(run(6.4, 3.0, 40, delayed=0.7), least=0.0)
+
+
+def test_what_a_cache_served_no_disk_moved():
+    """sqlite on pages that are cached: it read 1 GiB by calls and fetched 16 MiB, and wrote each page four times."""
+    disk = Storage(7, "ext4", "/dev/vda", "n", "/")
+    rows = pl.DataFrame(
+        {"job": ["a", "b"], "storage": [7, 7], "slice": [0, 0]} | dict.fromkeys(BYTES, [1024 * MIB] * 2)
+    )
+    counted = {"read_seen": 1024 * MIB, "read_kernel": 1024 * MIB, "read_storage": 16 * MIB}
+    counted |= {"write_seen": 1024 * MIB, "write_kernel": 1024 * MIB, "write_storage": 256 * MIB}
+    did = pl.DataFrame({"storage": [7]} | dict.fromkeys(BYTES, 1024 * MIB))
+    job = SimpleNamespace(job="a", not_kept={}, coverage=pl.DataFrame(counted), process_slices=did)
+    unknown = SimpleNamespace(job="b", not_kept={"coverage": "nobody asks"})
+    found = from_disk(rows, disk, [job, unknown])
+    assert found.select("job", *BYTES).rows() == [("a", 16 * MIB, 256 * MIB), ("b", 1024 * MIB, 1024 * MIB)]
+    elsewhere = SimpleNamespace(**vars(job) | {"process_slices": did.with_columns(read_bytes=512 * MIB)})
+    assert from_disk(rows, disk, [elsewhere])["read_bytes"].to_list() == [1024 * MIB] * 2, "of which storage?"
+    assert from_disk(rows, replace(disk, host=""), [job]).equals(rows)
 
 
 def test_a_pressure_of_the_node_tells_it_too():
@@ -427,7 +462,7 @@ def test_the_page_cache_is_named_where_it_is_the_reason(tmp_path, neighbour):
     assert note.endswith("The page cache alone makes such runs differ")
 
 
-def test_reads_that_nobody_counted_are_of_noother_warmth(tmp_path, neighbour):
+def test_reads_that_nobody_counted_are_of_no_other_warmth(tmp_path, neighbour):
     """FUSE does not tell the kernel what it fetches: 0 for all runs."""
     job = write(tmp_path / "job", 1, FIRST, 40, fetched=0)
     alone = write(tmp_path / "alone", 11, FIRST - 1000, 20, mib=20, fetched=0)

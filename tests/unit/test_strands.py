@@ -4,16 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.blame.to_runtime import first_of_strand
+from slicewise.analysis.blame.to_runtime import first_of_strand, job_strands
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import key_text
 from slicewise.catalog.store import Catalog
+from slicewise.digest.digest import read_digest
 from support.blame_scenarios import scenarios
 from support.blame_trials import NOTHING, STANDALONE, told
+from support.swz import build_profile
 
-MS = 1_000_000
+MS, SECOND = 1_000_000, 1_000_000_000
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,24 @@ def test_who_goes_on_for_whom(lifetimes, first):
 def test_clocks_that_are_read_one_after_the_other_are_no_overlap():
     assert first_of_strand([(1, 0, 10 * MS), (2, 10 * MS - 900_000, 20 * MS)]) == {2: 1}
     assert first_of_strand([(1, 0, 10 * MS), (2, 8 * MS, 20 * MS)]) == {}
+
+
+@pytest.mark.parametrize("own_seconds", [0.0, 0.03, 0.06, 0.6])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_parent_of_workers_is_a_strand_with_one_of_them(tmp_path, own_seconds, is_killed):
+    """However long its own few calls took, and where its workers were killed at its end, whose slice ends after it."""
+    counted = {"read_ops": 1, "read_bytes": 1 << 26}
+    slices = [counted | {"process": 1, "slice": 1000, "read_ns": round(own_seconds * SECOND)}]
+    slices += [
+        counted | {"process": worker, "slice": 1000 + at, "read_ns": SECOND * 9 // 10}
+        for worker in (2, 3)
+        for at in range(2, 20)
+    ]
+    ended = {"ending": "killed", "end_ns": 1020 * SECOND} if is_killed else {"end_ns": 1019 * SECOND + 1}
+    workers = [{"process": at, "slice_ns": SECOND, "start_ns": 1001 * SECOND} | ended for at in (2, 3)]
+    parent = {"process": 1, "slice_ns": SECOND, "start_ns": 1000 * SECOND, "end_ns": 1019 * SECOND + SECOND // 2}
+    place = build_profile(tmp_path / "job", [parent, *workers], slices)
+    assert job_strands(read_digest(place), SECOND).calls["process"].n_unique() == 2
 
 
 @pytest.mark.parametrize("given", [NOTHING, STANDALONE])
