@@ -57,6 +57,7 @@ def run(runtime, processor, switches, faults=0, stall=None, delayed=None, signal
         node_samples=pl.DataFrame(samples, schema={"node": pl.String, "seconds": pl.Float64}),
         node_slices=pl.DataFrame([("n", *row) for row in rows], SIGNALS, orient="row"),
         not_kept={} if fetched is not None else {"coverage": "nobody asks"},
+        fetched=pl.DataFrame({"fetched_bytes": [0]}),
         coverage=pl.DataFrame(
             {"process": [1], "read_seen": [1000], "write_seen": [0], "mapped": [256 * MIB], "read_storage": [fetched]}
         ),
@@ -80,6 +81,14 @@ def test_calls_that_were_faster_than_alone_are_no_loss_elsewhere():
     assert outside_of_io(run(7.5, 6.9, 3000), ALONE, 1, io_alone=5.0, io_lost=-4.0, taken=0.0) is None
     found = outside_of_io(run(9.0, 6.9, 3000), ALONE, 1, io_alone=5.0, io_lost=-4.0, taken=0.0)
     assert found.seconds == pytest.approx(9.0 - 7.3)
+
+
+def test_pages_of_programs_are_perhaps_what_it_waited_for():
+    """Python and its packages come from the storage that is slow."""
+    found = outside_of_io(run(20.0, 6.9, 40, fetched=64 * MIB), [run(7.4, 6.9, 40, fetched=64 * MIB)], 1, 0.5, 0.0, 0.0)
+    assert why_outside(found).startswith(", perhaps waiting for pages of programs and libraries (64.0 MiB")
+    found = outside_of_io(run(20.0, 6.9, 40, fetched=MIB), [run(7.4, 6.9, 40, fetched=MIB)], 1, 0.5, 0.0, 0.0)
+    assert why_outside(found) == ", where it is not known what it waited for"
 
 
 def test_a_run_that_waited_for_processors_is_no_run_alone():

@@ -22,6 +22,7 @@ from slicewise.analysis.blame.result import CostByWaiting, Outside
 from slicewise.analysis.job.split import Split
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.processes import are_ranks
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
@@ -103,6 +104,7 @@ def outside_of_io(
         slept_seconds=slept_seconds,
         slept_at=slept_at,
         faults=job.major_faults - fmean(one.major_faults for one in alone),
+        pages_bytes=unplaced_bytes(digest),
     )
 
 

@@ -122,7 +122,8 @@ class Outside:
     memory_seconds: for which memory was short, more than alone. slept_seconds: for which the mean process slept in the
     kernel (state D), more than alone and than what its I/O lost, by looks: an estimate; slept_at: mostly in this
     function; empty: not known.
-    faults: page faults that read from storage, beyond those of the standalone runs, of the mean process.
+    faults: page faults that read from storage, beyond those of the standalone runs, of the mean process. pages_bytes:
+    what was fetched for it, alone as well, and is neither a call's nor known to be of mapped files.
     """
 
     alone: Estimate
@@ -135,6 +136,7 @@ class Outside:
     slept_seconds: float
     slept_at: str
     faults: float
+    pages_bytes: int = 0
 
 
 @dataclass(frozen=True)

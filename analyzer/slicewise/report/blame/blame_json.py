@@ -102,6 +102,7 @@ def outside_record(outside: Outside) -> dict[str, Any]:
         "slept_seconds": outside.slept_seconds,
         "slept_at": outside.slept_at,
         "major_faults": outside.faults,
+        "pages_bytes": outside.pages_bytes,
     }
 
 

@@ -7,6 +7,7 @@ import polars as pl
 from slicewise.analysis.blame.result import Blame, Neighbour, Outside, Source, TimeLimited, Traffic, Turn
 from slicewise.analysis.blame.servers import BY_SERVERS
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import WORTH_NAMING_BYTES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.waiting_words import waiting_lines
 from slicewise.text import words
@@ -154,6 +155,9 @@ def why_outside(outside: Outside) -> str:
     if outside.slept_seconds > half:
         at = f", mostly in {outside.slept_at}" if outside.slept_at else ""
         return f", where its threads slept in the kernel{at}"
+    if outside.pages_bytes >= WORTH_NAMING_BYTES:
+        fetched = words.size(outside.pages_bytes)
+        return f", perhaps waiting for pages of programs and libraries ({fetched} were fetched for it)"
     return ", where it is not known what it waited for"
 
 
