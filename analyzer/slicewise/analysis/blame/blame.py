@@ -64,6 +64,9 @@ LEAST_LOAD = 0.02
 # An interval that is narrower than this share of the loss is narrow.
 NARROW = 0.5
 OF_DIGESTS = Rows()
+# With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
+# without them.
+ENOUGH_SLICES = 16
 # What stands in front of the hash of the inputs behind a command line.
 INPUTS = " #inputs="
 # Why nothing is told of the time of a job that servers alone know.
@@ -481,7 +484,7 @@ def _told(
         sources=sure.baselines,
         contradiction=sure.contradiction,
         unknown_because="" if base else _why_unknown(slices, company, sure.baselines),
-        next_step="" if base and confidence in SURE else _next_step(job),
+        next_step="" if base and confidence in SURE else _next_step(job, grid_ns),
         traffic=traffic,
         missing=_missing(digest),
         notes=[],
@@ -651,11 +654,13 @@ def _why_unknown(slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[
     return "; ".join(clauses)
 
 
-def _next_step(job: Job) -> str:
+def _next_step(job: Job, grid_ns: int) -> str:
     """The one command that would tell; code on its line is known by a hash alone."""
+    is_coarse = job.end_ns - job.start_ns < ENOUGH_SLICES * grid_ns and grid_ns > SECOND_NS
+    finer = "--slice 1 " if is_coarse else ""
     asked = job.command.partition(INPUTS)[0]
     command = asked if asked and " -c " not in f"{asked} " else f"COMMAND OF {job.program}"
-    return f"slicewise run --job {job.job}-alone -- {command}, while nobody else uses the file system"
+    return f"slicewise run {finer}--job {job.job}-alone -- {command}, while nobody else uses the file system"
 
 
 def _missing(digest: Digest) -> list[str]:
