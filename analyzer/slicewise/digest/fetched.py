@@ -103,8 +103,8 @@ def _of_process(
     spent = np.zeros(len(begins)) if calls is None else _laid_out(calls, "ns", first, len(begins))
     idle = np.clip(lives - busy - spent, 0.0, None)
     read = _laid_out(counted, "sent", first, len(begins))
-    if faults.sum() < MANY_FAULTS and np.any(spent):
-        # The kernel read ahead of calls, which waited for it: that time is theirs, and no fault came upon a page.
+    if faults.sum() < MANY_FAULTS and spent.sum() > idle.sum():
+        # The kernel read ahead of calls, which waited for it: that time is theirs, and hardly a fault found no page.
         idle = np.zeros(len(begins))
         read = read * (spent > 0)
     else:
