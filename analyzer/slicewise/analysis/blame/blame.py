@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
-from slicewise.analysis.blame.memory import did_as_much_by_calls, fetched_by, seconds_refetching
+from slicewise.analysis.blame.memory import seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import (
     cost_by_waiting,
@@ -21,8 +21,8 @@ from slicewise.analysis.blame.outside import (
     runtime_alone,
 )
 from slicewise.analysis.blame.own_processes import own_processes
-from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, RunTaken, Traffic
-from slicewise.analysis.blame.runs_taken import runs_taken
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, Traffic
+from slicewise.analysis.blame.runs_taken import as_other_work, cache_notes, like, runs_taken, speed_notes
 from slicewise.analysis.blame.servers import (
     BY_SERVERS,
     ServerCounts,
@@ -195,12 +195,14 @@ def _asked(
         grid_ns,
         of_seconds_alone,
     )
-    like = _like(digest, [run for run in runs if run in alone or _asked_alike(digest, run)], sure)
-    if like and told.lost is not None:
+    same_work = like(digest, runs, alone, sure)
+    if same_work and told.lost is not None:
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
-        told = _with_outside(told, outside_of_io(digest, like, told.io_processes, io_alone, told.lost.value, taken))
-        told = _not_beyond(told, runtime_alone(like))
+        told = _with_outside(
+            told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken)
+        )
+        told = _not_beyond(told, runtime_alone(same_work))
     elif told.lost is not None and not of_seconds_alone:
         told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
@@ -229,11 +231,11 @@ def _asked(
             max(0.0, told.io_seconds - lost),
         )
     )
-    runs_told = [_as_other_work(one, sure) for one in runs_told]
+    runs_told = [as_other_work(one, sure) for one in runs_told]
     notes = [
         *told.notes,
-        *_speed_notes(sure, runs_told),
-        *_cache_notes(runs_told),
+        *speed_notes(sure, runs_told),
+        *cache_notes(runs_told),
         *(_harmless(one) for one in where if one.number in harmless),
     ]
     if served is not None:
@@ -247,28 +249,6 @@ def _asked(
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
     told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
     return _as_sure_as_slices(told, [digest, *neighbours])
-
-
-def _asked_alike(digest: Digest, run: Digest) -> bool:
-    """Whether a run had the job's command line, as far as is known: another one may compute for another time."""
-    its, own = run.about["command"], digest.about["command"]
-    return its == own or not its or not own
-
-
-def _like(digest: Digest, runs: Sequence[Digest], sure: Answered) -> list[Digest]:
-    """The runs alone that did what the job did; where it fetched mapped files again and again, what they did by calls
-    and with the same command line decides.
-    """
-    if sure.chosen is None:
-        return []
-    chosen = [run for run in runs if run.job in sure.chosen.runs]
-    if sure.chosen.did_as_much:
-        return chosen
-    fetched = fetched_by(digest)
-    if fetched is None or not (fetched.is_again and fetched.is_by_faults):
-        return []
-    its = [(run, fetched_by(run)) for run in chosen if run.about["command"] == digest.about["command"]]
-    return [run for run, one in its if one is not None and did_as_much_by_calls(fetched, one)]
 
 
 def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
@@ -287,39 +267,6 @@ def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
         "so it is less sure who was active with whom"
     )
     return replace(told, confidence=LESS_SURE[told.confidence], notes=[*told.notes, note])
-
-
-def _as_other_work(run: RunTaken, sure: Answered) -> RunTaken:
-    """A run that was taken, if any source did; else it is of another size, or of another command line."""
-    if not run.is_taken and sure.chosen is not None and run.job in sure.chosen.runs:
-        return RunTaken(run.job, True, "")  # what it had beside it can have cost it little
-    if not run.is_taken or any(run.job in base.runs for base in sure.baselines):
-        return run
-    if run.job in sure.asked_otherwise:
-        return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")
-    return RunTaken(run.job, False, "it is of another size: it moved other amounts than this job")
-
-
-def _speed_notes(sure: Answered, runs: Sequence[RunTaken]) -> list[str]:
-    """Where a run that had traffic beside it shows that the storage is not always as fast as in those taken."""
-    slow = sure.chosen.slower_run if sure.chosen is not None else ""
-    return [
-        f"{run.job} did the same and took longer than that traffic can have cost it ({run.why_not}): the storage was "
-        "slower then, and may have been now"
-        for run in runs
-        if slow and run.job == slow
-    ]
-
-
-def _cache_notes(runs: Sequence[RunTaken]) -> list[str]:
-    """Where no run is left because of the page cache, it is the reason why jobs take longer or less long."""
-    warm = [run for run in runs if "page cache" in run.why_not]
-    if not warm or any(run.is_taken for run in runs):
-        return []
-    return [
-        f"{words.sentence(f'{warm[0].job} is no standalone run of it: {warm[0].why_not}')[:-1]}. The page cache alone "
-        "makes such runs differ"
-    ]
 
 
 def _harmless(storage: Storage) -> str:

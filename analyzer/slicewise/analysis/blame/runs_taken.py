@@ -1,4 +1,4 @@
-"""Which runs are taken as a job's standalone runs, and why the others are not.
+"""Which runs are taken as a job's standalone runs, which of these did its work, and why the others are not.
 
 Digests in. A run that is found by itself is taken only where nothing speaks against its having been alone; one that
 read from the page cache is none for a job that did not, whoever gave it.
@@ -10,6 +10,7 @@ import polars as pl
 
 from slicewise.analysis.blame.memory import (
     Fetched,
+    did_as_much_by_calls,
     fetched_by,
     is_mostly_io,
     most_slept,
@@ -19,6 +20,7 @@ from slicewise.analysis.blame.memory import (
 from slicewise.analysis.blame.outside import delayed_seconds
 from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
+from slicewise.analysis.blame.sources import Answered
 from slicewise.analysis.blame.unprofiled import from_disk, unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
@@ -149,3 +151,58 @@ def _seen_of_others(
     if counted is not None:
         for what, amounts in strangers_counted(counted, run, where, own, grid_ns).items():
             yield "other jobs", BY_SERVERS, what, *amounts
+
+
+def _asked_alike(digest: Digest, run: Digest) -> bool:
+    """Whether a run had the job's command line, as far as is known: another one may compute for another time."""
+    its, own = run.about["command"], digest.about["command"]
+    return its == own or not its or not own
+
+
+def like(digest: Digest, runs: Sequence[Digest], given: Sequence[Digest], sure: Answered) -> list[Digest]:
+    """The runs alone that did what the job did, with its command line where nobody gave them. Where it fetched mapped
+    files again and again, the command line and what they did by calls decide.
+    """
+    if sure.chosen is None:
+        return []
+    chosen = [run for run in runs if run.job in sure.chosen.runs and (run in given or _asked_alike(digest, run))]
+    if sure.chosen.did_as_much:
+        return chosen
+    fetched = fetched_by(digest)
+    if fetched is None or not (fetched.is_again and fetched.is_by_faults):
+        return []
+    its = [(run, fetched_by(run)) for run in chosen if run.about["command"] == digest.about["command"]]
+    return [run for run, one in its if one is not None and did_as_much_by_calls(fetched, one)]
+
+
+def as_other_work(run: RunTaken, sure: Answered) -> RunTaken:
+    """A run that was taken, if any source did; else it is of another size, or of another command line."""
+    if not run.is_taken and sure.chosen is not None and run.job in sure.chosen.runs:
+        return RunTaken(run.job, True, "")  # what it had beside it can have cost it little
+    if not run.is_taken or any(run.job in base.runs for base in sure.baselines):
+        return run
+    if run.job in sure.asked_otherwise:
+        return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")
+    return RunTaken(run.job, False, "it is of another size: it moved other amounts than this job")
+
+
+def speed_notes(sure: Answered, runs: Sequence[RunTaken]) -> list[str]:
+    """Where a run that had traffic beside it shows that the storage is not always as fast as in those taken."""
+    slow = sure.chosen.slower_run if sure.chosen is not None else ""
+    return [
+        f"{run.job} did the same and took longer than that traffic can have cost it ({run.why_not}): the storage was "
+        "slower then, and may have been now"
+        for run in runs
+        if slow and run.job == slow
+    ]
+
+
+def cache_notes(runs: Sequence[RunTaken]) -> list[str]:
+    """Where no run is left because of the page cache, it is the reason why jobs take longer or less long."""
+    warm = [run for run in runs if "page cache" in run.why_not]
+    if not warm or any(run.is_taken for run in runs):
+        return []
+    return [
+        f"{words.sentence(f'{warm[0].job} is no standalone run of it: {warm[0].why_not}')[:-1]}. The page cache alone "
+        "makes such runs differ"
+    ]
