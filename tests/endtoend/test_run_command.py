@@ -483,6 +483,7 @@ def test_what_is_said_at_the_end_does_not_hold_up_the_job(tmp_path, monkeypatch,
     """The analyzer may lie on a file system that is slow, or that does not have it at hand."""
     monkeypatch.chdir(tmp_path)
     where = "slicewise: profile in mine; next: slicewise report mine\n"
+    where += "slicewise: what it did would take too long to tell here; who slowed it down:  slicewise blame mine\n"
     monkeypatch.setattr(run, "_tell_what_was_seen", lambda job_dir, writing: time.sleep(60))
     began = time.monotonic()
     run._say_what_was_seen(tmp_path / "mine", 0.3)

@@ -24,8 +24,8 @@ LAST, MANY = 1 << 62, 1000
 TOLD = ("lost", "io_lost", "alone", "confidence", "is_claimed", "io_seconds", "unexplained_seconds", "sources")
 
 
-def told(job, lost, *neighbours, is_claimed=True, runtime=30.0):
-    """What is said of a job. neighbours: names and seconds."""
+def told(job, lost, *neighbours, is_claimed=True, runtime=30.0, outside=None):
+    """What is said of a job. neighbours: names and seconds. outside: seconds that it lost outside of I/O calls."""
     near = [
         SimpleNamespace(job=name, program="", lost=Estimate(cost, cost, cost, ""), kinds={})
         for name, cost in neighbours
@@ -38,6 +38,7 @@ def told(job, lost, *neighbours, is_claimed=True, runtime=30.0):
         neighbours=near,
         confidence="high",
         runtime_seconds=runtime,
+        outside=None if outside is None else SimpleNamespace(seconds=outside),
         unknown_because="no run alone" if lost is None else "",
     )
 
@@ -56,6 +57,15 @@ def test_who_lost_most_comes_first_and_who_is_unknown_last():
     assert all_words.sentence(ordered, 2) == (
         "Of 4 jobs beside others (2 more had no company) b lost most: 12.0 s, most of it while a was active."
     )
+
+
+def test_what_was_lost_outside_of_calls_counts_and_has_a_column():
+    """A job beside busy loops had company on no file system."""
+    ordered = all_words.worst_first(ALL | {"hog": told("hog", 0.4, outside=15.0)})
+    assert ordered[0][0] == "hog"
+    assert all_words.sentence(ordered, 0).endswith("hog lost most: 15.4 s, most of it outside of I/O calls.")
+    table = all_words.losses_table(ordered)
+    assert [cell.text for cell in table.rows[0]][3:5] == ["400 ms", "15.0"]
 
 
 def test_the_matrix_has_a_row_for_who_lost_and_a_column_for_who_cost():

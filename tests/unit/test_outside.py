@@ -13,7 +13,7 @@ from slicewise.analysis.blame.memory import Fetched, fetched_by
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Blame, OwnProcesses
-from slicewise.analysis.blame.runs_taken import _held_up, other_warmth
+from slicewise.analysis.blame.runs_taken import other_warmth
 from slicewise.analysis.blame.unprofiled import from_disk
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
@@ -91,10 +91,29 @@ def test_pages_of_programs_are_perhaps_what_it_waited_for():
     assert why_outside(found) == ", where it is not known what it waited for"
 
 
-def test_a_run_that_waited_for_processors_is_no_run_alone():
-    assert "waited 6.50 s" in _held_up(run(22.7, 6.9, 40, delayed=6.5), least=0.0)
-    assert not _held_up(run(22.7, 6.9, 40, delayed=6.5), least=6.0)
-    assert not _held_up(run(6.4, 3.0, 40, delayed=0.7), least=0.0)
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_run_that_computed_for_longer_is_no_run_alone(tmp_path, neighbour, is_given):
+    """Beside busy loops it took 20 s in calls and 20 s outside of them, with the same command line as others."""
+    command = "reader all"
+    job = write(tmp_path / "job", 1, FIRST, 40, command=command)
+    alone = write(tmp_path / "alone", 11, FIRST - 1000, 20, mib=20, command=command)
+    slow = write(tmp_path / "slow", 21, FIRST - 2000, 20, mib=20, command=command, more=20)
+    told = told_of(job, neighbour, [slow] if is_given else [], [alone, slow])
+    assert {run.job: run.is_taken for run in told.runs} == {"alone": True, "slow": is_given}
+    if not is_given:
+        (why,) = [run.why_not for run in told.runs if not run.is_taken]
+        assert why.startswith("it took 20.0 s outside of I/O calls, and ")
+
+
+def test_runs_alone_that_differ_are_no_sure_answer(tmp_path):
+    """A job whose calls were as fast as ever, and that took longer than one run alone and less long than another."""
+    job = write(tmp_path / "job", 1, FIRST, 20, command="a", more=15)
+    runs = [write(tmp_path / f"r{n}", 11 + n, FIRST - 1000 * n, 20, command="a", more=10 * n) for n in (1, 2, 3)]
+    told = blame(*digests([job]), [], digests(runs))
+    assert told.alone is not None
+    assert told.alone.low < 30 < 50 < told.alone.high
+    assert told.is_too_uncertain
+    assert told.confidence == "low"
 
 
 def test_what_a_cache_served_no_disk_moved():
@@ -391,13 +410,15 @@ def test_slices_with_company_tell_nothing_and_runs_alone_do_instead() -> None:
 
 
 def write(
-    directory: Path, key: int, start: int, slices: int, program: str = "reader", mib: float = 10, **counted: float
-) -> Path:
-    """A job that reads so many MiB a second, all of a second in calls. counted: fetched, what the kernel fetched of
-    that (MiB a second); beside, MiB a second of others that the mount's counter saw.
+    directory: Path, key: int, start: int, slices: int, program: str = "reader", mib: float = 10, command: str = "",
+    more: int = 0, **counted: float,
+) -> Path:  # fmt: skip
+    """A job that reads so many MiB a second, all of a second in calls. more: seconds in which it computes then.
+    counted: fetched, what the kernel fetched of that (MiB a second); beside, MiB a second of others that the mount's
+    counter saw.
     """
-    process = {"process": key, "program": f"/opt/{program}", "slice_ns": NS}
-    process |= {"start_ns": NS * start, "end_ns": NS * (start + slices)}
+    process = {"process": key, "program": f"/opt/{program}", "slice_ns": NS, "command": command}
+    process |= {"start_ns": NS * start, "end_ns": NS * (start + slices + more)}
     rows = []
     for number in range(start, start + slices):
         rows.append(

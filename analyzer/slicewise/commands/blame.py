@@ -98,7 +98,7 @@ def _tell_counted(found: CountedJob | None, anonymous: bool) -> None:
 
 
 def _of_all(directory: Path, others: list[Path], alone: list[Path]) -> None:
-    """Every job in a directory that had company, held against all others there."""
+    """Every job in a directory, held against all others there."""
     from slicewise.report.blame import all_words
 
     if others or alone:
@@ -106,8 +106,8 @@ def _of_all(directory: Path, others: list[Path], alone: list[Path]) -> None:
     around, found, by_themselves = Surroundings(progress=reading_profiles()), {}, 0
     for place in job_places([directory]):
         case = case_of(place, surroundings=around)
-        told = case.result() if case.neighbours or case.counted is not None else None
-        if told is None or not (case.neighbours or told.neighbours):
+        told = case.result()
+        if not case.neighbours and not told.neighbours and told.outside is None:
             by_themselves += 1
             continue
         name = str(place.relative_to(directory)) if place.is_relative_to(directory) else str(place)

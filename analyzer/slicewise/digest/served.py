@@ -589,7 +589,9 @@ def counters_in(
 
 
 def know_each_other(digests: Sequence[Digest]) -> None:
-    """Lets jobs that one counter counts share what it shows (`Digest.beside`)."""
+    """Lets jobs that one counter counts share what it shows (`Digest.beside`). A job that was read twice is not beside
+    itself.
+    """
     if all(digest.node_slices.is_empty() for digest in digests):
         return
     on_node: dict[str, list[int]] = {}
@@ -611,5 +613,8 @@ def know_each_other(digests: Sequence[Digest]) -> None:
         for digest in some
     ]
     there = [set(rows) for rows in wrote]
+    ids = [set(digest.processes["process"]) for digest in some]
     for place, digest in enumerate(some):
-        digest.beside = tuple(other for at, other in enumerate(some) if at != place and there[at] & there[place])
+        digest.beside = tuple(
+            other for at, other in enumerate(some) if not ids[at] & ids[place] and there[at] & there[place]
+        )

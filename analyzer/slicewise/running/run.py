@@ -334,6 +334,8 @@ def _say_what_was_seen(job_dir: Path, seconds: float) -> None:
     said, has_ended = _in_child(lambda writing: _tell_what_was_seen(job_dir, writing), seconds)
     if not has_ended or not said:
         _say_where(job_dir)
+        shown = as_named_from_here(job_dir)
+        say(f"what it did would take too long to tell here; who slowed it down:  slicewise blame {shown}")
         return
     for line in json.loads(said):
         say(line)

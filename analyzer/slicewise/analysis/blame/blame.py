@@ -19,6 +19,7 @@ from slicewise.analysis.blame.outside import (
     delayed_seconds,
     outside_of_io,
     runtime_alone,
+    starved,
 )
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, Traffic
@@ -58,15 +59,23 @@ from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.kinds import LESS_SURE, SURE
 from slicewise.text import words
+from slicewise.text.safe_text import as_named_from_here
 
 # A neighbour with less than this share of the storage's time that all took is left out of the model of sharing.
 LEAST_LOAD = 0.02
 # An interval that is narrower than this share of the loss is narrow.
 NARROW = 0.5
 OF_DIGESTS = Rows()
+# Relative: runs that did the same and whose time alone is known no better differ by more than chance.
+RUNS_DIFFER = 0.1
+# Of a loss in I/O: with less left of it, waiting for processors explains it.
+MOSTLY_LEFT = 0.5
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
 # without them.
 ENOUGH_SLICES = 16
+SOMEBODY_WAITED = (
+    "on its nodes somebody waited for a processor {share} of the time, and how long its ranks did is not known"
+)
 # What stands in front of the hash of the inputs behind a command line.
 INPUTS = " #inputs="
 # Why nothing is told of the time of a job that servers alone know.
@@ -196,13 +205,19 @@ def _asked(
         of_seconds_alone,
     )
     same_work = like(digest, runs, alone, sure)
+    stall = None if same_work else starved(digest, told.io_seconds)
+    if stall is not None:
+        if of_seconds_alone:
+            return None
+        told = _not_known(told, SOMEBODY_WAITED.format(share=words.percent(stall, 2)))
     if same_work and told.lost is not None:
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
         told = _with_outside(
             told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken)
         )
-        told = _not_beyond(told, runtime_alone(same_work))
+        if not told.is_claimed and told.outside is None:
+            told = _as_runs_say(told, runtime_alone(same_work))
     elif told.lost is not None and not of_seconds_alone:
         told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
@@ -248,6 +263,9 @@ def _asked(
         lost_slices = told.slices if told.is_claimed else None
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
     told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
+    # Perhaps memory held for other runs what it did not hold for this one.
+    if told.is_claimed and cache_notes(runs_told):
+        told = replace(told, confidence="low")
     return _as_sure_as_slices(told, [digest, *neighbours])
 
 
@@ -313,16 +331,31 @@ def _with_outside(told: Blame, outside: Outside | None) -> Blame:
         for one in told.neighbours
     ]
     unexplained = told.unexplained_seconds + (1 - left) * sum(one.lost.value for one in told.neighbours)
-    return replace(told, alone=outside.alone, neighbours=neighbours, unexplained_seconds=unexplained, outside=outside)
+    told = replace(told, alone=outside.alone, neighbours=neighbours, unexplained_seconds=unexplained, outside=outside)
+    is_explained = told.baseline is not None and left < MOSTLY_LEFT and outside.waited_seconds > outside.seconds / 2
+    # Nobody took the storage's time, and somebody took the processors'.
+    return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told
 
 
-def _not_beyond(told: Blame, alone: Estimate) -> Blame:
-    """The blame, whose time alone is no other than runs that did the same took where no loss is claimed: the time in
-    calls that were faster than alone may have been hidden by computing then.
+def _as_runs_say(told: Blame, alone: Estimate) -> Blame:
+    """The blame where no loss is claimed, with the time alone of runs that did the same: of calls that were faster than
+    alone computing may have hidden the time; and where such runs differ, it is known no better than they are.
     """
-    if told.is_claimed or told.alone is None or alone.low <= told.alone.value <= alone.high:
-        return told
-    return replace(told, alone=alone)
+    own = told.alone or alone
+    if not alone.low <= own.value <= alone.high:
+        own = alone
+    elif alone.high - alone.value > RUNS_DIFFER * alone.value:
+        own = Estimate(own.value, min(own.low, alone.low), max(own.high, alone.high), alone.how)
+    told = replace(told, alone=own)
+    return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
+
+
+def _not_known(told: Blame, why: str) -> Blame:
+    """The blame without an answer."""
+    return replace(
+        told, alone=None, lost=None, io_lost=None, is_claimed=False, confidence="unknown", neighbours=[],
+        unexplained_seconds=0.0, apart_seconds=0.0, baseline=None, unknown_because=why,
+    )  # fmt: skip
 
 
 def _as_servers_counted(traffic: Traffic, served: ServerCounts) -> Traffic:
@@ -431,7 +464,7 @@ def _told(
         sources=sure.baselines,
         contradiction=sure.contradiction,
         unknown_because="" if base else _why_unknown(slices, company, sure.baselines),
-        next_step="" if base and confidence in SURE else _next_step(job, grid_ns),
+        next_step="" if base and confidence in SURE else _next_step(job, digest),
         traffic=traffic,
         missing=_missing(digest),
         notes=[],
@@ -601,10 +634,12 @@ def _why_unknown(slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[
     return "; ".join(clauses)
 
 
-def _next_step(job: Job, grid_ns: int) -> str:
-    """The one command that would tell; code on its line is known by a hash alone."""
-    is_coarse = job.end_ns - job.start_ns < ENOUGH_SLICES * grid_ns and grid_ns > SECOND_NS
+def _next_step(job: Job, digest: Digest) -> str:
+    """The one command that would tell, into the same directory; code on its line is known by a hash alone."""
+    is_coarse = job.end_ns - job.start_ns < ENOUGH_SLICES * digest.slice_ns and digest.slice_ns > SECOND_NS
     finer = "--slice 1 " if is_coarse else ""
+    folder = Path(str(digest.about["path"])).parent
+    finer += f"--dir {as_named_from_here(folder)} " if folder.name not in ("", "slicewise") else ""
     asked = job.command.partition(INPUTS)[0]
     command = asked if asked and " -c " not in f"{asked} " else f"COMMAND OF {job.program}"
     return f"slicewise run {finer}--job {job.job}-alone -- {command}, while nobody else uses the file system"

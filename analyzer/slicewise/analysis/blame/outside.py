@@ -35,6 +35,9 @@ LEAST_OUTSIDE = 0.05
 LEAST_FACTOR, LEAST_SWITCHES = 2.0, 5.0
 # Or if on the nodes some task waited for one during this share of the time, as schema/signals.def has it for clients.
 LEAST_STALL = 0.5
+# Of the time: busy loops beside ranks on all processors make it 0.97. Of the runtime: with more in I/O calls what these
+# took says something of the whole.
+NEARLY_ALL, HARDLY_IO = 0.9, 0.1
 # The time in which some task waited for one is this part of what the job is told to have waited, at least: of what took
 # longer outside of I/O another part may be something else.
 LEAST_OF_WAIT = 0.5
@@ -149,6 +152,17 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
         slept_at="",
         faults=0.0,
     )
+
+
+def starved(digest: Digest, io_seconds: float) -> float | None:
+    """The share of the time in which some task of its nodes waited for a processor, if that is nearly all of it, and it
+    is a job of ranks that hardly did I/O: nobody counts for how long ranks wait, since they may spin.
+    """
+    stall = _stall(digest)
+    is_computing = io_seconds < HARDLY_IO * runtime_of(digest)
+    if stall is None or stall < NEARLY_ALL or not is_computing or not digest.processes.select(are_ranks()).item():
+        return None
+    return stall
 
 
 def delayed_seconds(digest: Digest, processes: int) -> float | None:

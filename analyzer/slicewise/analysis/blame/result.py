@@ -268,9 +268,10 @@ class Blame:
     @property
     def is_too_uncertain(self) -> bool:
         """Whether a loss that is not claimed would be a large one, if it was one: whether there was one is open."""
-        if self.is_claimed or self.lost is None:
+        if self.is_claimed or self.lost is None or self.alone is None:
             return False
-        return self.lost.value > LARGE_LOSS * self.runtime_seconds or self.lost.high > MOST_OPEN * self.runtime_seconds
+        value, high = (self.runtime_seconds - alone for alone in (self.alone.value, self.alone.low))
+        return value > LARGE_LOSS * self.runtime_seconds or high > MOST_OPEN * self.runtime_seconds
 
     @property
     def slowdown(self) -> float | None:

@@ -17,10 +17,10 @@ from slicewise.analysis.blame.memory import (
     runtime_of,
     waited_little,
 )
-from slicewise.analysis.blame.outside import delayed_seconds
 from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
 from slicewise.analysis.blame.sources import Answered
+from slicewise.analysis.blame.to_runtime import in_calls, job_strands
 from slicewise.analysis.blame.unprofiled import from_disk, unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
@@ -28,15 +28,17 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import LEAST_STRANGER, SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
+from slicewise.scalars import real
 from slicewise.text import words
 
 # Of what two runs read, the parts that came from storage differ by more than this: one of them was warm.
 MOST_APART = 0.3
+NOT_ALONE = "it was not alone"
 NOT_COMPARED = "runs of different warmth are not compared"
 # Reads of a smaller part of a job's bytes decide nothing.
 LEAST_READ = 0.1
-# Of a run's runtime: it waited so much more for processors than others of its kind. Runs alone whose files a daemon
-# serves (FUSE) waited up to 0.11 more than others, and runs beside busy loops 0.28 to 0.55.
+# Of a run's runtime: it spent so much more outside of calls than others with its command line. Of runs beside busy
+# loops and other programs this was 0.38 to 0.47, and of runs of a cold and a warm program 0.07.
 LEAST_HELD_UP = 0.2
 
 
@@ -57,7 +59,8 @@ def runs_taken(
     taken, told, beside_strangers = [], [], []
     known = {run.path for run in given}
     found = [one for one in found if one.path not in known]
-    least_waited = min(map(_waited_for_processors, (digest, *found)))
+    kind = [one for one in (digest, *found) if one.about["command"] and _asked_alike(digest, one)]
+    least = min(((_outside_of_calls(one, grid_ns), one.job) for one in kind), default=(0.0, ""))
     for run in (*given, *found):
         its = fetched_by(run)
         why = other_warmth(own, its)
@@ -65,7 +68,7 @@ def runs_taken(
             # Of a job that mostly computes, what was cold may have cost next to nothing.
             why = "" if waited_little(digest if own.of_files > its.of_files else run) else why
         if not why and run.path not in known:
-            why = _held_up(run, least_waited)
+            why = _held_up(run, least, grid_ns) if run in kind else ""
         if not why and run.path not in known:
             why, seconds = _stranger(run, where, rows, grid_ns, counted)
             if why:
@@ -76,19 +79,21 @@ def runs_taken(
     return taken, told, beside_strangers
 
 
-def _waited_for_processors(run: Digest) -> float:
-    """Seconds, of its mean process; 0 where it is little, or not known."""
-    return delayed_seconds(run, run.usage["process"].n_unique()) or 0.0
+def _outside_of_calls(run: Digest, grid_ns: int) -> float:
+    """Seconds of its runtime, without those in calls of the strand with most."""
+    spent = job_strands(run, grid_ns).calls.group_by("process").agg(seconds=in_calls().sum())["seconds"].max()
+    return max(0.0, runtime_of(run) - real(spent or 0.0))
 
 
-def _held_up(run: Digest, least: float) -> str:
-    """Why a run was slowed down by more than I/O, and its I/O went on meanwhile. least: what runs of this kind wait for
-    processors anyway.
+def _held_up(run: Digest, least: tuple[float, str], grid_ns: int) -> str:
+    """Why a run was slowed down by more than I/O, such as by other programs on its processors: with the same command
+    line it would have computed for as long as others did. least: seconds outside of calls, and whose these were.
     """
-    waited = _waited_for_processors(run)
-    if waited - least < LEAST_HELD_UP * runtime_of(run):
+    seconds, whose = least
+    took = _outside_of_calls(run, grid_ns)
+    if took - seconds < LEAST_HELD_UP * runtime_of(run):
         return ""
-    return f"its processes waited {words.duration(waited)} for a processor"
+    return f"it took {words.duration(took)} outside of I/O calls, and {whose} {words.duration(seconds)}"
 
 
 def other_warmth(own: Fetched | None, run: Fetched | None) -> str:
@@ -125,7 +130,7 @@ def _stranger(
     for whose, counter, what, others, everything, most in _seen_of_others(run, its, own, grid_ns, counted):
         if everything and others > LEAST_STRANGER * everything:
             much = words.size(others) if what == "bytes" else f"{others:,} {what}"
-            why = f"it was not alone: {counter} counted {much} of {whose} meanwhile"
+            why = f"{NOT_ALONE}: {counter} counted {much} of {whose} meanwhile"
             seconds, slept = others / max(most, 1) * grid_ns / SECOND_NS, most_slept(run)
             return why, seconds if slept is None else min(seconds, slept)
     return "", 0.0

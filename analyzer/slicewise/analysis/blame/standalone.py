@@ -27,6 +27,7 @@ from slicewise.constants import EQUAL_VOLUMES
 from slicewise.kinds import Confidence
 from slicewise.statistics import deviation_of, error_of_next_run
 
+NO_RUN = "no standalone run of the same program and size is known"
 # However little is known of how runs differ: a loss so many times as large as that is no matter of it.
 FAR_BEYOND = 5.0
 # Of a run's I/O: what traffic beside it can have cost at most, if it is to count as nearly alone.
@@ -78,7 +79,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     like = [run for run in runs if run.processes == processes and run.strangers is None]
     like = like or [run for run in _beside_strangers(scene, runs, processes) if run.is_nearly_alone]
     if not like:
-        return Prices("standalone runs", refused="no standalone run of the same program and size is known")
+        return Prices("standalone runs", refused=NO_RUN)
     as_much = [run for run in like if _did_as_much(scene, run, places)]
     asked_alike = [run for run in as_much if run.is_same_command] or as_much
     asked_otherwise = tuple(run.name for run in as_much if run not in asked_alike)

@@ -16,6 +16,7 @@ from slicewise.analysis.blame.memory import fetched_by, seconds_refetching
 from slicewise.analysis.blame.outside import outside_of_io
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.blame.runs_taken import other_warmth
+from slicewise.analysis.blame.to_runtime import job_strands
 from slicewise.analysis.compare.difference import Difference, Loss, difference
 from slicewise.analysis.compare.work import Tasks, place_names, work_of
 from slicewise.analysis.runs.matching import company
@@ -82,12 +83,13 @@ def _with_reasons(found: Difference, of: Digest, against: Digest) -> Difference:
     """A difference with what blame says of time outside of I/O calls, of memory that was short, and of warm caches."""
     fetched = [fetched_by(run) for run in (of, against)]
     cached = [1 - one.from_storage for one in fetched if one is not None]
+    processes = job_strands(of, of.slice_ns).calls["process"].n_unique()
     io_seconds, former = (run.io_ns / 1e9 for run in (found.of, found.against))
     more = io_seconds - former
     return replace(
         found,
-        outside=outside_of_io(of, [against], found.of.processes, io_alone=former, io_lost=more, taken=more),
-        memory_seconds=seconds_refetching(of, found.of.processes),
+        outside=outside_of_io(of, [against], processes, io_alone=former, io_lost=more, taken=more),
+        memory_seconds=seconds_refetching(of, processes),
         from_cache=(cached[0], cached[1]) if other_warmth(fetched[0], fetched[1]) else None,
     )
 

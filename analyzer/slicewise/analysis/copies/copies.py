@@ -74,11 +74,14 @@ class Copies:
     @property
     def confidence(self) -> Confidence:
         """How sure the number is: high where even the ends of the losses allow as many; low where they allow a quarter
-        more or less, where the job had company, and where the storage was never seen full. A capacity that was typed in
+        more or less, where what one copy more would lose is known to no better than itself, where the job had company,
+        and where the storage was never seen full. A capacity that was typed in
         is an assumption, and so is that reads and writes take turns where no slices show it: medium at most.
         """
         apart = self.most_possible - self.fewest_sure
-        if self.company or self.capacity.is_floor or apart > max(1, 0.25 * self.most):
+        more = self.row(self.most + 1)
+        is_vague = more is not None and more.loss.high - more.loss.low > more.loss.value
+        if self.company or self.capacity.is_floor or apart > max(1, 0.25 * self.most) or is_vague:
             return "low"
         region = self.capacity.region
         is_assumed = self.capacity.source == "given" or (region is not None and region.exponent is None)

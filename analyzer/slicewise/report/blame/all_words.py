@@ -38,7 +38,9 @@ def sentence(ordered: Sequence[tuple[str, Blame]], alone: int) -> str:
         more = f"; of {unknown} it is not known" if unknown else ""
         return f"None of {asked}{rest} is known to have lost time to another{more}."
     whom = [name_of(one) for one in blamed(worst)]
+    elsewhere = worst.outside.seconds if worst.outside else 0.0
     to = f", most of it while {whom[0]} was active" if whom else ""
+    to = ", most of it outside of I/O calls" if elsewhere > _lost(worst) / 2 else to
     return f"Of {asked} beside others{rest} {name} lost most: {words.duration(_lost(worst))}{to}."
 
 
@@ -48,15 +50,21 @@ def losses_table(ordered: Sequence[tuple[str, Blame]]) -> Table:
     def lost(blame: Blame) -> Cell:
         return Cell(estimate(blame.lost), blame.lost.value) if blame.lost and blame.is_claimed else NOTHING
 
+    def elsewhere(blame: Blame) -> Cell:
+        seconds = blame.outside.seconds if blame.outside else 0.0
+        return Cell(words.number(seconds), seconds) if seconds else NOTHING
+
     def whom(blame: Blame) -> str:
-        return words.listing(f"{name_of(one)} ({words.duration(one.lost.value)})" for one in blamed(blame)) or "-"
+        costly = blamed(blame) if blame.is_claimed else []
+        return words.listing(f"{name_of(one)} ({words.duration(one.lost.value)})" for one in costly) or "-"
 
     return columns.table(
         ordered,
         columns.text("job", lambda row: row[0]),
         columns.text("program", lambda row: row[1].job.program, spare=2),
         columns.duration("took", lambda row: row[1].runtime_seconds),
-        columns.figure("lost", lambda row: lost(row[1]), "s"),
+        columns.figure("lost in I/O", lambda row: lost(row[1]), "s"),
+        columns.figure("outside of I/O", lambda row: elsewhere(row[1]), "s"),
         columns.text("to", lambda row: whom(row[1])),
         columns.text("confidence", lambda row: row[1].confidence),
     )
@@ -93,6 +101,7 @@ def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
                 "runtime_seconds": blame.runtime_seconds,
                 "alone_seconds": blame.alone,
                 "lost_seconds": blame.lost,
+                "outside_seconds": blame.outside.seconds if blame.outside else None,
                 "confidence": blame.confidence,
                 "is_claimed": blame.is_claimed,
                 "neighbours": [
@@ -107,7 +116,9 @@ def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
 
 
 def _lost(blame: Blame) -> float:
-    return blame.lost.value if blame.lost and blame.is_claimed else 0.0
+    """In I/O, and outside of it."""
+    in_io = blame.lost.value if blame.lost and blame.is_claimed else 0.0
+    return in_io + (blame.outside.seconds if blame.outside else 0.0)
 
 
 def _costly(blame: Blame) -> list[Neighbour]:

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.result import Blame, Neighbour, Outside, Source, TimeLimited, Traffic, Turn
+from slicewise.analysis.blame.result import Blame, Neighbour, Outside, RunTaken, Source, TimeLimited, Traffic, Turn
+from slicewise.analysis.blame.runs_taken import NOT_ALONE
 from slicewise.analysis.blame.servers import BY_SERVERS
+from slicewise.analysis.blame.standalone import NO_RUN
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import WORTH_NAMING_BYTES
 from slicewise.estimate import Estimate
@@ -164,7 +166,7 @@ def why_outside(outside: Outside) -> str:
 def second_sentence(blame: Blame) -> str:
     """What the loss is made of; without a loss who was there and did no harm; unknown, the one step that would tell."""
     if blame.alone is None or blame.lost is None:
-        step = f"To find out: {blame.next_step}" if blame.next_step else ""
+        step = _to_find_out(blame)
         there = _there_all_the_same(blame)
         if blame.is_running and was_by_itself(blame):
             there = "Other jobs that still run too are known only by what they have written to their profiles."
@@ -191,6 +193,20 @@ def second_sentence(blame: Blame) -> str:
     return f"{start}: {', '.join(map(' '.join, clauses))}." if clauses else ""
 
 
+def _to_find_out(blame: Blame) -> str:
+    """The step that would tell: to take a run that is there, or to make one."""
+    there = beside_others(blame)
+    if not blame.next_step or not there:
+        return f"To find out: {blame.next_step}" if blame.next_step else ""
+    names, first = [run.job for run in there[:MOST_BLAMED]], there[0]
+    them, runs = ("it", "such a run") if len(names) == 1 else ("them", "such runs")
+    why = first.why_not.removeprefix(f"{NOT_ALONE}: ")
+    return (
+        f"{words.listing(names)} may be {runs}, though others were active meanwhile ({first.job}: {why}). "
+        f"To take {them} all the same: --alone PROFILE. Else: {blame.next_step}"
+    )
+
+
 def waited(turn: Turn) -> str:
     """Such as "waited 12.0 s for its turn while large had it"."""
     return f"waited {words.duration(turn.seconds.value)} for its turn{_who_had(turn)}"
@@ -214,7 +230,13 @@ def _clause_of_turn(turn: Turn, lost: float) -> tuple[str, str]:
 def short_reason(blame: Blame) -> str:
     """Why nothing can be told, in as few words as a headline has room for; `explanation` says it of each way."""
     first, *more = blame.unknown_because.split("; ")
+    first = "no run is known that was alone" if first == NO_RUN and beside_others(blame) else first
     return f"{first}, and this run by itself does not tell" if more else first
+
+
+def beside_others(blame: Blame) -> list[RunTaken]:
+    """The runs that were not taken since something was active beside them, which may have cost them nothing."""
+    return [run for run in blame.runs if not run.is_taken and run.why_not.startswith(NOT_ALONE)]
 
 
 def was_by_itself(blame: Blame) -> bool:
