@@ -517,6 +517,21 @@ def test_a_run_beside_a_stranger_is_not_found(tmp_path, neighbour, is_given):
         assert told.lost.value == pytest.approx(20, rel=0.02)
 
 
+def test_runs_that_took_as_long_beside_more_traffic_lost_nothing_to_it(tmp_path, neighbour):
+    """Programs outside of a limit that the job has for itself use the same disk. By one run alone it is not known."""
+    job = write(tmp_path / "job", 1, FIRST, 40)
+    less = write(tmp_path / "less", 11, FIRST - 1000, 20, mib=20, beside=8.0)
+    more = write(tmp_path / "more", 21, FIRST - 2000, 20, mib=20, beside=20.0)
+    told = told_of(job, neighbour, [], [less, more])
+    assert told.baseline is not None
+    assert (told.baseline.source, set(told.baseline.runs)) == ("standalone runs", {"less", "more"})
+    assert told.lost is not None
+    assert told.lost.value == pytest.approx(20, rel=0.02)
+    assert told.confidence == "medium"
+    by_one = told_of(job, neighbour, [], [more])
+    assert by_one.baseline is None or by_one.baseline.source != "standalone runs"
+
+
 def test_a_run_of_another_size_is_said_to_be_one(tmp_path, neighbour):
     job = write(tmp_path / "job", 1, FIRST, 40)
     same = write(tmp_path / "same", 11, FIRST - 1000, 20, mib=20)

@@ -25,10 +25,11 @@ from slicewise.analysis.blame.unprofiled import from_disk, unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import LEAST_STRANGER, SECOND_NS
+from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
 from slicewise.scalars import real
+from slicewise.statistics import NORMAL, RUNS_DIFFER
 from slicewise.text import words
 
 # Of what two runs read, the parts that came from storage differ by more than this: one of them was warm.
@@ -76,13 +77,40 @@ def runs_taken(
         told.append(RunTaken(run.job, not why, why))
         if not why:
             taken.append(run)
-    return taken, told, beside_strangers
+    return taken, told, _by_each_other(beside_strangers, grid_ns)
+
+
+def _by_each_other(beside: Sequence[tuple[Digest, float]], grid_ns: int) -> list[tuple[Digest, float]]:
+    """The runs, with the seconds that what was active beside them cost at most. beside: with those that it can have
+    cost. Where it can have cost one run more than another that did the same, and the time in calls says that it did so
+    in part, or not at all, it cost either of them no larger part.
+    """
+    took = [(run, seconds, _longest_in_calls(run, grid_ns)) for run, seconds in beside]
+    found = []
+    for run, seconds, _ in took:
+        alike = [(most, in_calls) for one, most, in_calls in took if _did_alike(run, one)]
+        (least, fast), (most, slow) = min(alike), max(alike)
+        more = slow - fast + NORMAL * RUNS_DIFFER * 2**0.5 * slow
+        part = min(1.0, max(0.0, more) / (most - least)) if most > least else 1.0
+        found.append((run, part * seconds))
+    return found
+
+
+def _did_alike(one: Digest, other: Digest) -> bool:
+    """Whether two runs had one command line and moved as much."""
+    pairs = [(one.about[name], other.about[name]) for name in (*BYTES, "meta_ops")]
+    is_alike = all(abs(its - others) <= EQUAL_VOLUMES * max(its, others) for its, others in pairs)
+    return is_alike and one.about["command"] == other.about["command"]
+
+
+def _longest_in_calls(run: Digest, grid_ns: int) -> float:
+    """Seconds in calls of the strand with most."""
+    spent = job_strands(run, grid_ns).calls.group_by("process").agg(seconds=in_calls().sum())["seconds"].max()
+    return real(spent or 0.0)
 
 
 def _outside_of_calls(run: Digest, grid_ns: int) -> float:
-    """Seconds of its runtime, without those in calls of the strand with most."""
-    spent = job_strands(run, grid_ns).calls.group_by("process").agg(seconds=in_calls().sum())["seconds"].max()
-    return max(0.0, runtime_of(run) - real(spent or 0.0))
+    return max(0.0, runtime_of(run) - _longest_in_calls(run, grid_ns))
 
 
 def _held_up(run: Digest, least: tuple[float, str], grid_ns: int) -> str:
