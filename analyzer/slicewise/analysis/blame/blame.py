@@ -67,7 +67,7 @@ LEAST_LOAD = 0.02
 NARROW = 0.5
 OF_DIGESTS = Rows()
 # Relative: runs that did the same and whose time alone is known no better differ by more than chance.
-RUNS_DIFFER = 0.1
+SCATTERED = 0.1
 # Of a loss in I/O: with less left of it, waiting for processors explains it.
 MOSTLY_LEFT = 0.5
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
@@ -344,7 +344,7 @@ def _as_runs_say(told: Blame, alone: Estimate) -> Blame:
     own = told.alone or alone
     if not alone.low <= own.value <= alone.high:
         own = alone
-    elif alone.high - alone.value > RUNS_DIFFER * alone.value:
+    elif alone.high - alone.value > SCATTERED * alone.value:
         own = Estimate(own.value, min(own.low, alone.low), max(own.high, alone.high), alone.how)
     told = replace(told, alone=own)
     return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
