@@ -10,19 +10,23 @@ import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.memory import Fetched, fetched_by
-from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io
+from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, starved
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Blame, OwnProcesses
 from slicewise.analysis.blame.runs_taken import other_warmth
 from slicewise.analysis.blame.unprofiled import from_disk
 from slicewise.analysis.blame.without import without_its_part
-from slicewise.analysis.calls import COUNTS, KINDS, SECONDS
+from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows
+from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.runs.storage import Storage
 from slicewise.catalog.store import Catalog
+from slicewise.digest.digest import read_digest
+from slicewise.digest.served import know_each_other
 from slicewise.digest.slices import BYTES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import why_outside
 from slicewise.report.blame.explained import explanation
+from slicewise.report.compare.compare_words import next_step
 from support.blame_trials import digests
 from support.command_line import slicewise_command
 from support.swz import build_profile
@@ -530,6 +534,66 @@ def test_runs_that_took_as_long_beside_more_traffic_lost_nothing_to_it(tmp_path,
     assert told.confidence == "medium"
     by_one = told_of(job, neighbour, [], [more])
     assert by_one.baseline is None or by_one.baseline.source != "standalone runs"
+
+
+def test_a_job_that_was_read_twice_is_not_beside_itself(tmp_path):
+    """As one that is given and lies in --seen, too: its rate was twice what it was."""
+    job, again, other = (
+        build_profile(
+            tmp_path / name,
+            [{"process": key, "slice_ns": NS, "start_ns": NS * FIRST, "end_ns": NS * (FIRST + 9)}],
+            [{"process": key, "slice": FIRST + at, "write_bytes": 9 * MIB, "write_ops": 9, "write_ns": NS}
+             for at in range(9)],
+            [{"process": key, "type": "nfs4"}],
+            collected={
+                "nodes": [{"process": key + 50, "host": "n1", "slice_ns": NS}],
+                "node_devices": [{"process": key + 50, "device": 0, "kind": "nfs", "name": "/scratch"}],
+                "node_slices": [{"process": key + 50, "slice": FIRST + at, "sampled_ns": NS} for at in range(9)],
+                "node_nfs": [{"process": key + 50, "slice": FIRST + at, "write_bytes": 18 * MIB} for at in range(9)],
+            },
+        )
+        for name, key in (("job", 1), ("again", 1), ("other", 2))
+    )  # fmt: skip
+    read = [read_digest(place) for place in (job, again, other)]
+    know_each_other(read)
+    assert [[one.job for one in digest.beside] for digest in read] == [["other"], ["other"], ["job", "again"]]
+    moved = call_rows(read[0], NS).select(pl.sum("write_bytes"), pl.sum("write_seconds")).row(0)
+    assert moved == (81 * MIB, pytest.approx(9.0))
+
+
+def test_where_ranks_had_no_processors_nothing_is_known_of_those_that_hardly_did_io():
+    ranks = pl.DataFrame({"process": [1, 2], "node": "n", "rank": [0, 1], "matters": True})
+    job = SimpleNamespace(**vars(run(400, 60, 9000, stall=0.97)) | {"processes": ranks})
+    assert starved(job, io_seconds=9.0) == pytest.approx(0.97)
+    assert starved(job, io_seconds=90.0) is None
+    assert starved(run(400, 60, 9000, stall=0.97), io_seconds=9.0) is None, "no ranks: the kernel counts their waits"
+    assert starved(SimpleNamespace(**vars(run(400, 60, 9000, stall=0.6)) | {"processes": ranks}), 9.0) is None
+
+
+def test_the_next_step_can_be_pasted(tmp_path, neighbour, monkeypatch):
+    """The job's own command line, into its own directory; slices that are long for it are made finer."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    command = "reader all.csv #inputs=0a1b2c3d"
+    job = write(tmp_path / "runs" / "job", 1, FIRST, 40, command=command)
+    step = told_of(job, neighbour, [], []).next_step
+    asked = "slicewise run --dir runs --job job-alone -- reader all.csv, while nobody else uses the file system"
+    assert step == asked
+    code = write(tmp_path / "runs" / "code", 11, FIRST, 40, command="bash -c 9b952620")
+    assert "-- COMMAND OF reader," in told_of(code, neighbour, [], []).next_step
+
+
+def test_compared_runs_of_other_warmth_are_told_so(tmp_path):
+    cold = write(tmp_path / "cold", 1, FIRST, 20, mib=20, fetched=20)
+    warm = write(tmp_path / "warm", 11, FIRST - 1000, 4, mib=100, fetched=1)
+    (told,) = compare(digests([warm, cold])).differences
+    assert told.from_cache == (pytest.approx(0.0), pytest.approx(0.99))
+    words = next_step(compare(digests([warm, cold])))
+    assert words == [
+        "cold read 0 % of its bytes from the page cache, and warm 99 %: that alone makes such runs differ."
+    ]
+    (told,) = compare(digests([cold, write(tmp_path / "again", 21, FIRST - 2000, 20, mib=20, fetched=20)])).differences
+    assert told.from_cache is None
 
 
 def test_a_run_of_another_size_is_said_to_be_one(tmp_path, neighbour):
