@@ -31,6 +31,12 @@ def test_one_neighbour():
     )
 
 
+def test_who_may_as_well_have_cost_nothing_perhaps_cost_something():
+    told = blame([neighbour(lost=7.2), replace(neighbour("b", 3.6), lost=estimate(3.6, -2.4, 9.6))])
+    assert "7.2 s while large" in blame_words.second_sentence(told)
+    assert "perhaps 3.6 s while b" in blame_words.second_sentence(told)
+
+
 def test_what_its_own_processes_cost_each_other_is_said_where_it_is_much():
     said = "Of its own I/O, about 6.10 s [5.00-7.20] are its own 2 processes waiting for each other (an estimate)."
     told = blame(own_processes=blames.each_other())

@@ -351,6 +351,13 @@ def test_the_sentence(change, line):
     assert coverage_words.seen(replace(ALL_SEEN, **change)) == line
 
 
+def test_some_bytes_of_workers_that_a_pool_ended_are_no_gap():
+    """mp.Pool kills its workers: 4 of 26 bytes beside a gigabyte in the other direction."""
+    seen = replace(ALL_SEEN, kernel_read_bytes=1 << 30, kernel_write_bytes=26, write=22 / 26, processes=3, killed=1)
+    assert "written" not in coverage_words.seen(seen)
+    assert "written" in coverage_words.seen(replace(seen, kernel_write_bytes=9 * MIB))
+
+
 def test_the_sentence_with_bytes():
     assert coverage_words.seen(replace(ALL_SEEN, read=None, kernel_write_bytes=3 * MIB), says_bytes=True) == (
         "saw 100 % of the 3 MiB written that the kernel counted"
