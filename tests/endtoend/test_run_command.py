@@ -53,6 +53,14 @@ def slicewise(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
     return call
 
 
+def own_segments(folder: Path) -> dict[str, str]:
+    """Segments where nobody else looks: whoever recovers everything finishes what dead processes left, and what living
+    ones left by exec.
+    """
+    (folder / "segments").mkdir()
+    return {"SLICEWISE_SEGMENT_DIR": str(folder / "segments")}
+
+
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     """A running `slicewise run` whose command has begun (it makes a file `begun`)."""
     process = subprocess.Popen(
@@ -421,10 +429,11 @@ def test_a_killed_process_is_in_the_profile(slicewise):
 
 def test_recover_finishes_what_a_dead_process_left(slicewise, tmp_path):
     program = WRITES_8_KIB + "\nimport os; os.kill(os.getpid(), 9)"
-    preloaded = environment(LD_PRELOAD=str(LIBRARY), SLICEWISE_DIR=str(tmp_path / "p"), SLICEWISE_JOB="dead")
+    own = own_segments(tmp_path)
+    preloaded = environment(LD_PRELOAD=str(LIBRARY), SLICEWISE_DIR=str(tmp_path / "p"), SLICEWISE_JOB="dead", **own)
     subprocess.run(["/usr/bin/python3", "-I", "-c", program], cwd=tmp_path, env=preloaded, check=False)
     (tmp_path / "p" / "dead").mkdir(parents=True, exist_ok=True)
-    assert slicewise("recover", "p/dead").returncode == 0
+    assert slicewise("recover", "p/dead", **own).returncode == 0
     info = json.loads(slicewise("report", "--detail", "p/dead", "--json").stdout)
     assert info["totals"]["posix"]["write_bytes"] == 8192
 
@@ -455,7 +464,8 @@ def test_a_job_lasts_as_long_as_its_command(slicewise, tmp_path, ending):
     )
     subprocess.run(["gcc", "-static", "-o", "static", "static.c"], cwd=tmp_path, check=True)
     began = time.monotonic()
-    done = slicewise("run", "--job", "mine", "--", "bash", "-c", f"cp /bin/sh out; {ending}", SLICEWISE_SLICE="0.1")
+    own = own_segments(tmp_path) | {"SLICEWISE_SLICE": "0.1"}
+    done = slicewise("run", "--job", "mine", "--", "bash", "-c", f"cp /bin/sh out; {ending}", **own)
     took = time.monotonic() - began
     digest = read_digest(tmp_path / "slicewise" / "mine")
     runtime = (digest.about["end_ns"] - digest.about["start_ns"]) / 1e9
@@ -470,6 +480,7 @@ def test_without_a_launch_the_last_program_ends_with_its_process(tmp_path):
     """It took the place of one that counted, and counts nothing itself."""
     need_built(LIBRARY)
     own = {"LD_PRELOAD": str(LIBRARY), "SLICEWISE_DIR": str(tmp_path), "SLICEWISE_JOB": "mine"}
+    own |= own_segments(tmp_path)
     subprocess.run(
         ["bash", "-c", "cp /bin/sh out; sleep 1"], cwd=tmp_path, env=environment(**own), check=True, timeout=60
     )
