@@ -138,8 +138,8 @@ def end_ns(slice_ns: pl.Expr) -> pl.Expr:
 def with_times_of_launches(jobs: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
     """Rows of jobs (job, is_mpi, start_ns, end_ns), of which those without ranks last as long as the commands that
     `slicewise run` began: programs that could not be profiled, or that counted nothing, may have come first or last,
-    and of one that was killed the profile knows its last slice alone. launches: job, and the table's columns; those
-    of older profiles have no times.
+    and the profile knows a killed process's last slice alone. launches: job, and the table's columns; those of older
+    profiles have no times.
     """
     if launches.is_empty() or "end_ns" not in launches.columns:
         return jobs

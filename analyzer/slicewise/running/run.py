@@ -186,6 +186,7 @@ def _in_child(work: Callable[[int], None], seconds: float) -> tuple[bytes, bool]
 
 
 def _answer(writing: int, directory: str | None, job: str | None, command: Sequence[str], has_settings: bool) -> None:
+    """In the child: a line as soon as it is known, and behind it what may take longer."""
     try:
         found: dict[str, object] = _prepared(directory, job, command, has_settings)
     except UserError as error:
@@ -295,11 +296,11 @@ def _is_at_hand(path: Sequence[str]) -> bool:
     """
     libraries = [library for folder in path for library in Path(folder).glob("*polars*/*.so")]
     for library in sorted(libraries, key=_size)[-1:]:
-        missing = 0
+        missing, step = 0, _size(library) // LOOKS_AT_LIBRARY
         with library.open("rb", buffering=0) as file:
             for place in range(LOOKS_AT_LIBRARY):
                 try:
-                    os.preadv(file.fileno(), [bytearray(1)], place * _size(library) // LOOKS_AT_LIBRARY, os.RWF_NOWAIT)
+                    os.preadv(file.fileno(), [bytearray(1)], place * step, os.RWF_NOWAIT)
                 except BlockingIOError:
                     missing += 1
                 except OSError:  # this file system cannot tell

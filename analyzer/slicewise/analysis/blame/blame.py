@@ -68,7 +68,7 @@ NARROW = 0.5
 OF_DIGESTS = Rows()
 # Relative: runs that did the same and whose time alone is known no better differ by more than chance.
 SCATTERED = 0.1
-# Of a loss in I/O: with less left of it, waiting for processors explains it.
+# Waiting for processors explains a loss in I/O of which it leaves less than this part.
 MOSTLY_LEFT = 0.5
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
 # without them.
@@ -338,8 +338,8 @@ def _with_outside(told: Blame, outside: Outside | None) -> Blame:
 
 
 def _as_runs_say(told: Blame, alone: Estimate) -> Blame:
-    """The blame where no loss is claimed, with the time alone of runs that did the same: of calls that were faster than
-    alone computing may have hidden the time; and where such runs differ, it is known no better than they are.
+    """The blame where no loss is claimed, with the time alone of runs that did the same: computing may have hidden the
+    time of calls that were faster than alone; and where such runs differ, it is known no better than they are.
     """
     own = told.alone or alone
     if not alone.low <= own.value <= alone.high:
@@ -637,12 +637,12 @@ def _why_unknown(slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[
 def _next_step(job: Job, digest: Digest) -> str:
     """The one command that would tell, into the same directory; code on its line is known by a hash alone."""
     is_coarse = job.end_ns - job.start_ns < ENOUGH_SLICES * digest.slice_ns and digest.slice_ns > SECOND_NS
-    finer = "--slice 1 " if is_coarse else ""
+    options = "--slice 1 " if is_coarse else ""
     folder = Path(str(digest.about["path"])).parent
-    finer += f"--dir {as_named_from_here(folder)} " if folder.name not in ("", "slicewise") else ""
+    options += f"--dir {as_named_from_here(folder)} " if folder.name not in ("", "slicewise") else ""
     asked = job.command.partition(INPUTS)[0]
     command = asked if asked and " -c " not in f"{asked} " else f"COMMAND OF {job.program}"
-    return f"slicewise run {finer}--job {job.job}-alone -- {command}, while nobody else uses the file system"
+    return f"slicewise run {options}--job {job.job}-alone -- {command}, while nobody else uses the file system"
 
 
 def _missing(digest: Digest) -> list[str]:

@@ -35,8 +35,8 @@ LEAST_OUTSIDE = 0.05
 LEAST_FACTOR, LEAST_SWITCHES = 2.0, 5.0
 # Or if on the nodes some task waited for one during this share of the time, as schema/signals.def has it for clients.
 LEAST_STALL = 0.5
-# Of the time: busy loops beside ranks on all processors make it 0.97. Of the runtime: with more in I/O calls what these
-# took says something of the whole.
+# Busy loops beside ranks on all processors make it 0.97 of the time. A job that spends more than the latter part of its
+# runtime in I/O calls shows by these how slow it was.
 NEARLY_ALL, HARDLY_IO = 0.9, 0.1
 # The time in which some task waited for one is this part of what the job is told to have waited, at least: of what took
 # longer outside of I/O another part may be something else.

@@ -81,9 +81,9 @@ def runs_taken(
 
 
 def _by_each_other(beside: Sequence[tuple[Digest, float]], grid_ns: int) -> list[tuple[Digest, float]]:
-    """The runs, with the seconds that what was active beside them cost at most. beside: with those that it can have
-    cost. Where it can have cost one run more than another that did the same, and the time in calls says that it did so
-    in part, or not at all, it cost either of them no larger part.
+    """Runs, with the seconds that what was active beside them cost at most. beside: the same, with what it can have
+    cost each by itself. Two runs that did the same say more: if it can have cost one of them 4 s more, and that one was
+    in calls for 1 s longer, it cost a quarter of what it can have cost.
     """
     took = [(run, seconds, _longest_in_calls(run, grid_ns)) for run, seconds in beside]
     found = []

@@ -6,13 +6,11 @@ Digests in, dataclass out.
 from collections.abc import Sequence
 from statistics import fmean
 
-from slicewise.analysis.blame.memory import runtime_of
+from slicewise.analysis.blame.outside import runtime_alone
 from slicewise.analysis.blame.result import TimeLimited
 from slicewise.constants import EQUAL_VOLUMES
 from slicewise.digest.company import ran_as_long
 from slicewise.digest.digest import Digest
-from slicewise.estimate import Estimate
-from slicewise.statistics import deviation_of, error_of_next_run
 
 # What a job did, the first of these that it did at all.
 DONE = (("read_bytes", "write_bytes"), ("meta_ops",))
@@ -33,9 +31,6 @@ def time_limited(digest: Digest, runs: Sequence[Digest]) -> TimeLimited | None:
         if max(done, alone) > 0:
             if abs(done - alone) <= EQUAL_VOLUMES * max(done, alone):
                 return None
-            seconds = [runtime_of(run) for run in like]
-            mean = fmean(seconds)
-            error = error_of_next_run(deviation_of(seconds), len(seconds)) * mean
-            took = Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs")
+            took = runtime_alone(like)
             return TimeLimited(took, names, done, alone)
     return None

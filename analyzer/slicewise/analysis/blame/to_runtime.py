@@ -159,7 +159,7 @@ def _strands(digest: Digest, grid_ns: int, *_beside: int) -> Strands:
         return Strands(calls, "one process")
     if who.select(are_ranks()).item():
         return Strands(calls, "ranks")
-    # Of one that was killed the latest end is told: it may have been gone a slice before.
+    # A killed process has the latest end that it can have had: it may have been gone a slice before.
     least_ns = pl.max_horizontal("start_ns", pl.col("end_ns") - digest.slice_ns)
     ended = who.with_columns(end_ns=pl.when(pl.col("ending") == "killed").then(least_ns).otherwise("end_ns"))
     lifetimes = list(ended.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
@@ -199,7 +199,7 @@ def _with_those_who_wait(
     took = calls.group_by("process", "slice").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
     busy = took.filter(pl.col("seconds") >= WAITING_SHARE * grid_ns / 1e9)
     seconds = {int(process): float(its["seconds"].sum()) for (process,), its in took.group_by("process")}
-    slices: dict[int, set[int]] = {process: set() for process in seconds}  # of who hardly made calls there are none
+    slices: dict[int, set[int]] = {process: set() for process in seconds}  # none for who hardly made calls
     slices |= {int(process): set(its["slice"]) for (process,), its in busy.group_by("process")}
     spans: dict[int, tuple[int, int]] = {}
     for process, start_ns, end_ns in lifetimes:
