@@ -21,17 +21,24 @@ struct named {
     enum column column;
 };
 
+const char *cgroup_v2_dir(const char *root)
+{
+    char path[1024];
+    for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++) {
+        snprintf(path, sizeof path, "%s%s/cgroup.controllers", root, hierarchies[i]);
+        if (access(path, F_OK) == 0)
+            return hierarchies[i];
+    }
+    return NULL;
+}
+
 void cgroup_find(struct cgroup *cgroup, const char *root, const char *wanted, const char *scheduler_job)
 {
     *cgroup = (struct cgroup){ 0 };
-    char path[1024];
-    for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies && cgroup->dir[0] == '\0'; i++) {
-        snprintf(path, sizeof path, "%s%s/cgroup.controllers", root, hierarchies[i]);
-        if (access(path, F_OK) == 0)
-            snprintf(cgroup->dir, sizeof cgroup->dir, "%s", hierarchies[i]);
-    }
-    if (cgroup->dir[0] == '\0')
+    const char *dir = cgroup_v2_dir(root);
+    if (dir == NULL)
         return;
+    snprintf(cgroup->dir, sizeof cgroup->dir, "%s", dir);
     if (strcmp(wanted, "own") == 0)
         procfs_cgroup_of_job(root, NULL, true, cgroup->path, sizeof cgroup->path);
     else if (wanted[0] == '/' && strlen(wanted) < sizeof cgroup->path)
@@ -107,14 +114,13 @@ void cgroup_take(const char *text, enum cgroup_file file, uint64_t *now)
         take_pressure(text, now, node_cgroups_memory_stall_ns, node_cgroups_memory_stall_ns);
 }
 
-/* `8:16 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0`; some kernels name a disk without counts, or two on a line. */
-bool cgroup_take_disk(const char *line, char numbers[CGROUP_DISK_BYTES], uint64_t *now)
+/* `8:16 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0`, `8:16 rbps=1048576 wbps=max riops=max wiops=max`; some kernels name a disk
+ * without counts, or two on a line. */
+bool cgroup_take_disk(const char *line, enum cgroup_counts counts, char numbers[CGROUP_DISK_BYTES], uint64_t values[CGROUP_COUNTS])
 {
-    static const struct named counts[] = {
-        { "rbytes", node_cgroup_disks_read_bytes },
-        { "wbytes", node_cgroup_disks_write_bytes },
-        { "rios", node_cgroup_disks_read_ops },
-        { "wios", node_cgroup_disks_write_ops },
+    static const char *const names[][CGROUP_COUNTS] = {
+        [CGROUP_IS_DONE] = { "rbytes", "wbytes", "rios", "wios" },
+        [CGROUP_IS_LIMIT] = { "rbps", "wbps", "riops", "wiops" },
     };
     bool is_any = false;
     numbers[0] = '\0';
@@ -122,11 +128,11 @@ bool cgroup_take_disk(const char *line, char numbers[CGROUP_DISK_BYTES], uint64_
         size_t length = strcspn(word, " \n");
         if (length > 0 && length < CGROUP_DISK_BYTES && strspn(word, "0123456789:") == length && memchr(word, ':', length) != NULL)
             snprintf(numbers, CGROUP_DISK_BYTES, "%.*s", (int)length, word);
-        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-            const char *value = after_name(word, counts[i].name, '=');
+        for (size_t i = 0; i < CGROUP_COUNTS; i++) {
+            const char *value = after_name(word, names[counts][i], '=');
             if (value == NULL)
                 continue;
-            now[counts[i].column] = strtoull(value, NULL, 10);
+            values[i] = strtoull(value, NULL, 10);
             is_any = true;
         }
         word += length + (word[length] == ' ');

@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-enum { CGROUP_PATH_BYTES = 512, CGROUP_DISK_BYTES = 32 };
+enum { CGROUP_PATH_BYTES = 512, CGROUP_DISK_BYTES = 32, CGROUP_COUNTS = 4 };
+enum cgroup_counts { CGROUP_IS_DONE, CGROUP_IS_LIMIT }; /* io.stat, io.max */
 enum cgroup_file { CGROUP_IO, CGROUP_MEMORY, CGROUP_PRESSURE, CGROUP_MEMORY_PRESSURE, CGROUP_FILES };
 
 struct cgroup {
@@ -26,7 +27,11 @@ void cgroup_path(const struct cgroup *cgroup, enum cgroup_file file, char path[C
 /* The counts of memory.stat, io.pressure or memory.pressure, by the columns of node_cgroups. */
 void cgroup_take(const char *text, enum cgroup_file file, uint64_t *now);
 
-/* A line of io.stat: the disk's numbers as "8:16", and its counts by the columns of node_cgroup_disks. Returns whether it is one. */
-bool cgroup_take_disk(const char *line, char numbers[CGROUP_DISK_BYTES], uint64_t *now);
+/* Where cgroup v2 is mounted, below the root; NULL: nowhere. */
+const char *cgroup_v2_dir(const char *root);
+
+/* A line of io.stat or of io.max: the disk's numbers as "8:16", and bytes read and written, reads and writes; "max" is 0. Returns whether it
+ * is one. */
+bool cgroup_take_disk(const char *line, enum cgroup_counts counts, char numbers[CGROUP_DISK_BYTES], uint64_t values[CGROUP_COUNTS]);
 
 #endif

@@ -101,6 +101,8 @@ int node_begin(struct node *node, const char *root, const struct settings *setti
         tell(stderr, "slicewise: SLICEWISE_STORAGE_PORTS=%s: not ports or ranges of ports with commas between them, as 2222,49152-60999\n",
              settings->storage_ports);
     cgroup_find(&node->reading.cgroup, root, settings->cgroup, identity_scheduler_job());
+    if (launcher != 0) /* its children begin in its groups */
+        limits_meet_one(&node->reading.limits, root, launcher);
     sources_read(&node->reading);
     say_refusal(node);
     say_moved(node);
@@ -169,7 +171,8 @@ _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blo
                    (int)node_nfs_program_read_bytes == FIRST_VALUE && (int)node_lustre_read_ops == FIRST_VALUE &&
                    (int)node_connections_sent_bytes == FIRST_VALUE && (int)node_cgroups_io_stall_ns == FIRST_VALUE &&
                    (int)node_cgroup_disks_read_bytes == FIRST_VALUE && (int)node_cgroup_mounts_read_bytes == FIRST_VALUE &&
-                   (int)node_waits_waiting_ns == FIRST_VALUE && (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
+                   (int)node_waits_waiting_ns == FIRST_VALUE && (int)node_limits_read_bytes == FIRST_VALUE &&
+                   (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
                "tables of devices begin with their two keys");
 
 /* What is told as it stands at the sample's end. */
@@ -233,9 +236,9 @@ _Static_assert(SAMPLE_WORDS_MAX >= 1 + (1 + NODE_COLUMNS) + (1 + NODE_SLICE_COLU
 void node_sample(struct node *node, uint64_t now_ns)
 {
     static struct sample sample;
-    static const enum table tables[] = { TABLE_node_networks,     TABLE_node_blocks,        TABLE_node_nfs,
-                                         TABLE_node_lustre,       TABLE_node_connections,   TABLE_node_cgroups,
-                                         TABLE_node_cgroup_disks, TABLE_node_cgroup_mounts, TABLE_node_waits };
+    static const enum table tables[] = { TABLE_node_networks,    TABLE_node_blocks,  TABLE_node_nfs,          TABLE_node_lustre,
+                                         TABLE_node_connections, TABLE_node_cgroups, TABLE_node_cgroup_disks, TABLE_node_cgroup_mounts,
+                                         TABLE_node_waits,       TABLE_node_limits };
     uint64_t steady_ns = clock_read(CLOCK_MONOTONIC), slice = node->sampled_until_ns / node->slice_ns, former_end_ns = node->sampled_until_ns;
     sources_read(&node->reading);
     say_refusal(node);
@@ -284,8 +287,11 @@ bool node_can_watch(const struct node *node)
 
 void node_watch(struct node *node)
 {
-    if (node_can_watch(node))
-        waiting_look(&node->reading.waiting, &node->sampled->belonging, clock_read(CLOCK_MONOTONIC));
+    uint64_t now_ns = clock_read(CLOCK_MONOTONIC);
+    if (!node_can_watch(node))
+        return;
+    waiting_look(&node->reading.waiting, &node->sampled->belonging, now_ns);
+    sources_meet(&node->reading, &node->sampled->belonging, now_ns);
 }
 
 void node_look_at_others(struct node *node)

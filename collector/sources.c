@@ -332,7 +332,7 @@ static void read_cgroup_disks(struct reading *reading, const struct device *grou
     for (const char *line = text; *line != '\0'; line = next_line(line)) {
         char numbers[CGROUP_DISK_BYTES], name[64];
         uint64_t now[DEVICE_VALUES_MAX] = { 0 };
-        if (!cgroup_take_disk(line, numbers, now))
+        if (!cgroup_take_disk(line, CGROUP_IS_DONE, numbers, now + node_cgroup_disks_read_bytes))
             continue;
         name_of_disk(reading, numbers, name);
         unsigned known = reading->devices_used;
@@ -372,6 +372,48 @@ static void read_cgroup(struct reading *reading)
         if (!was_there)
             memcpy(group->before, group->now, sizeof group->before);
     }
+}
+
+/* The time that a group needs at its limit for what it did is that of the kind of count that is nearest to its limit. */
+static void add_at_limit(struct device *device, const struct limited_disk *disk)
+{
+    double most = 0;
+    for (unsigned i = 0; i < CGROUP_COUNTS; i++) {
+        enum column column = (enum column)(node_limits_read_bytes + i);
+        uint64_t before = device->before[column], done = disk->done[i] >= before ? disk->done[i] - before : disk->done[i];
+        double seconds = disk->a_second[i] > 0 ? (double)done / (double)disk->a_second[i] : 0;
+        most = seconds > most ? seconds : most;
+        device->now[column] = disk->done[i];
+    }
+    device->now[node_limits_at_limit_ns] = device->before[node_limits_at_limit_ns] + (uint64_t)(most * 1e9);
+}
+
+static void read_limits(struct reading *reading, unsigned first)
+{
+    const struct limits *limits = &reading->limits;
+    for (unsigned i = first; i < limits->used; i++) {
+        struct limited_disk disks[LIMIT_DISKS];
+        unsigned count = limits_read(&limits->groups[i], reading->root, disks);
+        for (unsigned at = 0; at < count; at++) {
+            char disk[64], name[64 + CGROUP_PATH_BYTES];
+            name_of_disk(reading, disks[at].numbers, disk);
+            int length = snprintf(name, sizeof name, "%s in %s", disk, limits->groups[i].path);
+            const char *version = limits->groups[i].is_v1 ? "cgroup v1" : "cgroup v2";
+            struct device *device = device_of(reading, DEVICE_limit, name, (size_t)length, version, strlen(version));
+            if (device == NULL)
+                continue;
+            device->is_present = true;
+            add_at_limit(device, &disks[at]);
+        }
+    }
+}
+
+/* What groups did before they were met is nobody's. */
+void sources_meet(struct reading *reading, const struct belonging *belonging, uint64_t now_ns)
+{
+    unsigned known = reading->limits.used;
+    limits_meet(&reading->limits, belonging, now_ns);
+    read_limits(reading, known);
 }
 
 /* Only of the running system: a directory that stands for its root, as in tests, has no connections. */
@@ -457,6 +499,7 @@ void sources_read(struct reading *reading)
         read_lustre(reading, dir, DEVICE_lustre_target);
     }
     read_cgroup(reading);
+    read_limits(reading, 0);
     read_moved(reading);
     read_connections(reading);
     read_waiting(reading);
@@ -486,6 +529,7 @@ enum table sources_table(enum device_kind kind)
         [DEVICE_cgroup_mount] = TABLE_node_cgroup_mounts,
         [DEVICE_others_mount] = TABLE_node_cgroup_mounts,
         [DEVICE_waiting] = TABLE_node_waits,
+        [DEVICE_limit] = TABLE_node_limits,
     };
     return tables[kind];
 }

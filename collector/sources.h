@@ -6,6 +6,7 @@
 #include "bpf.h"
 #include "cgroup.h"
 #include "connections.h"
+#include "limits.h"
 #include "waiting.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct reading {
     unsigned devices_left_out;
     struct device devices[DEVICES_MAX];
     struct cgroup cgroup; /* the job's */
+    struct limits limits;
     struct bpf bpf;
     struct connections connections;
     struct waiting waiting;
@@ -35,6 +37,9 @@ struct reading {
 
 /* Makes what was `now` the counts before, and reads anew. */
 void sources_read(struct reading *reading);
+
+/* Looks for control groups with a limit that holds for the job; `now_ns`: CLOCK_MONOTONIC. */
+void sources_meet(struct reading *reading, const struct belonging *belonging, uint64_t now_ns);
 
 /* As if the last reading had not been: its counts will be in the next one. */
 void sources_take_back(struct reading *reading);

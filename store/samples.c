@@ -101,7 +101,7 @@ static void encode_samples(struct encoder *encoder, const struct segment *segmen
     for (unsigned table = TABLE_nodes; table <= TABLE_node_lustre; table++)
         encode_table_of_samples(encoder, segment, (enum table)table);
     encode_table_of_samples(encoder, segment, TABLE_node_connections);
-    for (unsigned table = TABLE_node_processes; table <= TABLE_node_waits; table++)
+    for (unsigned table = TABLE_node_processes; table <= TABLE_node_limits; table++)
         encode_table_of_samples(encoder, segment, (enum table)table);
 }
 

@@ -221,10 +221,16 @@ def test_files_that_memory_did_not_hold_are_the_cause():
 
 
 def test_what_looks_at_sleeping_threads_show_is_told_as_an_estimate():
-    slept = [("waiting", "folio_wait_bit_common", "waiting", 9.0), ("waiting", "", "waiting", 2.0)]
+    slept = [("waiting", "rpc_wait_bit_killable", "waiting", 9.0), ("waiting", "", "waiting", 2.0)]
     found = outside_of_io(run(20.0, 6.9, 40, signals=slept), ALONE, 1, 0.5, io_lost=1.0, taken=0.0)
-    assert (found.slept_seconds, found.slept_at) == (pytest.approx(10.0), "folio_wait_bit_common")
-    assert why_outside(found).endswith("its threads slept in the kernel, mostly in folio_wait_bit_common")
+    assert (found.slept_seconds, found.slept_at) == (pytest.approx(10.0), "rpc_wait_bit_killable")
+    assert why_outside(found).endswith("its threads slept in the kernel, mostly in rpc_wait_bit_killable")
+
+
+def test_who_waits_for_pages_of_files_does_io_without_calls():
+    slept = [("waiting", "folio_wait_bit_common", "waiting", 9.0)]
+    found = outside_of_io(run(20.0, 6.9, 40, signals=slept), ALONE, 1, 0.5, io_lost=1.0, taken=0.0)
+    assert why_outside(found).endswith("its threads waited for pages of files that it mapped or runs from")
 
 
 @pytest.mark.parametrize(("runtime", "io_lost"), [(7.5, 0.0), (17.4, 10.0), (6.0, 0.0)])

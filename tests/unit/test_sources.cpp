@@ -236,6 +236,55 @@ TEST_CASE("the job's control group counts by disk, from a disk's first line on",
     CHECK_FALSE(disk->is_present);
 }
 
+TEST_CASE("groups with a limit that holds for the job are counted, of both versions", "[sources]")
+{
+    Sandbox sandbox;
+    Root root(sandbox);
+    static struct reading reading;
+    reading = {};
+    reading.root = root.path.c_str();
+    fs::create_directories(root.path + "/sys/dev/block");
+    fs::create_symlink("../../devices/x/block/sda", root.path + "/sys/dev/block/8:0");
+    root.write("/sys/fs/cgroup/cgroup.controllers", "io\n");
+    root.write("/proc/7/cgroup", "12:blkio:/old/anna\n3:memory:/old/anna/x\n0::/users/anna/shell\n");
+    /* Of v2 all groups above count, too: the job's own has no limit, its user's one of bytes and of reads. */
+    root.write("/sys/fs/cgroup/users/anna/shell/io.max", "");
+    root.write("/sys/fs/cgroup/users/anna/io.max", "8:0 rbps=1000 wbps=max riops=10 wiops=max\n");
+    root.write("/sys/fs/cgroup/users/anna/io.stat", "8:0 rbytes=5000 wbytes=200 rios=3 wios=4 dbytes=5 dios=6\n8:16 rbytes=1 wbytes=1 rios=1 wios=1\n");
+    /* Of v1 the process's own alone. */
+    std::string v1 = "/sys/fs/cgroup/blkio/old/anna/blkio.throttle.";
+    root.write("/sys/fs/cgroup/blkio/old/blkio.throttle.write_bps_device", "8:0 1\n");
+    root.write(v1 + "write_bps_device", "8:16 500\n");
+    root.write(v1 + "io_service_bytes", "8:16 Read 10\n8:16 Write 100\n8:16 Total 110\n8:0 Read 7\nTotal 117\n");
+    root.write(v1 + "io_serviced", "8:16 Read 1\n8:16 Write 2\nTotal 3\n");
+    limits_meet_one(&reading.limits, reading.root, 7);
+    limits_meet_one(&reading.limits, reading.root, 7);
+    limits_meet_one(&reading.limits, reading.root, 8); /* it has ended */
+    sources_read(&reading);
+    const device *users = find(reading, DEVICE_limit, "sda in /users/anna"), *old = find(reading, DEVICE_limit, "8:16 in /old/anna");
+    REQUIRE(users != nullptr);
+    REQUIRE(old != nullptr);
+    CHECK(reading.devices_used == 2);
+    CHECK(reading.limits.used == 4);
+    CHECK_FALSE(users->was_present); /* what it counted before the first reading is nobody's slice */
+
+    root.write("/sys/fs/cgroup/users/anna/io.stat", "8:0 rbytes=5500 wbytes=900 rios=11 wios=4\n");
+    root.write(v1 + "io_service_bytes", "8:16 Read 10\n8:16 Write 350\n8:16 Total 360\n");
+    sources_read(&reading);
+    CHECK(users->was_present);
+    CHECK(users->now[node_limits_read_bytes] - users->before[node_limits_read_bytes] == 500);
+    CHECK(users->now[node_limits_write_bytes] - users->before[node_limits_write_bytes] == 700);
+    /* 500 bytes take half a second, and 8 reads 0.8 s. */
+    CHECK(users->now[node_limits_at_limit_ns] - users->before[node_limits_at_limit_ns] == 800000000);
+    CHECK(old->now[node_limits_write_bytes] - old->before[node_limits_write_bytes] == 250);
+    CHECK(old->now[node_limits_at_limit_ns] - old->before[node_limits_at_limit_ns] == 500000000);
+
+    root.write("/sys/fs/cgroup/users/anna/io.max", "");
+    sources_read(&reading);
+    CHECK_FALSE(users->is_present);
+    CHECK(old->is_present);
+}
+
 TEST_CASE("a control group is sampled where one is named, of cgroup v2 alone", "[sources]")
 {
     Sandbox sandbox;

@@ -18,6 +18,8 @@ SIGNALS: Mapping[Way, Mapping[str, str]] = {
     "lustre": {"read": "lustre_read", "write": "lustre_written"},
     "disk": {"read": "disk_read", "write": "disk_written"},
 }
+# The same of control groups with a limit.
+LIMITS: Mapping[str, str] = {"read": "limit_read", "write": "limit_written"}
 WRITTEN = tuple(signals["write"] for signals in SIGNALS.values())
 
 

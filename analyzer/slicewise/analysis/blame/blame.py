@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
+from slicewise.analysis.blame.limits import limit_words, limits_of, outside
 from slicewise.analysis.blame.memory import seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import (
@@ -37,7 +38,7 @@ from slicewise.analysis.blame.servers import (
 )
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
-from slicewise.analysis.blame.standalone import StandaloneRows
+from slicewise.analysis.blame.standalone import StandaloneRows, with_waits_of
 from slicewise.analysis.blame.time_limited import time_limited
 from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
@@ -145,6 +146,11 @@ def _asked(
     twice |= {one.job for one in neighbours if counted is not None and one.is_served}
     neighbours = [one for one in neighbours if one.job not in twice]
     beside = beside.remove(pl.col("job").is_in(list(twice)))
+    limits = limits_of(where, digest)
+    for one in where:
+        if one.number in limits:
+            elsewhere = outside(one, limits[one.number], neighbours)
+            beside = beside.remove(pl.col("storage") == one.number, pl.col("job").is_in(elsewhere))
     traffic, rest = unprofiled(digest, neighbours, where, beside, grid_ns)
     served = None
     if counted is not None:
@@ -188,6 +194,7 @@ def _asked(
         for run, seconds in beside_strangers
     ]
     why_not = NO_TIME if digest.is_served else ""
+    scene = with_waits_of(scene, standalone)
     sure = sources.ask(scene, standalone, calls["process"].n_unique(), why_not)
     if of_seconds_alone and sure.chosen is None:
         return None
@@ -251,6 +258,7 @@ def _asked(
         *told.notes,
         *speed_notes(sure, runs_told),
         *cache_notes(runs_told),
+        *limit_words(where, limits, runs),
         *(_harmless(one) for one in where if one.number in harmless),
     ]
     if served is not None:

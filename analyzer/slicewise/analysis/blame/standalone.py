@@ -15,6 +15,7 @@ from slicewise.analysis.blame.on_storage import SlicesOnStorage
 from slicewise.analysis.blame.uncontended import (
     ERROR_OF_SLICES,
     SURE_WITHIN,
+    TRIVIAL,
     Place,
     Price,
     Prices,
@@ -67,6 +68,22 @@ class StandaloneRows:
     def is_nearly_alone(self) -> bool:
         """Whether what it had beside it can have cost it little."""
         return self.in_calls > 0 and self.least_alone >= (1 - MOST_BY_STRANGERS) * self.in_calls
+
+
+def with_waits_of(scene: Scene, runs: Sequence[StandaloneRows]) -> Scene:
+    """The scene with the kinds of calls in which runs that did as much waited: where reads wait for others, writes that
+    came through one limit with them may wait no more.
+    """
+    places = list(scene.places)
+    found = [
+        (storage, kind)
+        for run in runs
+        if _did_as_much(scene, run, places)
+        for storage, own in run.own.items()
+        for kind, seconds in own.seconds.items()
+        if float(seconds.sum()) >= TRIVIAL * run.in_calls
+    ]
+    return replace(scene, worth=frozenset(found))
 
 
 def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:

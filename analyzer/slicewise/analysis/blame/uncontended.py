@@ -107,20 +107,26 @@ class Prices:
 @dataclass(frozen=True)
 class Scene:
     """What sources look at. own: the job, by storage, and who was there with it. seconds: of a slice. uneven: how many
-    times as long as the mean process the one with most was in calls.
+    times as long as the mean process the one with most was in calls. worth: places that are worth a price, however
+    little the job waited there.
     """
 
     own: Mapping[int, SlicesOnStorage]
     known: Mapping[int, Capacities]
     seconds: float
     uneven: float = 1.0
+    worth: frozenset[Place] = frozenset()
 
     @cached_property
     def places(self) -> dict[Place, float]:
         """The storages and kinds that are worth a price, with the seconds that they took."""
         took = {(storage, kind): float(own.seconds[kind].sum()) for storage, own in self.own.items() for kind in KINDS}
         least = TRIVIAL * sum(took.values())
-        return {place: seconds for place, seconds in took.items() if seconds > 0 and seconds >= least}
+        return {
+            place: seconds
+            for place, seconds in took.items()
+            if seconds > 0 and (seconds >= least or place in self.worth)
+        }
 
 
 def from_quiet_slices(scene: Scene) -> Prices:

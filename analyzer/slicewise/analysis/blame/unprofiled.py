@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from slicewise.analysis.blame.limits import limit_of
 from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.calls import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import WORTH_NAMING_BYTES
-from slicewise.digest.counting import SIGNALS, devices_of, way_of
+from slicewise.digest.counting import LIMITS, SIGNALS, devices_of, way_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
@@ -34,6 +35,8 @@ NFS_CONNECTION = r"^(.*):\d+ to port 2049$"
 FEWEST_WITH_IT = 3
 # Of a job's bytes in one direction: with so many on one storage the kernel's count of its processes is of that storage.
 MOSTLY_THERE = 0.9
+# Of a slice: a program that took longer to load read from a disk what memory did not hold.
+LOADING = 0.1
 LEAST_CHANGE = 0.2
 MOST_CHANGE = 0.05
 ENDS = (0.2, 0.8)
@@ -54,7 +57,8 @@ class Counter:
 def counter_of(storage: Storage, digest: Digest) -> Counter | None:
     """The counter of a storage's traffic in a job's own node samples; None where nobody counted it.
 
-    A local file system has its disk's counter. A network file system has the counter of a server's network, if one
+    A local file system has its disk's counter, and where a control group's limit held the job up, that group's: others
+    do not share the limit. A network file system has the counter of a server's network, if one
     server was sampled (a node without any of the job's processes): it sees all clients. Else NFS has that of the mount
     on the job's nodes, and Lustre that of its targets there.
     """
@@ -71,6 +75,9 @@ def counter_of(storage: Storage, digest: Digest) -> Counter | None:
     if way is None or (way == "disk") != bool(storage.host):
         return None
     node = storage.host or None
+    limit = limit_of(storage, digest) if way == "disk" else None
+    if limit is not None:
+        return Counter(f"control group {limit.group}", node, [limit.device], dict(LIMITS))
     rows = sampled.filter(pl.col("signal").is_in(list(SIGNALS[way].values())))
     rows = rows if node is None else rows.filter(pl.col("node") == node)
     points = _nfs_mounts(storage, digest, sampled, rows) if way == "nfs" else []
@@ -124,7 +131,7 @@ def unprofiled(
     is written later than it was counted, so that only sums over the whole run say how much it is.
     """
     job = digest.about
-    first, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
+    first, last = _first_counted(digest, grid_ns), job["end_ns"] // grid_ns
     traffic, rests = [], []
     did = with_mapped(digest.process_slices, digest.fetched)
     own = did.group_by("storage").agg(pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()).alias("ns"))
@@ -162,6 +169,15 @@ def unprofiled(
         rests.append(rest)
     schema = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(BYTES, pl.Int64)
     return traffic, pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
+
+
+def _first_counted(digest: Digest, grid_ns: int) -> int:
+    """The first slice of a job in which its calls were counted. What was read before for a command, to load a program
+    and its libraries, is the job's own.
+    """
+    start_ns = int(digest.about["start_ns"])
+    loaded_ns = max(0, int(str(digest.processes["start_ns"].min() or 0)) - start_ns)
+    return (start_ns + loaded_ns) // grid_ns + (1 if loaded_ns > LOADING * grid_ns else 0)
 
 
 def apart(rest: pl.DataFrame, rows: pl.DataFrame, known: Mapping[int, Capacities], grid_ns: int) -> list[int]:

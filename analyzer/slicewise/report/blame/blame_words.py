@@ -41,6 +41,8 @@ WORTH_A_STORAGE = 0.01
 
 # A part of what was lost outside of I/O: with less in I/O, I/O is not the reason. And so many page faults are a reason.
 LEAST_PART, FEWEST_FAULTS = 0.1, 100.0
+# Functions of the kernel in which a thread waits for a page of a file (Linux 5.16 on, and before).
+PAGE_WAITS = ("folio_wait", "__folio_lock", "wait_on_page", "__lock_page", "filemap_")
 
 KINDS = {"read": "reads", "write": "writes", "meta": "metadata calls"}
 FROM: dict[Source, str] = {
@@ -126,11 +128,10 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     assert blame.lost is not None
     outside = blame.outside
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
-    in_io = blame.lost.value - outside.io_seconds if blame.is_claimed else 0.0
     elsewhere = f"{words.duration(outside.seconds)} outside of I/O calls{why_outside(outside)}"
-    if in_io < LEAST_PART * outside.seconds:
-        return f"{longer}, not because of I/O: it lost {elsewhere}."
-    because = _because(blame)
+    if _is_outside_alone(blame, outside):
+        return f"{longer}{'' if _for_pages(outside) else ', not because of I/O'}: it lost {elsewhere}."
+    in_io, because = blame.lost.value - outside.io_seconds, _because(blame)
     of_io = (
         f"{words.duration(in_io)} in I/O{because.replace(',', '', 1) if because.startswith(', because') else because}"
     )
@@ -154,6 +155,8 @@ def why_outside(outside: Outside) -> str:
         return f", where it computed {words.duration(outside.computed_seconds)} more"
     if outside.faults >= FEWEST_FAULTS:
         return f", where {words.number(outside.faults)} more page faults read from storage"
+    if _for_pages(outside):
+        return ", where its threads waited for pages of files that it mapped or runs from"
     if outside.slept_seconds > half:
         at = f", mostly in {outside.slept_at}" if outside.slept_at else ""
         return f", where its threads slept in the kernel{at}"
@@ -161,6 +164,17 @@ def why_outside(outside: Outside) -> str:
         fetched = words.size(outside.pages_bytes)
         return f", perhaps waiting for pages of programs and libraries ({fetched} were fetched for it)"
     return ", where it is not known what it waited for"
+
+
+def _is_outside_alone(blame: Blame, outside: Outside) -> bool:
+    """Whether next to nothing was lost in I/O calls beside what was lost outside of them."""
+    in_io = blame.lost.value - outside.io_seconds if blame.is_claimed and blame.lost else 0.0
+    return in_io < LEAST_PART * outside.seconds
+
+
+def _for_pages(outside: Outside) -> bool:
+    """Whether threads slept for pages of files, which is I/O without calls."""
+    return outside.slept_seconds > outside.seconds / 2 and outside.slept_at.startswith(PAGE_WAITS)
 
 
 def second_sentence(blame: Blame) -> str:
@@ -172,6 +186,9 @@ def second_sentence(blame: Blame) -> str:
             there = "Other jobs that still run too are known only by what they have written to their profiles."
         known = _unknown(blame, _subject(blame)) if _held_up(blame, _subject(blame)) else ""
         return " ".join(part for part in (known, there, step) if part)
+    there = _there_all_the_same(blame)
+    if there and blame.outside is not None and _for_pages(blame.outside) and _is_outside_alone(blame, blame.outside):
+        return f"{there.removesuffix('.')}, and may have cost it that."
     if not blame.is_claimed:
         if blame.outside is not None:
             return "Its I/O took as long as alone, as far as can be measured."

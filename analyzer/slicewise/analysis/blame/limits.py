@@ -1,0 +1,124 @@
+"""Who shares a limit of a control group with a job: what held the job up was the limit, and not the disk behind it.
+
+Digests' frames in, dataclasses out.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import polars as pl
+
+from slicewise.analysis.runs.storage import Storage
+from slicewise.digest.counting import LIMITS
+from slicewise.digest.digest import Digest
+from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
+from slicewise.text import words
+
+# As the collector names a disk that a control group uses: "sda in /user.slice".
+BETWEEN = " in "
+# Of its limit: from here on a group is held to it. The kernel lets large requests through in lumps: of 40 MB/s a slice
+# of 1 s had 35 to 52, and 5 slices 88 to 105 % (kernel 6.18, cgroup v1).
+AT_LIMIT = 0.85
+SLICES_AROUND = 5
+# Of a job's limit: that of runs alone was another one, and not the same in other lumps.
+HIGHER = 1.15
+# Of a job's time in calls: with the limit used up in so much of it, the limit decided how fast the job was.
+MOSTLY_AT_LIMIT = 0.5
+# Of the bytes of the job's calls: with less in the group's count the job did its I/O elsewhere, or (cgroup v1) through
+# the page cache, which writes for nobody's group.
+MOSTLY_IN_GROUP = 0.7
+# A partition's name and its disk's: sda1, nvme0n1p2. The kernel counts and limits whole disks.
+PARTITION = re.compile(r"^([a-z]+)\d+$|^(.*\d)p\d+$")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A control group whose limit held a job up on a storage. device: as the digest names it. share: of the job's time
+    in calls there, in which the limit was used up. rate: bytes a second that the group moved at its limit, which may be
+    one of requests.
+    """
+
+    device: str
+    group: str
+    share: float
+    rate: float
+
+
+def limits_on(storage: Storage, digest: Digest) -> pl.DataFrame:
+    """The rows of a job's `node_slices` that count control groups with a limit on a local file system's disk."""
+    rows = digest.node_slices
+    if rows.is_empty() or not storage.host or not storage.source.startswith("/dev/"):
+        return rows.clear()
+    name = PurePath(storage.source).name
+    whole = PARTITION.match(name)
+    disks = [name] + ([whole[1] or whole[2]] if whole else [])
+    there = pl.col("device").str.split(BETWEEN).list.first().is_in(disks)
+    return rows.filter(pl.col("kind") == "limit", pl.col("node") == storage.host, there)
+
+
+def limit_of(storage: Storage, digest: Digest) -> Limit | None:
+    """The limit that held a job up on a storage; None: the disk did, or nobody knows of a limit.
+
+    It was used up for as long as the slowest process was in calls, in the slices with most of that time, and what the
+    group did has what the job did.
+    """
+    rows = limits_on(storage, digest)
+    if rows.is_empty():
+        return None
+    did = with_mapped(digest.process_slices, digest.fetched).filter(pl.col("storage") == storage.number)
+    in_calls = (
+        did.group_by("slice", "process")
+        .agg(seconds=pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()) / 1e9)
+        .group_by(slice=pl.col("slice").cast(pl.Int64) * digest.slice_ns // digest.node_slice_ns)
+        .agg(pl.col("seconds").max().clip(upper_bound=digest.node_slice_ns / 1e9))
+    )
+    seconds, own_bytes = float(in_calls["seconds"].sum()), int(did.select(pl.sum_horizontal(BYTES).sum()).item())
+    found = []
+    for (device,), its in rows.group_by("device", maintain_order=True):
+        moved = its.filter(pl.col("signal").is_in(list(LIMITS.values())))
+        at_limit = its.filter(pl.col("signal") == "at_limit").select("slice", at_limit="amount")
+        both = in_calls.join(at_limit, on="slice", how="left").sort("slice").fill_null(0.0)
+        around = pl.col("seconds", "at_limit").rolling_sum(SLICES_AROUND, min_samples=1, center=True)
+        held = both.with_columns(around.name.suffix("_around")).filter(
+            pl.col("at_limit_around") > AT_LIMIT * pl.col("seconds_around")
+        )
+        share = float(held["seconds"].sum()) / seconds if seconds > 0 else 0.0
+        if share >= MOSTLY_AT_LIMIT and float(moved["amount"].sum()) >= MOSTLY_IN_GROUP * own_bytes:
+            rate = float(moved["amount"].sum()) / float(at_limit["at_limit"].sum())
+            found.append(Limit(str(device), str(device).split(BETWEEN, 1)[1], share, rate))
+    return max(found, key=lambda one: one.share, default=None)
+
+
+def limits_of(storages: Sequence[Storage], digest: Digest) -> dict[int, Limit]:
+    """By storage, the limits that held a job up."""
+    found = {one.number: limit_of(one, digest) for one in storages}
+    return {number: limit for number, limit in found.items() if limit is not None}
+
+
+def outside(storage: Storage, limit: Limit, neighbours: Sequence[Digest]) -> list[str]:
+    """The jobs whose collector saw the storage's disk and no process of theirs in the control group."""
+    return [
+        one.job
+        for one in neighbours
+        if not one.node_slices.filter(pl.col("node") == storage.host).is_empty()
+        and limit.device not in limits_on(storage, one)["device"]
+    ]
+
+
+def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], runs: Sequence[Digest]) -> list[str]:
+    """What to say of the limits that held a job up. runs: those that count as alone, which may have had other ones."""
+    told = []
+    for storage in storages:
+        limit = limits.get(storage.number)
+        if limit is None:
+            continue
+        alone = [one.rate for run in runs if (one := limit_of(storage, run)) is not None]
+        then = f"; in runs alone it was {words.rate(min(alone))}" if alone and min(alone) > HIGHER * limit.rate else ""
+        told.append(
+            f"On {storage.point} the limit of control group {limit.group} ({words.rate(limit.rate)}{then}) held it up "
+            f"{words.percent(limit.share, 2)} of its time in calls: who is outside of the group does not share the "
+            "limit, and is left out"
+        )
+    return told

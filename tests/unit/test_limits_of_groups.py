@@ -1,0 +1,134 @@
+"""A limit of a control group is shared by who is in the group: the disk's other users are no neighbours."""
+
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.limits import limit_of, outside
+from slicewise.analysis.runs.storage import describe_all
+from slicewise.digest.digest import Digest
+from support.blame_trials import digests
+from support.swz import build_profile
+
+NS, MIB = 1_000_000_000, 1 << 20
+FIRST = 1_700_000_000
+LIMIT = 40 * MIB
+SECONDS = 10
+
+
+def reader(
+    directory: Path,
+    rate: int,
+    group: str = "/users/anna",
+    group_rate: int = LIMIT,
+    disk_rate: int = 2 * LIMIT,
+    seconds: int = SECONDS,
+    start: int = FIRST,
+    at_limit: tuple[float, ...] = (1.0,),
+    limited: str = "sda",
+) -> Path:
+    """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
+    at_limit: seconds a slice, in turn.
+    """
+    number = 1 + sum(map(ord, directory.name))
+    process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": "cat big"}
+    process |= {"start_ns": NS * start, "end_ns": NS * (start + seconds)}
+    slices = range(start, start + seconds)
+    own = {"process": number, "read_bytes": rate, "read_ops": rate // MIB, "read_ns": NS, "threads": 1}
+    run = {"process": 5000 + number}
+    collected = {
+        "nodes": [run | {"host": "n1", "slice_ns": NS}],
+        "node_devices": [
+            run | {"device": 0, "kind": "block", "name": "sda1"},
+            run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
+        ],
+        "node_slices": [run | {"slice": at, "sampled_ns": NS} for at in slices],
+        "node_blocks": [run | {"device": 0, "slice": at, "read_bytes": disk_rate} for at in slices],
+        "node_limits": [
+            run
+            | {
+                "device": 1,
+                "slice": at,
+                "read_bytes": group_rate,
+                "at_limit_ns": int(at_limit[at % len(at_limit)] * NS),
+            }
+            for at in slices
+        ],
+    }
+    mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
+    return build_profile(directory, [process], [own | {"slice": at} for at in slices], mounts, collected=collected)
+
+
+def held(job: Digest):
+    (storage,) = describe_all(job.mounts["storage"].to_list(), [job])
+    return limit_of(storage, job)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_held"),
+    [
+        ({}, True),
+        ({"at_limit": (0.88, 1.3, 0.88, 0.92, 1.0)}, True),  # in lumps, as the kernel lets requests through
+        ({"at_limit": (0.6,)}, False),  # the disk is slower than the limit
+        ({"group_rate": 10 * MIB}, False),  # most of what the job did went elsewhere, or by nobody's group
+        ({"limited": "sdb"}, False),
+        ({"limited": "sda1"}, True),
+    ],
+)
+def test_a_limit_holds_a_job_up_where_it_is_used_up_by_the_jobs_group(tmp_path, options, is_held):
+    (job,) = digests([reader(tmp_path / "job", LIMIT, **options)])
+    assert (held(job) is not None) == is_held
+
+
+def test_traffic_of_another_group_costs_nothing_where_the_own_limit_held_the_job_up(tmp_path):
+    """Half of what the disk moved is another group's: of the job's own nothing is lost to it, and its run beside such
+    traffic is one alone.
+    """
+    own, run = digests([reader(tmp_path / "job", LIMIT), reader(tmp_path / "alone", LIMIT, start=FIRST - 100)])
+    told = blame(own, [], [], [run])
+    assert not told.is_claimed
+    assert not told.neighbours
+    assert [one.is_taken for one in told.runs] == [True]
+    (traffic,) = told.traffic
+    assert traffic.profiled == traffic.counted == LIMIT * SECONDS
+    assert any("control group /users/anna (40.0 MiB/s)" in note for note in told.notes)
+
+
+def test_who_is_in_the_group_without_a_profile_is_still_seen(tmp_path):
+    own, run = digests(
+        [reader(tmp_path / "job", LIMIT // 2, seconds=20), reader(tmp_path / "alone", LIMIT, start=FIRST - 100)]
+    )
+    told = blame(own, [], [run])
+    assert told.lost is not None
+    assert told.lost.value == pytest.approx(10, rel=0.1)
+    assert [neighbour.job for neighbour in told.neighbours] == [None]
+
+
+def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path):
+    own, run, same, other = digests(
+        [
+            reader(tmp_path / "job", LIMIT // 2, seconds=20),
+            reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
+            reader(tmp_path / "same", LIMIT // 2, seconds=20),
+            reader(tmp_path / "other", LIMIT, group="/users/ben", seconds=20),
+        ]
+    )
+    told = blame(own, [same, other], [run])
+    assert [neighbour.job for neighbour in told.neighbours] == ["same"]
+    assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
+    (storage,) = describe_all(own.mounts["storage"].to_list(), [own])
+    limit = held(own)
+    assert limit is not None
+    assert outside(storage, limit, [same, other]) == ["other"]
+
+
+def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
+    own, run = digests(
+        [
+            reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
+            reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
+        ]
+    )
+    told = blame(own, [], [run])
+    assert not told.neighbours
+    assert any("(20.0 MiB/s; in runs alone it was 40.0 MiB/s)" in note for note in told.notes)
