@@ -2,6 +2,7 @@
 
 #include "mix.h"
 #include "raw.h"
+#include "sections.h"
 
 #include <string.h>
 
@@ -304,6 +305,15 @@ static uint32_t new_row(struct segment_home *home)
     return row;
 }
 
+CALL_DATA bool files_any_past_cache;
+
+/* Whether what is written is in storage when the call returns. */
+static bool is_past_cache(int fd)
+{
+    long flags = files_any_past_cache ? syscall(SYS_fcntl, fd, F_GETFL) : 0;
+    return flags >= 0 && (flags & FILES_PAST_CACHE) != 0;
+}
+
 void files_enter(struct segment_home *home, struct stream *stream, uint32_t mount, const char *path)
 {
     struct segment *segment = home->segment;
@@ -323,6 +333,7 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
     file->row[files_file] = row;
     file->row[files_mount] = mount;
     file->row[files_path] = FILE_NAME_TEXT(row);
+    file->row[files_past_cache] = is_past_cache(stream->fd);
     struct file_cell *cell = is_filtering(segment) ? cell_of(segment, stream->id) : NULL;
     if (cell != NULL)
         atomic_fetch_add(&cell->rows, 1);
@@ -385,7 +396,7 @@ void files_add(struct segment_home *home, struct lane *lane, struct stream *stre
 static bool is_empty(const struct file *file)
 {
     uint64_t any = file->id;
-    for (unsigned column = files_opens; column < FILE_COLUMNS; column++)
+    for (unsigned column = files_opens; column < files_past_cache; column++)
         any |= file->row[column];
     return any == 0;
 }

@@ -8,7 +8,10 @@
 #ifndef SLICEWISE_FILES_H
 #define SLICEWISE_FILES_H
 
+#include "clock.h"
 #include "segment.h"
+
+#include <fcntl.h>
 
 static inline const struct file_cell *files_cell(const struct segment *segment, uint64_t id)
 {
@@ -19,6 +22,16 @@ static inline const struct file_cell *files_cell(const struct segment *segment, 
 static inline void files_prefetch(const struct segment *segment, uint64_t id)
 {
     __builtin_prefetch(files_cell(segment, id));
+}
+
+/* O_SYNC has O_DSYNC in it. Whether any descriptor was seen to have either: else none is asked. */
+#define FILES_PAST_CACHE (O_DIRECT | O_DSYNC)
+extern bool files_any_past_cache HIDDEN;
+
+static inline void files_note_flags(int flags)
+{
+    if (__builtin_expect((flags & FILES_PAST_CACHE) != 0, 0))
+        files_any_past_cache = true;
 }
 
 /* Whether the stream's file has a row, which the stream then names. */

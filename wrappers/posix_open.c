@@ -1,4 +1,5 @@
 /* POSIX calls that make, copy and close descriptors. */
+#include "files.h"
 #include "interpose.h"
 
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 INTERPOSE(int, open, (const char *path, int flags, ...))
 {
     unsigned mode = MODE_OF(flags);
+    files_note_flags(flags);
     struct call call = call_begin(OP_open);
     int fd = NEXT(open)(path, flags, mode);
     call_end(&call);
@@ -31,12 +33,23 @@ INTERPOSE(int, open, (const char *path, int flags, ...))
 SAME_AS(open64, open);
 SAME_AS(__open, open);
 SAME_AS(__open64, open);
-COUNTED(open, int, __open_2, (const char *path, int flags), (path, flags), opened, result, AT_FDCWD, path)
+
+INTERPOSE(int, __open_2, (const char *path, int flags))
+{
+    files_note_flags(flags);
+    struct call call = call_begin(OP_open);
+    int fd = NEXT(__open_2)(path, flags);
+    call_end(&call);
+    call_opened(&call, fd, AT_FDCWD, path);
+    call_close(&call);
+    return fd;
+}
 SAME_AS(__open64_2, __open_2);
 
 INTERPOSE(int, openat, (int dirfd, const char *path, int flags, ...))
 {
     unsigned mode = MODE_OF(flags);
+    files_note_flags(flags);
     struct call call = call_begin(OP_openat);
     int fd = NEXT(openat)(dirfd, path, flags, mode);
     call_end(&call);
@@ -45,7 +58,17 @@ INTERPOSE(int, openat, (int dirfd, const char *path, int flags, ...))
     return fd;
 }
 SAME_AS(openat64, openat);
-COUNTED(openat, int, __openat_2, (int dirfd, const char *path, int flags), (dirfd, path, flags), opened, result, dirfd, path)
+
+INTERPOSE(int, __openat_2, (int dirfd, const char *path, int flags))
+{
+    files_note_flags(flags);
+    struct call call = call_begin(OP_openat);
+    int fd = NEXT(__openat_2)(dirfd, path, flags);
+    call_end(&call);
+    call_opened(&call, fd, dirfd, path);
+    call_close(&call);
+    return fd;
+}
 SAME_AS(__openat64_2, __openat_2);
 COUNTED(creat, int, creat, (const char *path, mode_t mode), (path, mode), opened, result, AT_FDCWD, path)
 SAME_AS(creat64, creat);
@@ -128,6 +151,8 @@ INTERPOSE(int, fcntl, (int fd, int command, ...))
     struct call call = call_begin(OP_fcntl);
     int result = REAL(fcntl)(fd, command, argument);
     call_end(&call);
+    if (command == F_SETFL)
+        files_note_flags((int)(intptr_t)argument);
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
         descriptor_copied(fd, result);
     call_touched(&call, fd, result < 0);

@@ -1,5 +1,7 @@
 """The write-back ledger: what the storage served, of what calls wrote into a cache."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,6 +11,7 @@ from slicewise.digest.served import (
     BY_BURST,
     BY_CALLS,
     BY_COUNTER,
+    PAST_CACHE_SCHEMA,
     SENT_SCHEMA,
     USERS_SCHEMA,
     Counters,
@@ -126,6 +129,20 @@ def test_a_close_waits_as_a_sync_does_where_files_are_there_when_they_are_closed
     )
     assert served_writes(closes, NOTHING_KNOWN)["served"].to_list() == [60, 60, 40, 0, 0, 0, 0, 0]
     assert served_writes(closes, Counters(closing=frozenset({STORAGE})))["served"].to_list() == [20] * 8
+
+
+def test_what_is_written_past_the_cache_is_served_by_the_call():
+    """Beside a process that writes into its cache faster than the node sends, which gets the rest of what was sent."""
+    direct = rows_of([30] * 8, [1] * 8, [0] * 8, [0] * 8)
+    cached = rows_of([160, 0, 0, 0, 0, 0, 0, 0], [0.1] + [0] * 7, [0] * 8, [0] * 8, process=2)
+    known = counted([40] * 8, 1, 2)
+    past = pl.DataFrame({"process": [1], "storage": [STORAGE]}, schema=PAST_CACHE_SCHEMA)
+    mixed = served_writes(pl.concat([direct, cached]), known)
+    found = served_writes(pl.concat([direct, cached]), replace(known, past_cache=past))
+    by_process = dict(found.group_by("process").agg("served", "how").rows_by_key("process", unique=True))
+    assert by_process[1] == ([30] * 8, [BY_CALLS] * 8)
+    assert by_process[2] == ([10] * 8, [BY_COUNTER] * 8)
+    assert mixed.filter(pl.col("process") == 1)["served"].sum() < 240
 
 
 SLICES = st.lists(

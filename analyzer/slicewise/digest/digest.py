@@ -187,10 +187,19 @@ class Digest:
         """The file systems that each process saw, where they were mounted, and how much was read and written there."""
         own = self._profile.sums.filter(is_own())
         moved = own.group_by("process", "mount").agg(pl.col("read_bytes", "write_bytes").sum())
-        through = self._mounts.join(moved, on=["process", "mount"], how="left").with_columns(
-            pl.col("read_bytes", "write_bytes").fill_null(0)
+        through = self._mounts.join(moved, on=["process", "mount"], how="left")
+        through = through.join(self._past_cache(), on=["process", "mount"], how="left").with_columns(
+            pl.col("read_bytes", "write_bytes", "past_cache_bytes").fill_null(0)
         )
         return conform("mounts", through.sort("process", "storage", "point"))
+
+    def _past_cache(self) -> pl.DataFrame:
+        """process, mount, past_cache_bytes. Empty where the files were not read, or are of an older version."""
+        files = self._profile.tables.get("files")
+        if files is None or "past_cache" not in files.columns:
+            return pl.DataFrame(schema={"process": pl.UInt64, "mount": pl.UInt64, "past_cache_bytes": pl.UInt64})
+        past = files.filter(pl.col("past_cache") > 0)
+        return past.group_by("process", "mount").agg(past_cache_bytes=pl.col("write_bytes").sum())
 
     @_frame
     def storages(self) -> pl.DataFrame:

@@ -236,6 +236,11 @@ FRAMES: dict[str, Frame] = {
             "point": _name("where the process has it mounted"),
             "read_bytes": _number("bytes", "bytes read through that mount"),
             "write_bytes": _number("bytes", "bytes written through that mount"),
+            "past_cache_bytes": _number(
+                "bytes",
+                "of these, those to files that were open with O_DIRECT, O_SYNC or "
+                "O_DSYNC, as far as files have a row of their own",
+            ),
         },
     ),
     "fetched": Frame(

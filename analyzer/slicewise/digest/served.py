@@ -37,6 +37,8 @@ LEAST_WAIT = 0.3
 WAITS_BELOW = 0.1
 # What a counter shows of a burst at least; a counter that shows less is not of this traffic.
 LEAST_COUNTED = 0.5
+# Of what a process wrote to a storage: with so much past the cache, what it wrote into it (a log) is no matter.
+MOSTLY_PAST = 0.95
 # Rounds of balancing what each process was served against what the node sent: the rest is below 1 % of a slice then.
 ROUNDS = 100
 # And bytes: a round that changes no slice by more than this is the last one.
@@ -63,6 +65,7 @@ SEPARATOR, LEVEL, SERVERS = "\0", "level", "servers"
 BY_CALLS, BY_BURST, BY_COUNTER = "calls", "burst", "counter"
 ORDER = ("process", "storage", "slice")
 SENT_SCHEMA = {"counter": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "sent": pl.Float64}
+PAST_CACHE_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64}
 USERS_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "counter": pl.String}
 
 
@@ -70,12 +73,14 @@ USERS_SCHEMA = {"process": pl.UInt64, "storage": pl.UInt64, "counter": pl.String
 class Counters:
     """What is known of jobs' caches beside their calls. sent: by counter (a name), storage and slice, the bytes that a
     node sent there. users: process, storage, counter: which one counts what a process writes there. closing: the
-    storages on which a close sends what is in the cache, and waits for it.
+    storages on which a close sends what is in the cache, and waits for it. past_cache: process, storage: it writes past
+    the cache there.
     """
 
     sent: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SENT_SCHEMA))
     users: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=USERS_SCHEMA))
     closing: frozenset[int] = frozenset()
+    past_cache: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PAST_CACHE_SCHEMA))
 
 
 def served_writes(rows: pl.DataFrame, known: Counters) -> pl.DataFrame:
@@ -96,13 +101,26 @@ def served_writes(rows: pl.DataFrame, known: Counters) -> pl.DataFrame:
     rows = rows.with_columns(_by_bursts(rows))
     if known.sent.is_empty() or rows.is_empty():
         return _with_calls(rows).drop("waited", "ends")
-    placed = rows.join(known.users, on=["process", "storage"], how="left", maintain_order="left")
-    apart = [placed.filter(pl.col("counter").is_null())]
+    place = ["process", "storage"]
+    placed = rows.join(known.users, on=place, how="left", maintain_order="left")
+    past = placed.join(known.past_cache, on=place, how="semi", maintain_order="left")
+    placed = placed.join(known.past_cache, on=place, how="anti", maintain_order="left")
+    apart = [past.with_columns(how=pl.lit(BY_CALLS)), placed.filter(pl.col("counter").is_null())]
     counted = placed.filter(pl.col("counter").is_not_null())
     for (counter, storage), its in counted.group_by("counter", "storage", maintain_order=True):
         sent = known.sent.filter(pl.col("counter") == counter, pl.col("storage") == storage)
+        sent = _without(sent, past.filter(pl.col("counter") == counter, pl.col("storage") == storage))
         apart.append(_by_counter(its, sent) if len(sent) else its)
     return _with_calls(pl.concat(apart, how="diagonal").sort(ORDER)).select(*given, "served", "served_ops", "how")
+
+
+def _without(sent: pl.DataFrame, past: pl.DataFrame) -> pl.DataFrame:
+    """What a counter shows, less what was written past the cache."""
+    if past.is_empty():
+        return sent
+    its = past.group_by("slice").agg(pl.col("served").sum())
+    left = (pl.col("sent") - pl.col("served").fill_null(0)).clip(0)
+    return sent.join(its, on="slice", how="left", maintain_order="left").select(*sent.columns[:-1], sent=left)
 
 
 def _with_calls(rows: pl.DataFrame) -> pl.DataFrame:
@@ -449,7 +467,20 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
         pl.concat(sent).group_by(of_slice).agg(pl.col("sent").max()).sort(of_slice),
         _best(known, pl.concat([its for _, its in by_servers])) if by_servers else known,
         frozenset(closing),
+        pl.concat([pl.DataFrame(schema=PAST_CACHE_SCHEMA), *map(_past_cache, digests)]).unique(maintain_order=True),
     )
+
+
+def _past_cache(digest: Digest) -> pl.DataFrame:
+    """process, storage: of a job's processes, those that write past the cache there."""
+    mounts = digest.mounts
+    if "past_cache_bytes" not in mounts.columns:  # of an older catalog
+        return pl.DataFrame(schema=PAST_CACHE_SCHEMA)
+    sums = mounts.group_by("process", "storage", maintain_order=True).agg(
+        pl.col("write_bytes", "past_cache_bytes").sum()
+    )
+    is_past = pl.col("past_cache_bytes") >= MOSTLY_PAST * pl.col("write_bytes")
+    return sums.filter(pl.col("past_cache_bytes") > 0, is_past).select(*PAST_CACHE_SCHEMA)
 
 
 def _best(own: pl.DataFrame, of_servers: pl.DataFrame) -> pl.DataFrame:

@@ -151,7 +151,13 @@ def unprofiled(
         profiled = seen.group_by("slice").agg(pl.col(BYTES).sum())
         counted = counted_rows(counter, digest, grid_ns).filter(pl.col("slice").is_between(first, last))
         both = counted.join(profiled, on="slice", how="full", suffix="_seen", coalesce=True).fill_null(0)
-        own_bytes = _beside_calls([digest, *neighbours], storage, job["start_ns"], job["end_ns"])
+        there_too = set(seen["job"])
+        jobs = [digest, *(one for one in neighbours if one.job in there_too)]
+        own_bytes, called = _beside_calls(jobs, storage, job["start_ns"], job["end_ns"])
+        if (
+            counter.signals == LIMITS
+        ):  # a group counts what is written when it is sent on its way, the disk when it arrives
+            own_bytes["write_bytes"] += max(0, called - int(seen["write_bytes"].sum()))
         rest = both.select(
             pl.lit(storage.number, pl.UInt64).alias("storage"),
             "slice",
@@ -249,21 +255,25 @@ def _shares_of_disk(digest: Digest, storage: Storage) -> tuple[float, float]:
     return found[0], found[1]
 
 
-def _beside_calls(digests: Sequence[Digest], storage: Storage, start_ns: int, end_ns: int) -> dict[str, int]:
+def _beside_calls(
+    digests: Sequence[Digest], storage: Storage, start_ns: int, end_ns: int
+) -> tuple[dict[str, int], int]:
     """What a disk moves for jobs beside the bytes of their calls: a file system's journal and its blocks, by their
     syncs and metadata calls; and what the kernel fetched for the first of them, ahead or for mappings, in no slice.
+    And the bytes that their calls wrote meanwhile.
     """
     if not storage.host:
-        return {}
-    wrote = 0
+        return {}, 0
+    wrote = called = 0
     for digest in digests:
         begin = pl.col("slice") * digest.slice_ns
         there = digest.process_slices.filter(
             pl.col("storage") == storage.number, begin <= end_ns, begin + digest.slice_ns > start_ns
         )
-        syncs, calls = there.select(pl.col("sync_ops", "meta_ops").sum()).row(0)
+        syncs, calls, moved = there.select(pl.col("sync_ops", "meta_ops", "write_bytes").sum()).row(0)
         wrote += JOURNAL_A_SYNC * syncs + BLOCK_A_CALL * calls
-    return {"write_bytes": wrote, "read_bytes": unplaced_bytes(digests[0])}
+        called += moved
+    return {"write_bytes": wrote, "read_bytes": unplaced_bytes(digests[0])}, called
 
 
 def excess(name: str, own: int) -> pl.Expr:

@@ -174,7 +174,9 @@ def _is_outside_alone(blame: Blame, outside: Outside) -> bool:
 
 def _for_pages(outside: Outside) -> bool:
     """Whether threads slept for pages of files, which is I/O without calls."""
-    return outside.slept_seconds > outside.seconds / 2 and outside.slept_at.startswith(PAGE_WAITS)
+    half = outside.seconds / 2
+    others = max(outside.waited_seconds, outside.memory_seconds, outside.computed_seconds)
+    return others <= half < outside.slept_seconds and outside.slept_at.startswith(PAGE_WAITS)
 
 
 def second_sentence(blame: Blame) -> str:
