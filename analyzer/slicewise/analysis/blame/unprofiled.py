@@ -131,14 +131,15 @@ def unprofiled(
     is written later than it was counted, so that only sums over the whole run say how much it is.
     """
     job = digest.about
-    first, last = _first_counted(digest, grid_ns), job["end_ns"] // grid_ns
+    begin, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
+    first = _first_counted(digest, grid_ns)
     traffic, rests = [], []
     did = with_mapped(digest.process_slices, digest.fetched)
     own = did.group_by("storage").agg(pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()).alias("ns"))
     own_ns = dict(own.select("storage", "ns").iter_rows())
     for storage in storages:
         in_calls = own_ns.get(storage.number, 0)
-        while_it_ran = (pl.col("storage") == storage.number) & pl.col("slice").is_between(first, last)
+        while_it_ran = (pl.col("storage") == storage.number) & pl.col("slice").is_between(begin, last)
         counter = counter_of(storage, digest)
         if counter is None:
             total = int(rows.filter(while_it_ran).select(pl.sum_horizontal(BYTES).sum()).item())
