@@ -1,10 +1,14 @@
 """A limit of a control group is shared by who is in the group: the disk's other users are no neighbours."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.limits import limit_of, outside
+from slicewise.analysis.blame.unprofiled import first_counted
 from slicewise.analysis.runs.storage import describe_all
 from slicewise.digest.digest import Digest
 from support.blame_trials import digests
@@ -57,6 +61,17 @@ def reader(
     }
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
     return build_profile(directory, [process], [own | {"slice": at} for at in slices], mounts, collected=collected)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "slices"),
+    [(0.0, 0), (0.05, 0), (0.3, 1), (1.5, 2)],  # s; of slices of 1 s, of which the first one had begun 0.2 s before
+)
+def test_what_is_read_to_load_a_program_is_its_own(loaded, slices):
+    start_ns = FIRST * NS + NS // 5
+    processes = pl.DataFrame({"start_ns": [start_ns + int(loaded * NS), start_ns + 9 * NS]})
+    job = cast(Digest, SimpleNamespace(about={"start_ns": start_ns}, processes=processes))
+    assert first_counted(job, NS) == FIRST + slices
 
 
 def held(job: Digest):

@@ -132,7 +132,7 @@ def unprofiled(
     """
     job = digest.about
     begin, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
-    first = _first_counted(digest, grid_ns)
+    first = first_counted(digest, grid_ns)
     traffic, rests = [], []
     did = with_mapped(digest.process_slices, digest.fetched)
     own = did.group_by("storage").agg(pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()).alias("ns"))
@@ -178,7 +178,7 @@ def unprofiled(
     return traffic, pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
 
 
-def _first_counted(digest: Digest, grid_ns: int) -> int:
+def first_counted(digest: Digest, grid_ns: int) -> int:
     """The first slice of a job in which its calls were counted. What was read before for a command, to load a program
     and its libraries, is the job's own.
     """
