@@ -224,7 +224,7 @@ SOAK_ROUNDS ?= 50
 SOAK_FUZZ_SECONDS ?= 600
 
 .PHONY: guest
-guest:  ## tests on a kernel that this machine may lack (NFS), in a guest under emulation; as root, about 4 min
+guest:  ## tests on a kernel that this machine may lack (NFS), in a guest under emulation; as root, about 6 min
 	make/setup guest
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all
 	$(PYTEST) -q tests/guest

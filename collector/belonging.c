@@ -122,3 +122,19 @@ void belonging_scan(struct belonging *belonging, const struct profiled *profiled
         }
     }
 }
+
+unsigned belonging_some(const struct belonging *belonging, unsigned *next, unsigned most, const struct seen **found, unsigned *of_job)
+{
+    unsigned place = 0, count = 0;
+    *of_job = 0;
+    for (unsigned i = 0; i < belonging->used; i++)
+        *of_job += belonging->seen[i].is_of_job;
+    if (*of_job == 0)
+        return 0;
+    unsigned looks = *of_job < most ? *of_job : most, first = *next % *of_job;
+    for (unsigned i = 0; i < belonging->used; i++)
+        if (belonging->seen[i].is_of_job && (place++ + *of_job - first) % *of_job < looks)
+            found[count++] = &belonging->seen[i];
+    *next = first + looks;
+    return count;
+}

@@ -31,6 +31,10 @@ struct belonging {
 /* Returns 0 or -ENOMEM. `scheduler_job`: NULL where no scheduler began the job. */
 int belonging_begin(struct belonging *belonging, const char *root, uint32_t launcher, const char *scheduler_job);
 
+/* Some of the job's processes, in turn: those from `*next` on, which becomes the first of the next time. Returns how many were found; of_job:
+ * of how many. */
+unsigned belonging_some(const struct belonging *belonging, unsigned *next, unsigned most, const struct seen **found, unsigned *of_job);
+
 /* Looks who is there, and whose. Afterwards `seen` has all processes of the node. */
 void belonging_scan(struct belonging *belonging, const struct profiled *profiled);
 

@@ -2,6 +2,7 @@
 
 #include "procfs.h"
 #include "raw.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,12 +58,6 @@ void cgroup_path(const struct cgroup *cgroup, enum cgroup_file file, char path[C
     snprintf(path, CGROUP_PATH_BYTES + 32, "%s%s/%s", cgroup->dir, cgroup->path, files[file]);
 }
 
-static const char *next_line(const char *line)
-{
-    const char *end = strchr(line, '\n');
-    return end != NULL ? end + 1 : line + strlen(line);
-}
-
 /* The text behind a name at `at`; NULL: another word is there. */
 static const char *after_name(const char *at, const char *name, char separator)
 {
@@ -81,7 +76,7 @@ static void take_memory(const char *text, uint64_t *now)
         { "workingset_refault", node_cgroups_file_refaults }, /* before Linux 5.9 of all pages, of which nearly all were files' */
         { "pgmajfault", node_cgroups_major_faults },
     };
-    for (const char *line = text; *line != '\0'; line = next_line(line))
+    for (const char *line = text; *line != '\0'; line = text_next_line(line))
         for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
             const char *value = after_name(line, lines[i].name, ' ');
             if (value != NULL)
@@ -92,9 +87,9 @@ static void take_memory(const char *text, uint64_t *now)
 /* `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, in us. full: the column of some where nobody asks for it. */
 static void take_pressure(const char *text, uint64_t *now, enum column some, enum column full)
 {
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
         const char *total = strstr(line, " total=");
-        if (total == NULL || total > next_line(line))
+        if (total == NULL || total > text_next_line(line))
             continue;
         uint64_t ns = strtoull(total + strlen(" total="), NULL, 10) * US_NS;
         if (after_name(line, "some", ' ') != NULL)

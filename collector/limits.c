@@ -1,6 +1,7 @@
 #include "limits.h"
 
 #include "raw.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,19 +61,14 @@ void limits_meet_one(struct limits *limits, const char *root, uint32_t pid)
 
 void limits_meet(struct limits *limits, const struct belonging *belonging, uint64_t now_ns)
 {
-    unsigned of_job = 0, place = 0;
+    const struct seen *some[PROCESSES_MET];
+    unsigned of_job;
     if (limits->met_ns != 0 && now_ns - limits->met_ns < BETWEEN_LOOKS_NS)
         return;
-    for (unsigned i = 0; i < belonging->used; i++)
-        of_job += belonging->seen[i].is_of_job;
-    if (of_job == 0)
-        return;
-    limits->met_ns = now_ns;
-    unsigned looks = of_job < PROCESSES_MET ? of_job : PROCESSES_MET, first = limits->next % of_job;
-    for (unsigned i = 0; i < belonging->used; i++)
-        if (belonging->seen[i].is_of_job && (place++ + of_job - first) % of_job < looks)
-            limits_meet_one(limits, belonging->root, belonging->seen[i].pid);
-    limits->next = first + looks;
+    unsigned looks = belonging_some(belonging, &limits->next, PROCESSES_MET, some, &of_job);
+    limits->met_ns = looks > 0 ? now_ns : limits->met_ns;
+    for (unsigned i = 0; i < looks; i++)
+        limits_meet_one(limits, belonging->root, some[i]->pid);
 }
 
 static struct limited_disk *disk_of(struct limited_disk *disks, unsigned *used, const char *numbers, bool is_to_be_made)
@@ -91,34 +87,30 @@ static struct limited_disk *disk_of(struct limited_disk *disks, unsigned *used, 
 static bool read_file(const struct limit_group *group, const char *root, const char *name, char text[FILE_BYTES])
 {
     char path[1024];
-    snprintf(path, sizeof path, "%s%s%s/%s", root, group->is_v1 ? v1_dir : cgroup_v2_dir(root), group->path, name);
+    const char *dir = group->is_v1 ? v1_dir : cgroup_v2_dir(root);
+    if (dir == NULL)
+        return false;
+    snprintf(path, sizeof path, "%s%s%s/%s", root, dir, group->path, name);
     return raw_read_file(path, text, FILE_BYTES) > 0;
-}
-
-static const char *next_line(const char *line)
-{
-    const char *end = strchr(line, '\n');
-    return end != NULL ? end + 1 : line + strlen(line);
 }
 
 static unsigned read_v2(const struct limit_group *group, const char *root, struct limited_disk disks[LIMIT_DISKS])
 {
+    static const char *const files[] = { [CGROUP_IS_LIMIT] = "io.max", [CGROUP_IS_DONE] = "io.stat" };
     char text[FILE_BYTES], numbers[CGROUP_DISK_BYTES];
     unsigned used = 0;
-    uint64_t counts[CGROUP_COUNTS] = { 0 };
-    if (!read_file(group, root, "io.max", text))
-        return 0;
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
-        struct limited_disk *disk = cgroup_take_disk(line, CGROUP_IS_LIMIT, numbers, counts) ? disk_of(disks, &used, numbers, true) : NULL;
-        if (disk != NULL)
-            memcpy(disk->a_second, counts, sizeof counts);
-    }
-    if (used == 0 || !read_file(group, root, "io.stat", text))
-        return 0;
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
-        struct limited_disk *disk = cgroup_take_disk(line, CGROUP_IS_DONE, numbers, counts) ? disk_of(disks, &used, numbers, false) : NULL;
-        if (disk != NULL)
-            memcpy(disk->done, counts, sizeof counts);
+    for (unsigned i = 0; i < 2; i++) {
+        enum cgroup_counts what = i == 0 ? CGROUP_IS_LIMIT : CGROUP_IS_DONE;
+        if (!read_file(group, root, files[what], text))
+            return 0;
+        for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
+            uint64_t counts[CGROUP_COUNTS] = { 0 };
+            struct limited_disk *disk = cgroup_take_disk(line, what, numbers, counts) ? disk_of(disks, &used, numbers, i == 0) : NULL;
+            if (disk != NULL)
+                memcpy(i == 0 ? disk->a_second : disk->done, counts, sizeof counts);
+        }
+        if (used == 0)
+            return 0;
     }
     return used;
 }
@@ -141,7 +133,7 @@ static unsigned read_v1(const struct limit_group *group, const char *root, struc
         bool is_limit = files[i].word[0] == '\0';
         if ((!is_limit && used == 0) || !read_file(group, root, files[i].file, text))
             continue;
-        for (const char *line = text; *line != '\0'; line = next_line(line)) {
+        for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
             char numbers[CGROUP_DISK_BYTES] = "", word[CGROUP_DISK_BYTES] = "";
             unsigned long value = 0;
             int fields = is_limit ? sscanf(line, "%31[0-9:] %lu", numbers, &value) : sscanf(line, "%31[0-9:] %31s %lu", numbers, word, &value);

@@ -1,6 +1,7 @@
 #include "sources.h"
 
 #include "raw.h"
+#include "text.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -22,16 +23,10 @@ static bool read_file(const struct reading *reading, const char *path)
     return raw_read_file(full, text, sizeof text) > 0;
 }
 
-static const char *next_line(const char *line)
-{
-    const char *end = strchr(line, '\n');
-    return end != NULL ? end + 1 : line + strlen(line);
-}
-
 /* So many numbers from `at` on; those that are missing are 0. Returns how many there were. */
 static unsigned read_numbers(const char *at, uint64_t *numbers, unsigned count)
 {
-    const char *end = next_line(at);
+    const char *end = text_next_line(at);
     for (unsigned i = 0; i < count; i++) {
         char *after;
         numbers[i] = strtoull(at, &after, 10);
@@ -68,9 +63,9 @@ static void read_pressure(struct reading *reading, const char *path, enum column
 {
     if (!read_file(reading, path))
         return;
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
         const char *total = strstr(line, "total=");
-        if (total == NULL || total > next_line(line))
+        if (total == NULL || total > text_next_line(line))
             continue;
         uint64_t ns = strtoull(total + 6, NULL, 10) * US_NS;
         if (strncmp(line, "some ", 5) == 0)
@@ -84,8 +79,8 @@ static void read_pressure(struct reading *reading, const char *path, enum column
 static uint64_t named_value(const char *protocol, const char *name)
 {
     size_t protocol_length = strlen(protocol), name_length = strlen(name);
-    for (const char *names = text; *names != '\0'; names = next_line(names)) {
-        const char *values = next_line(names);
+    for (const char *names = text; *names != '\0'; names = text_next_line(names)) {
+        const char *values = text_next_line(names);
         if (strncmp(names, protocol, protocol_length) != 0 || strncmp(values, protocol, protocol_length) != 0)
             continue;
         const char *name_at = names + protocol_length, *value_at = values + protocol_length;
@@ -129,7 +124,7 @@ static void read_memory(struct reading *reading)
 {
     if (!read_file(reading, "/proc/meminfo"))
         return;
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
         if (strncmp(line, "Dirty:", 6) == 0)
             reading->now[node_slices_dirty_bytes] = strtoull(line + 6, NULL, 10) * KIB;
         else if (strncmp(line, "Writeback:", 10) == 0)
@@ -150,7 +145,7 @@ static void read_refaults(struct reading *reading)
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     if (!read_file(reading, "/proc/vmstat"))
         return;
-    for (const char *line = text; *line != '\0'; line = next_line(line))
+    for (const char *line = text; *line != '\0'; line = text_next_line(line))
         for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
             if (strncmp(line, lines[i].name, strlen(lines[i].name)) == 0)
                 reading->now[lines[i].column] = strtoull(line + strlen(lines[i].name), NULL, 10) * page_bytes;
@@ -161,10 +156,10 @@ static void read_networks(struct reading *reading)
     enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, FIELDS = 16 };
     if (!read_file(reading, "/proc/net/dev"))
         return;
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
         uint64_t field[FIELDS];
         const char *name = line + strspn(line, " "), *colon = strchr(name, ':');
-        if (colon == NULL || colon > next_line(line) || read_numbers(colon + 1, field, FIELDS) < FIELDS || strncmp(name, "lo:", 3) == 0)
+        if (colon == NULL || colon > text_next_line(line) || read_numbers(colon + 1, field, FIELDS) < FIELDS || strncmp(name, "lo:", 3) == 0)
             continue;
         struct device *device = device_of(reading, DEVICE_network, name, (size_t)(colon - name), "", 0);
         if (device == NULL)
@@ -189,7 +184,7 @@ static void read_blocks(struct reading *reading)
     enum { READS, READ_SECTORS = 2, READ_MS, WRITES, WRITE_SECTORS = 6, WRITE_MS, BUSY_MS = 9, QUEUE_MS, FIELDS };
     if (!read_file(reading, "/proc/diskstats"))
         return;
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
         uint64_t field[FIELDS];
         int major, minor, begin = 0, end = 0;
         if (sscanf(line, "%d %d %n%*s%n", &major, &minor, &begin, &end) < 2 || end <= begin || read_numbers(line + end, field, FIELDS) < FIELDS ||
@@ -213,7 +208,7 @@ static void read_blocks(struct reading *reading)
 /* `device SOURCE mounted on POINT with fstype nfs4 ...`: the beginning of a mount's statistics. */
 static struct device *begin_nfs_mount(struct reading *reading, const char *line)
 {
-    const char *end = next_line(line), *source = line + 7, *mounted = strstr(source, " mounted on "), *type = strstr(source, " with fstype nfs");
+    const char *end = text_next_line(line), *source = line + 7, *mounted = strstr(source, " mounted on "), *type = strstr(source, " with fstype nfs");
     if (mounted == NULL || type == NULL || mounted > type || type > end)
         return NULL;
     const char *point = mounted + strlen(" mounted on ");
@@ -232,7 +227,7 @@ static void read_nfs_line(struct device *device, const char *line)
     enum { OPERATIONS_DONE, TRANSMISSIONS, TIMEOUTS, QUEUE_MS = 5, RTT_MS, EXECUTE_MS, FIELDS };
     uint64_t field[FIELDS];
     const char *at = line + strspn(line, " \t"), *colon = strchr(at, ':');
-    if (colon == NULL || colon > next_line(line))
+    if (colon == NULL || colon > text_next_line(line))
         return;
     if (strncmp(at, "bytes:", 6) == 0 && read_numbers(colon + 1, field, 6) == 6) {
         device->now[node_nfs_program_read_bytes] = field[0] + field[2];
@@ -260,7 +255,7 @@ static void read_nfs(struct reading *reading)
     bool is_by_operation = false;
     if (!read_file(reading, "/proc/self/mountstats"))
         return;
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
         if (strncmp(line, "device ", 7) == 0) {
             device = begin_nfs_mount(reading, line);
             is_by_operation = false;
@@ -308,7 +303,7 @@ static void read_lustre(struct reading *reading, const char *dir, enum device_ki
             continue;
         device->is_present = true;
         memset(device->now, 0, sizeof device->now);
-        for (const char *line = text; *line != '\0'; line = next_line(line))
+        for (const char *line = text; *line != '\0'; line = text_next_line(line))
             read_lustre_line(device, line);
     }
     if (clients != NULL)
@@ -329,7 +324,7 @@ static void name_of_disk(const struct reading *reading, const char *numbers, cha
 /* A disk's line is there from the group's first I/O on it: what it counts then came since the reading before. */
 static void read_cgroup_disks(struct reading *reading, const struct device *group)
 {
-    for (const char *line = text; *line != '\0'; line = next_line(line)) {
+    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
         char numbers[CGROUP_DISK_BYTES], name[64];
         uint64_t now[DEVICE_VALUES_MAX] = { 0 };
         if (!cgroup_take_disk(line, CGROUP_IS_DONE, numbers, now + node_cgroup_disks_read_bytes))

@@ -40,17 +40,13 @@ static void look_at(struct waiting *waiting, const char *root, const struct seen
 void waiting_look(struct waiting *waiting, const struct belonging *belonging, uint64_t now_ns)
 {
     uint64_t gap_ns = waiting->looked_ns != 0 ? now_ns - waiting->looked_ns : 0;
-    unsigned of_job = 0, place = 0;
+    const struct seen *some[PROCESSES_LOOKED_AT];
+    unsigned of_job;
     waiting->looked_ns = now_ns;
-    for (unsigned i = 0; i < belonging->used; i++)
-        of_job += belonging->seen[i].is_of_job;
-    if (of_job == 0 || gap_ns == 0)
+    if (gap_ns == 0)
         return;
+    unsigned looks = belonging_some(belonging, &waiting->next, PROCESSES_LOOKED_AT, some, &of_job);
     gap_ns = gap_ns < LONGEST_GAP_NS ? gap_ns : LONGEST_GAP_NS;
-    unsigned looks = of_job < PROCESSES_LOOKED_AT ? of_job : PROCESSES_LOOKED_AT, first = waiting->next % of_job;
-    double stands_for_ns = (double)gap_ns * of_job / looks;
-    for (unsigned i = 0; i < belonging->used; i++)
-        if (belonging->seen[i].is_of_job && (place++ + of_job - first) % of_job < looks)
-            look_at(waiting, belonging->root, &belonging->seen[i], stands_for_ns);
-    waiting->next = first + looks;
+    for (unsigned i = 0; i < looks; i++)
+        look_at(waiting, belonging->root, some[i], (double)gap_ns * of_job / looks);
 }

@@ -4,6 +4,7 @@
 #define SLICEWISE_TEXT_H
 
 #include <stdint.h>
+#include <string.h>
 
 /* Copies a string to `at`, of which the last byte before `end` is the 0. Returns where the next one goes. */
 static inline char *text_put(char *at, char *end, const char *string)
@@ -27,6 +28,13 @@ static inline char *text_put_number(char *at, char *end, uint64_t number)
         *--first = (char)('0' + number % 10);
     while ((number /= 10) != 0);
     return text_put(at, end, first);
+}
+
+/* What follows a line's end. */
+static inline const char *text_next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end != NULL ? end + 1 : line + strlen(line);
 }
 
 /* The last part of a path, with the slash that may be behind it. */

@@ -16,13 +16,23 @@ MOST_ERROR = 0.15
 
 def run_servers(script: str, out: Path) -> Path:
     """Runs a script of a file server and its clients in the guest; gives what it left: `profiles`, and `took`."""
-    guest_in(BUILD / "guest").run([HERE / "nodes.sh", HERE / script], out, BUILD, TIMEOUT_SECONDS)
+    return run_in_guest(out, "nodes.sh", script)
+
+
+def run_in_guest(out: Path, *scripts: str) -> Path:
+    """Runs scripts in the guest, one after the other as one; gives what they left."""
+    guest_in(BUILD / "guest").run([HERE / script for script in scripts], out, BUILD, TIMEOUT_SECONDS)
     return out
+
+
+def seconds_of(ran: Path) -> dict[str, float]:
+    """How long each writer took, by its own stopwatch."""
+    return {name: float(seconds) for name, seconds in map(str.split, (ran / "took").read_text().splitlines())}
 
 
 def assert_blamed(ran: Path, job: str, neighbour: str, most_elsewhere: float) -> None:
     """What a job lost is told, and all of it, but for a part, is one neighbour's."""
-    took = {name: float(seconds) for name, seconds in map(str.split, (ran / "took").read_text().splitlines())}
+    took = seconds_of(ran)
     done = run_slicewise("blame", job, "--alone", "alone", "--json", directory=ran / "profiles")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

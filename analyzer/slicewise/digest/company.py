@@ -16,8 +16,10 @@ from slicewise.digest.processes import DIRECTIONS
 # not count.
 MOST_APART = 2.0
 LEAST_SHARE_OF_JOB = 0.05
-# Runs of a program whose length is set by time differ by less: by its beginning and its end.
+# Runs of a program whose length is set by time differ by less: by its beginning and its end. With one command line it is
+# the same program for sure, of which more or less may have to be loaded first (of Python 0.2 s more).
 LIKE_RUNTIME, LIKE_RUNTIME_NS = 0.01, 100_000_000
+LIKE_RUNTIME_OF_COMMAND, LIKE_RUNTIME_OF_COMMAND_NS = 0.03, 250_000_000
 # So many standalone runs of the job's size, and as many of other sizes: those on its storages, and nearest in time.
 MOST_RUNS = 5
 # `active` of jobs that never were.
@@ -54,7 +56,11 @@ def ran_as_long(own: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
     if not all("end_ns" in job for job in (own, run)):
         return False
     longer, shorter = sorted((job["end_ns"] - job["start_ns"] for job in (own, run)), reverse=True)
-    return bool(longer - shorter <= max(LIKE_RUNTIME * longer, LIKE_RUNTIME_NS) and shorter > 0)
+    is_same_command = bool(own.get("command")) and own["command"] == run.get("command")
+    part, least = (
+        (LIKE_RUNTIME_OF_COMMAND, LIKE_RUNTIME_OF_COMMAND_NS) if is_same_command else (LIKE_RUNTIME, LIKE_RUNTIME_NS)
+    )
+    return bool(longer - shorter <= max(part * longer, least) and shorter > 0)
 
 
 def runs_like(

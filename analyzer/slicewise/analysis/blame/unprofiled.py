@@ -155,9 +155,8 @@ def unprofiled(
         there_too = set(seen["job"])
         jobs = [digest, *(one for one in neighbours if one.job in there_too)]
         own_bytes, called = _beside_calls(jobs, storage, job["start_ns"], job["end_ns"])
-        if (
-            counter.signals == LIMITS
-        ):  # a group counts what is written when it is sent on its way, the disk when it arrives
+        # A group counts what is written when it is sent on its way, and the disk when it arrives.
+        if counter.signals == LIMITS:
             own_bytes["write_bytes"] += max(0, called - int(seen["write_bytes"].sum()))
         rest = both.select(
             pl.lit(storage.number, pl.UInt64).alias("storage"),
