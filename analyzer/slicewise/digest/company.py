@@ -16,8 +16,8 @@ from slicewise.digest.processes import DIRECTIONS
 # not count.
 MOST_APART = 2.0
 LEAST_SHARE_OF_JOB = 0.05
-# Runs of a program whose length is set by time differ by less: by its beginning and its end. With one command line it is
-# the same program for sure, of which more or less may have to be loaded first (of Python 0.2 s more).
+# Runs of a program whose length is set by time differ by less: by its beginning and its end. With one command line it
+# is the same program for sure, of which more or less may have to be loaded first (of Python 0.2 s more).
 LIKE_RUNTIME, LIKE_RUNTIME_NS = 0.01, 100_000_000
 LIKE_RUNTIME_OF_COMMAND, LIKE_RUNTIME_OF_COMMAND_NS = 0.03, 250_000_000
 # So many standalone runs of the job's size, and as many of other sizes: those on its storages, and nearest in time.
