@@ -11,6 +11,7 @@ from slicewise.analysis.blame.limits import limit_of, outside
 from slicewise.analysis.blame.unprofiled import first_counted
 from slicewise.analysis.runs.storage import describe_all
 from slicewise.digest.digest import Digest
+from slicewise.digest.served import counters_in
 from support.blame_trials import digests
 from support.swz import build_profile
 
@@ -147,3 +148,13 @@ def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     told = blame(own, [], [run])
     assert not told.neighbours
     assert any("(20.0 MiB/s; in runs alone it was 40.0 MiB/s)" in note for note in told.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "of_group"), [({}, True), ({"group_rate": 10 * MIB}, False), ({"limited": "sdb"}, False)]
+)
+def test_what_the_group_sent_is_what_a_job_of_it_can_have_sent(tmp_path, options, of_group):
+    (job,) = digests([reader(tmp_path / "job", LIMIT, disk_rate=3 * LIMIT, **options)])
+    ((name, _, amounts, _),) = counters_in(job, "read")
+    assert name == ("n1\0sda in /users/anna" if of_group else "n1")
+    assert amounts["sent"].to_list() == [(1 if of_group else 3) * LIMIT] * SECONDS

@@ -3,6 +3,7 @@
 Frames of a digest in, names of devices out.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Literal
@@ -20,6 +21,13 @@ SIGNALS: Mapping[Way, Mapping[str, str]] = {
 }
 # The same of control groups with a limit.
 LIMITS: Mapping[str, str] = {"read": "limit_read", "write": "limit_written"}
+# As the collector names a disk that a control group uses: "sda in /user.slice".
+BETWEEN = " in "
+# A partition's name and its disk's: sda1, nvme0n1p2. The kernel counts and limits whole disks.
+PARTITION = re.compile(r"^([a-z]+)\d+$|^(.*\d)p\d+$")
+# Of the bytes of a job's calls: with less in a group's count the job did its I/O elsewhere, or (cgroup v1) through the
+# page cache, which writes for nobody's group.
+MOSTLY_IN_GROUP = 0.7
 WRITTEN = tuple(signals["write"] for signals in SIGNALS.values())
 
 
@@ -60,3 +68,14 @@ def _mounts_counted_apart(rows: pl.DataFrame, points: Sequence[str]) -> list[lis
 def _lustre_targets(source: str, devices: Sequence[str]) -> list[str]:
     """Those of the devices that are a client's for the targets of a Lustre file system."""
     return sorted(device for device in devices if device.startswith(f"{lustre_name(source)}-OST"))
+
+
+def limited(rows: pl.DataFrame, node: str, source: str) -> pl.DataFrame:
+    """The rows of `node_slices` that count what control groups with a limit do on a local file system's disk."""
+    if rows.is_empty() or way_of("", source) != "disk":
+        return rows.clear()
+    name = PurePath(source).name
+    whole = PARTITION.match(name)
+    disks = [name] + ([whole[1] or whole[2]] if whole else [])
+    there = pl.col("device").str.split(BETWEEN).list.first().is_in(disks)
+    return rows.filter(pl.col("kind") == "limit", pl.col("node") == node, there)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from slicewise.alike import begins_of_alike
-from slicewise.digest.counting import SIGNALS, devices_of, way_of
+from slicewise.digest.counting import LIMITS, MOSTLY_IN_GROUP, SIGNALS, devices_of, limited, way_of
 from slicewise.digest.slices import synced_ns, with_mapped
 from slicewise.kept_once import kept_once
 from slicewise.scalars import real
@@ -607,6 +607,10 @@ def counters_in(
             continue
         rows = signals.filter(pl.col("node") == node, pl.col("signal") == SIGNALS[way][direction])
         groups = devices_of(way, source, rows, here["point"].unique().sort().to_list())
+        group = _group_of(digest, str(node), source, direction, here) if way == "disk" else None
+        if group is not None:
+            found.append((SEPARATOR.join([str(node), group[0]]), int(str(storage)), group[1], here))
+            continue
         # An NFS client counts each of its mounts for those that it shares with; all else is counted by node.
         for points in groups if way == "nfs" else [[]]:
             devices = points[:1] if points else [device for group in groups for device in group]
@@ -617,6 +621,24 @@ def counters_in(
             its = here.filter(pl.col("point").is_in(points)) if points else here
             found.append((SEPARATOR.join([str(node), *points]), int(str(storage)), amounts, its))
     return found
+
+
+def _group_of(
+    digest: Digest, node: str, source: str, direction: Literal["read", "write"], here: pl.DataFrame
+) -> tuple[str, pl.DataFrame] | None:
+    """Of the control groups with a limit that a job is in on a disk, the one with least beside what the job did there:
+    its name, and by slice what was sent. None: there is none.
+    """
+    rows = limited(digest.node_slices, node, source).filter(pl.col("signal") == LIMITS[direction])
+    if rows.is_empty():
+        return None
+    did = digest.process_slices.join(here, on=["process", "storage"], how="semi")
+    own = int(did[f"{direction}_bytes"].sum())
+    sums = rows.group_by("device").agg(pl.col("amount").sum()).filter(pl.col("amount") >= MOSTLY_IN_GROUP * own)
+    if not own or sums.is_empty():
+        return None
+    name = str(sums.sort("amount", "device")["device"][0])
+    return name, rows.filter(pl.col("device") == name).select("slice", sent="amount")
 
 
 def know_each_other(digests: Sequence[Digest]) -> None:

@@ -3,34 +3,25 @@
 Digests' frames in, dataclasses out.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import polars as pl
 
 from slicewise.analysis.runs.storage import Storage
-from slicewise.digest.counting import LIMITS
+from slicewise.digest.counting import BETWEEN, LIMITS, MOSTLY_IN_GROUP, limited
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
 from slicewise.text import words
 
-# As the collector names a disk that a control group uses: "sda in /user.slice".
-BETWEEN = " in "
 # Of its limit: from here on a group is held to it. The kernel lets large requests through in lumps: of 40 MB/s a slice
-# of 1 s had 35 to 52, and 5 slices 88 to 105 % (kernel 6.18, cgroup v1).
-AT_LIMIT = 0.85
+# of 1 s had 35 to 52, and 5 slices 88 to 105 % (kernel 6.18, cgroup v1); of 10 MB/s 8.4 or 16.8 (6.1, cgroup v2).
+AT_LIMIT = 0.8
 SLICES_AROUND = 5
 # Of a job's limit: that of runs alone was another one, and not the same in other lumps.
 HIGHER = 1.15
 # Of a job's time in calls: with the limit used up in so much of it, the limit decided how fast the job was.
 MOSTLY_AT_LIMIT = 0.5
-# Of the bytes of the job's calls: with less in the group's count the job did its I/O elsewhere, or (cgroup v1) through
-# the page cache, which writes for nobody's group.
-MOSTLY_IN_GROUP = 0.7
-# A partition's name and its disk's: sda1, nvme0n1p2. The kernel counts and limits whole disks.
-PARTITION = re.compile(r"^([a-z]+)\d+$|^(.*\d)p\d+$")
 
 
 @dataclass(frozen=True)
@@ -49,13 +40,7 @@ class Limit:
 def limits_on(storage: Storage, digest: Digest) -> pl.DataFrame:
     """The rows of a job's `node_slices` that count control groups with a limit on a local file system's disk."""
     rows = digest.node_slices
-    if rows.is_empty() or not storage.host or not storage.source.startswith("/dev/"):
-        return rows.clear()
-    name = PurePath(storage.source).name
-    whole = PARTITION.match(name)
-    disks = [name] + ([whole[1] or whole[2]] if whole else [])
-    there = pl.col("device").str.split(BETWEEN).list.first().is_in(disks)
-    return rows.filter(pl.col("kind") == "limit", pl.col("node") == storage.host, there)
+    return limited(rows, storage.host, storage.source) if storage.host else rows.clear()
 
 
 def limit_of(storage: Storage, digest: Digest) -> Limit | None:
@@ -81,11 +66,13 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
         at_limit = its.filter(pl.col("signal") == "at_limit").select("slice", at_limit="amount")
         both = in_calls.join(at_limit, on="slice", how="left").sort("slice").fill_null(0.0)
         around = pl.col("seconds", "at_limit").rolling_sum(SLICES_AROUND, min_samples=1, center=True)
-        held = both.with_columns(around.name.suffix("_around")).filter(
-            pl.col("at_limit_around") > AT_LIMIT * pl.col("seconds_around")
-        )
-        share = float(held["seconds"].sum()) / seconds if seconds > 0 else 0.0
-        if share >= MOSTLY_AT_LIMIT and float(moved["amount"].sum()) >= MOSTLY_IN_GROUP * own_bytes:
+        used = (pl.col("at_limit_around") / pl.col("seconds_around")).fill_nan(0.0).clip(upper_bound=1.0)
+        known = both.with_columns(around.name.suffix("_around")).select("seconds", used=used)
+        held = float(known.filter(pl.col("used") > AT_LIMIT)["seconds"].sum()) / seconds if seconds > 0 else 0.0
+        in_all = float((known["used"] * known["seconds"]).sum()) / seconds if seconds > 0 else 0.0
+        is_held = held >= MOSTLY_AT_LIMIT or in_all >= AT_LIMIT
+        if is_held and float(moved["amount"].sum()) >= MOSTLY_IN_GROUP * own_bytes:
+            share = max(held, in_all)
             rate = float(moved["amount"].sum()) / float(at_limit["at_limit"].sum())
             found.append(Limit(str(device), str(device).split(BETWEEN, 1)[1], share, rate))
     return max(found, key=lambda one: one.share, default=None)
