@@ -107,8 +107,9 @@ def _facts(blame: Blame) -> list[Fact]:
     elif not blame.is_claimed and blame.outside is None:
         none = "too uncertain to tell" if blame.is_too_uncertain else "none that can be measured"
         first = Fact("slowdown", none, colour, note=sure, id="slowdown")
-    else:
-        first = Fact("slowdown", slowdown(blame), colour, note=sure, id="slowdown")
+    else:  # however sure: not in the colour of what is well
+        cause = next((each for *_, each in _shown(blame)), None) if blame.is_claimed else None
+        first = Fact("slowdown", slowdown(blame), cause or charts.UNEXPLAINED, note=sure, id="slowdown")
     facts = [first, Fact("runtime", words.duration(blame.runtime_seconds), id="runtime")]
     if blame.lost is None or blame.alone is None:
         return [*facts, Fact("in I/O calls", words.duration(blame.io_seconds))]
