@@ -31,9 +31,12 @@ def reader(
     start: int = FIRST,
     at_limit: tuple[float, ...] = (1.0,),
     limited: str = "sda",
+    above: str = "",
+    first_known: int = 0,
 ) -> Path:
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
-    at_limit: seconds a slice, in turn.
+    at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of the
+    group's first row.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": "cat big"}
@@ -45,11 +48,15 @@ def reader(
         "nodes": [run | {"host": "n1", "slice_ns": NS}],
         "node_devices": [
             run | {"device": 0, "kind": "block", "name": "sda1"},
+            run | {"device": 2, "kind": "limit", "name": f"{limited} in {above}", "source": "cgroup v2"},
             run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
         ],
         "node_slices": [run | {"slice": at, "sampled_ns": NS} for at in slices],
         "node_blocks": [run | {"device": 0, "slice": at, "read_bytes": disk_rate} for at in slices],
         "node_limits": [
+            run | {"device": 2, "slice": at, "read_bytes": disk_rate, "at_limit_ns": NS} for at in slices if above
+        ]
+        + [
             run
             | {
                 "device": 1,
@@ -57,7 +64,7 @@ def reader(
                 "read_bytes": group_rate,
                 "at_limit_ns": int(at_limit[at % len(at_limit)] * NS),
             }
-            for at in slices
+            for at in slices[first_known:]
         ],
     }
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
@@ -89,11 +96,19 @@ def held(job: Digest):
         ({"group_rate": 10 * MIB}, False),  # most of what the job did went elsewhere, or by nobody's group
         ({"limited": "sdb"}, False),
         ({"limited": "sda1"}, True),
+        ({"first_known": 3}, True),  # it was met in the fourth slice
     ],
 )
 def test_a_limit_holds_a_job_up_where_it_is_used_up_by_the_jobs_group(tmp_path, options, is_held):
     (job,) = digests([reader(tmp_path / "job", LIMIT, **options)])
     assert (held(job) is not None) == is_held
+
+
+def test_of_groups_in_each_other_the_one_that_is_nearest_to_its_limit_counts(tmp_path):
+    (job,) = digests([reader(tmp_path / "job", LIMIT, at_limit=(0.88,), above="/users")])
+    limit = held(job)
+    assert limit is not None
+    assert limit.group == "/users"
 
 
 def test_traffic_of_another_group_costs_nothing_where_the_own_limit_held_the_job_up(tmp_path):

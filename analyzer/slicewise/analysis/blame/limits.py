@@ -16,7 +16,7 @@ from slicewise.text import words
 
 # Of its limit: from here on a group is held to it. The kernel lets large requests through in lumps: of 40 MB/s a slice
 # of 1 s had 35 to 52, and 5 slices 88 to 105 % (kernel 6.18, cgroup v1); of 10 MB/s 8.4 or 16.8 (6.1, cgroup v2).
-AT_LIMIT = 0.8
+AT_LIMIT = 0.85
 SLICES_AROUND = 5
 # Of a job's limit: that of runs alone was another one, and not the same in other lumps.
 HIGHER = 1.15
@@ -59,23 +59,28 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
         .group_by(slice=pl.col("slice").cast(pl.Int64) * digest.slice_ns // digest.node_slice_ns)
         .agg(pl.col("seconds").max().clip(upper_bound=digest.node_slice_ns / 1e9))
     )
-    seconds, own_bytes = float(in_calls["seconds"].sum()), int(did.select(pl.sum_horizontal(BYTES).sum()).item())
+    own_bytes = int(did.select(pl.sum_horizontal(BYTES).sum()).item())
     found = []
     for (device,), its in rows.group_by("device", maintain_order=True):
         moved = its.filter(pl.col("signal").is_in(list(LIMITS.values())))
         at_limit = its.filter(pl.col("signal") == "at_limit").select("slice", at_limit="amount")
+        if at_limit.is_empty() or float(moved["amount"].sum()) < MOSTLY_IN_GROUP * own_bytes:
+            continue
+        # Before its first row nobody had met the group.
         both = in_calls.join(at_limit, on="slice", how="left").sort("slice").fill_null(0.0)
+        both = both.filter(pl.col("slice") >= at_limit["slice"].min())
         around = pl.col("seconds", "at_limit").rolling_sum(SLICES_AROUND, min_samples=1, center=True)
         used = (pl.col("at_limit_around") / pl.col("seconds_around")).fill_nan(0.0).clip(upper_bound=1.0)
         known = both.with_columns(around.name.suffix("_around")).select("seconds", used=used)
-        held = float(known.filter(pl.col("used") > AT_LIMIT)["seconds"].sum()) / seconds if seconds > 0 else 0.0
-        in_all = float((known["used"] * known["seconds"]).sum()) / seconds if seconds > 0 else 0.0
-        is_held = held >= MOSTLY_AT_LIMIT or in_all >= AT_LIMIT
-        if is_held and float(moved["amount"].sum()) >= MOSTLY_IN_GROUP * own_bytes:
-            share = max(held, in_all)
+        seconds = float(known["seconds"].sum())
+        if seconds <= 0:
+            continue
+        held = float(known.filter(pl.col("used") > AT_LIMIT)["seconds"].sum()) / seconds
+        in_all = float((known["used"] * known["seconds"]).sum()) / seconds
+        if held >= MOSTLY_AT_LIMIT or in_all >= AT_LIMIT:
             rate = float(moved["amount"].sum()) / float(at_limit["at_limit"].sum())
-            found.append(Limit(str(device), str(device).split(BETWEEN, 1)[1], share, rate))
-    return max(found, key=lambda one: one.share, default=None)
+            found.append((in_all, Limit(str(device), str(device).split(BETWEEN, 1)[1], max(held, in_all), rate)))
+    return max(found, key=lambda one: one[0], default=(0.0, None))[1]
 
 
 def limits_of(storages: Sequence[Storage], digest: Digest) -> dict[int, Limit]:
