@@ -6,7 +6,7 @@
 #include "bpf.h"
 #include "cgroup.h"
 #include "connections.h"
-#include "limits.h"
+#include "group_limits.h"
 #include "waiting.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "limits.h"
+#include "group_limits.h"
 
 #include "raw.h"
 #include "text.h"
