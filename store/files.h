@@ -28,10 +28,12 @@ static inline void files_prefetch(const struct segment *segment, uint64_t id)
 #define FILES_PAST_CACHE (O_DIRECT | O_DSYNC)
 extern bool files_any_past_cache HIDDEN;
 
-static inline void files_note_flags(int flags)
+/* Gives the flags back. */
+static inline int files_note_flags(int flags)
 {
     if (__builtin_expect((flags & FILES_PAST_CACHE) != 0, 0))
         files_any_past_cache = true;
+    return flags;
 }
 
 /* Whether the stream's file has a row, which the stream then names. */

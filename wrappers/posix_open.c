@@ -33,17 +33,7 @@ INTERPOSE(int, open, (const char *path, int flags, ...))
 SAME_AS(open64, open);
 SAME_AS(__open, open);
 SAME_AS(__open64, open);
-
-INTERPOSE(int, __open_2, (const char *path, int flags))
-{
-    files_note_flags(flags);
-    struct call call = call_begin(OP_open);
-    int fd = NEXT(__open_2)(path, flags);
-    call_end(&call);
-    call_opened(&call, fd, AT_FDCWD, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(open, int, __open_2, (const char *path, int flags), (path, files_note_flags(flags)), opened, result, AT_FDCWD, path)
 SAME_AS(__open64_2, __open_2);
 
 INTERPOSE(int, openat, (int dirfd, const char *path, int flags, ...))
@@ -58,17 +48,7 @@ INTERPOSE(int, openat, (int dirfd, const char *path, int flags, ...))
     return fd;
 }
 SAME_AS(openat64, openat);
-
-INTERPOSE(int, __openat_2, (int dirfd, const char *path, int flags))
-{
-    files_note_flags(flags);
-    struct call call = call_begin(OP_openat);
-    int fd = NEXT(__openat_2)(dirfd, path, flags);
-    call_end(&call);
-    call_opened(&call, fd, dirfd, path);
-    call_close(&call);
-    return fd;
-}
+COUNTED(openat, int, __openat_2, (int dirfd, const char *path, int flags), (dirfd, path, files_note_flags(flags)), opened, result, dirfd, path)
 SAME_AS(__openat64_2, __openat_2);
 COUNTED(creat, int, creat, (const char *path, mode_t mode), (path, mode), opened, result, AT_FDCWD, path)
 SAME_AS(creat64, creat);

@@ -626,8 +626,8 @@ def counters_in(
 def _group_of(
     digest: Digest, node: str, source: str, direction: Literal["read", "write"], here: pl.DataFrame
 ) -> tuple[str, pl.DataFrame] | None:
-    """Of the control groups with a limit that a job is in on a disk, the one with least beside what the job did there:
-    its name, and by slice what was sent. None: there is none.
+    """The control group with a limit that a job is in on a disk: its name, and by slice what it sent. Where there are
+    several, the one that did least; None: there is none.
     """
     rows = limited(digest.node_slices, node, source).filter(pl.col("signal") == LIMITS[direction])
     if rows.is_empty():
