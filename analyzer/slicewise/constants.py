@@ -8,6 +8,8 @@ LITTLE_BYTES = 1 << 20
 # Bytes: what nobody profiled is named from here on, and is taken for a job by its volume. Daemons, shells and journals
 # move less.
 WORTH_NAMING_BYTES = 16 << 20
+# Bytes: a block of an inode or of a directory, which a local file system moves for a metadata call.
+BLOCK_A_CALL = 4 << 10
 
 # Times.
 SECOND_NS = 10**9

@@ -1,5 +1,6 @@
 """A limit of a control group is shared by who is in the group: the disk's other users are no neighbours."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -33,16 +34,19 @@ def reader(
     limited: str = "sda",
     above: str = "",
     first_known: int = 0,
+    requests: int = 0,
+    rates: Sequence[int] = (),
+    command: str = "cat big",
 ) -> Path:
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of the
-    group's first row.
+    group's first row. requests: of the group, by slice. rates: of the job in its slices in turn, instead of rate.
     """
     number = 1 + sum(map(ord, directory.name))
-    process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": "cat big"}
+    process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
     process |= {"start_ns": NS * start, "end_ns": NS * (start + seconds)}
     slices = range(start, start + seconds)
-    own = {"process": number, "read_bytes": rate, "read_ops": rate // MIB, "read_ns": NS, "threads": 1}
+    own = {"process": number, "read_ns": NS, "threads": 1}
     run = {"process": 5000 + number}
     collected = {
         "nodes": [run | {"host": "n1", "slice_ns": NS}],
@@ -62,13 +66,19 @@ def reader(
                 "device": 1,
                 "slice": at,
                 "read_bytes": group_rate,
+                "read_ops": requests,
                 "at_limit_ns": int(at_limit[at % len(at_limit)] * NS),
             }
             for at in slices[first_known:]
         ],
     }
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
-    return build_profile(directory, [process], [own | {"slice": at} for at in slices], mounts, collected=collected)
+    read = [rates[at % len(rates)] if rates else rate for at in slices]
+    did = [
+        own | {"slice": at, "read_bytes": its, "read_ops": max(1, its // MIB)}
+        for at, its in zip(slices, read, strict=True)
+    ]
+    return build_profile(directory, [process], did, mounts, collected=collected)
 
 
 @pytest.mark.parametrize(
@@ -173,3 +183,58 @@ def test_what_the_group_sent_is_what_a_job_of_it_can_have_sent(tmp_path, options
     ((name, _, amounts, _),) = counters_in(job, "read")
     assert name == ("n1\0sda in /users/anna" if of_group else "n1")
     assert amounts["sent"].to_list() == [(1 if of_group else 3) * LIMIT] * SECONDS
+
+
+# At 60 requests a second: what a job that asks for 16 KiB at a time reads, and one that asks for a MiB.
+SMALL, LARGE = 16 << 10, MIB
+
+
+def test_at_a_limit_of_requests_small_files_cost_what_they_ask_for(tmp_path):
+    """Half of the group's requests are a neighbour's that moves 6 % of the bytes."""
+    alone = reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100)
+    both = 30 * (LARGE + SMALL)
+    job = reader(tmp_path / "job", 30 * LARGE, group_rate=both, requests=60, seconds=20)
+    storm = reader(tmp_path / "storm", 30 * SMALL, group_rate=both, requests=60, seconds=20, command="grep -r x .")
+    own, run, neighbour = digests([job, alone, storm])
+    told = blame(own, [neighbour], [run])
+    assert told.lost is not None
+    assert told.lost.value == pytest.approx(10, rel=0.02)
+    assert [one.job for one in told.neighbours] == ["storm"]
+    assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.02)
+    assert told.confidence == "high"
+
+
+def test_few_bytes_without_a_profile_count_where_a_limit_of_requests_lets_few_through(tmp_path):
+    """The job reads 10 MiB, and who has no profile as much: less than is worth a word on a disk."""
+    alone = reader(tmp_path / "alone", 60 * SMALL, group_rate=60 * SMALL, requests=60, start=FIRST - 100)
+    job = reader(tmp_path / "job", 30 * SMALL, group_rate=60 * SMALL, requests=60, seconds=20)
+    own, run = digests([job, alone])
+    told = blame(own, [], [run])
+    assert [(one.job, one.lost.value) for one in told.neighbours] == [(None, pytest.approx(10, rel=0.02))]
+    quiet = blame(run, [], [], [own])
+    assert not quiet.is_claimed
+    assert [one.is_taken for one in quiet.runs] == [False]  # beside somebody
+
+
+def test_requests_of_two_neighbours_are_told_apart_by_the_slices_in_which_each_asked(tmp_path):
+    """Each makes 20 requests a second while it is there: one of 16 KiB, in every other slice, the other one of a MiB,
+    in two of three.
+    """
+    first = FIRST - FIRST % 6
+    small, large = (20 * SMALL, 0), (20 * LARGE, 20 * LARGE, 0)
+    left = [60 - 20 * bool(small[at % 2]) - 20 * bool(large[at % 3]) for at in range(6)]
+    group = {"group_rate": 50 * LARGE, "requests": 60, "seconds": 24, "start": first}
+    own, run, *others = digests(
+        [
+            reader(tmp_path / "job", 0, rates=[count * LARGE for count in left], **group),
+            reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100),
+            reader(tmp_path / "small", 0, rates=small, command="grep -r x .", **group),
+            reader(tmp_path / "large", 0, rates=large, command="dd if=big", **group),
+        ]
+    )
+    told = blame(own, others, [run])
+    lost = {neighbour.job: neighbour.lost.value for neighbour in told.neighbours}
+    assert lost == {
+        "small": pytest.approx(12 * 20 / 60, rel=0.03),
+        "large": pytest.approx(16 * 20 / 60, rel=0.03),
+    }

@@ -62,8 +62,10 @@ def run(runtime, processor, switches, faults=0, stall=None, delayed=None, signal
         node_slices=pl.DataFrame([("n", *row) for row in rows], SIGNALS, orient="row"),
         not_kept={} if fetched is not None else {"coverage": "nobody asks"},
         fetched=pl.DataFrame({"fetched_bytes": [0]}),
+        process_slices=pl.DataFrame({"write_ops": [0]}),
         coverage=pl.DataFrame(
             {"process": [1], "read_seen": [1000], "write_seen": [0], "mapped": [256 * MIB], "read_storage": [fetched]}
+            | {"write_storage": [0]}
         ),
     )
 
@@ -133,9 +135,12 @@ def test_what_a_cache_served_no_disk_moved():
     unknown = SimpleNamespace(job="b", not_kept={"coverage": "nobody asks"})
     found = from_disk(rows, disk, [job, unknown])
     assert found.select("job", *BYTES).rows() == [("a", 16 * MIB, 256 * MIB), ("b", 1024 * MIB, 1024 * MIB)]
-    elsewhere = SimpleNamespace(**vars(job) | {"process_slices": did.with_columns(read_bytes=512 * MIB)})
+    halves = pl.DataFrame({"storage": [7, 8], "read_bytes": [512 * MIB] * 2, "write_bytes": [512 * MIB] * 2})
+    elsewhere = SimpleNamespace(**vars(job) | {"process_slices": halves})
     assert from_disk(rows, disk, [elsewhere])["read_bytes"].to_list() == [1024 * MIB] * 2, "of which storage?"
     assert from_disk(rows, replace(disk, host=""), [job]).equals(rows)
+    piped = SimpleNamespace(**vars(job) | {"coverage": pl.DataFrame(counted | {"read_seen": 4096 * MIB})})
+    assert from_disk(rows, disk, [piped]).equals(found), "pipes are no storage"
 
 
 def test_a_pressure_of_the_node_tells_it_too():

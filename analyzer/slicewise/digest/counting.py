@@ -21,6 +21,7 @@ SIGNALS: Mapping[Way, Mapping[str, str]] = {
 }
 # The same of control groups with a limit.
 LIMITS: Mapping[str, str] = {"read": "limit_read", "write": "limit_written"}
+LIMIT_REQUESTS: Mapping[str, str] = {"read": "limit_reads", "write": "limit_writes"}
 # As the collector names a disk that a control group uses: "sda in /user.slice".
 BETWEEN = " in "
 # A partition's name and its disk's: sda1, nvme0n1p2. The kernel counts and limits whole disks.

@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
+from slicewise.analysis.blame.active import active_on, time_of_requests, with_nobody
 from slicewise.analysis.blame.limits import limit_words, limits_of, outside
-from slicewise.analysis.blame.memory import seconds_refetching
+from slicewise.analysis.blame.memory import moved_by_no_call, seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import (
     cost_by_waiting,
@@ -45,7 +46,7 @@ from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
-from slicewise.analysis.capacity.by_kind import Capacities, capacities, in_calls, storage_seconds, took_time
+from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.matching import Job, run_of
@@ -77,6 +78,7 @@ ENOUGH_SLICES = 16
 SOMEBODY_WAITED = (
     "on its nodes somebody waited for a processor {share} of the time, and how long its ranks did is not known"
 )
+BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by itself, perhaps)"
 # What stands in front of the hash of the inputs behind a command line.
 INPUTS = " #inputs="
 # Why nothing is told of the time of a job that servers alone know.
@@ -151,7 +153,9 @@ def _asked(
         if one.number in limits:
             elsewhere = outside(one, limits[one.number], neighbours)
             beside = beside.remove(pl.col("storage") == one.number, pl.col("job").is_in(elsewhere))
-    traffic, rest = unprofiled(digest, neighbours, where, beside, grid_ns)
+    traffic, rest, beyond_calls = unprofiled(digest, neighbours, where, beside, grid_ns)
+    if not beyond_calls.is_empty():
+        beside = pl.concat([beside, beyond_calls]).group_by("job", "storage", "slice", maintain_order=True).sum()
     served = None
     if counted is not None:
         by_job = shared_out(counted, [digest, *neighbours], where, grid_ns)
@@ -166,22 +170,25 @@ def _asked(
         rest, beside = rest.remove(there), pl.concat([beside, served.rows.select(beside.columns)])
         traffic = [_as_servers_counted(one, served) if one.storage == served.storage else one for one in traffic]
     runs, runs_told, beside_strangers = runs_taken(digest, alone, found, where, rows, grid_ns, counted)
-    known = capacities(pl.concat([beside, rows.of(runs, grid_ns).filter(is_used)]) if runs else beside, grid_ns)
+    alone_rows = rows.of(runs, grid_ns).filter(is_used) if runs else beside.clear()
+    known = capacities(pl.concat([beside, alone_rows]), grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
-    around = _company(beside.filter(pl.col("job") != digest.job), rest, known, slices, grid_ns)
+    everyone = with_nobody(beside, rest, grid_ns)
+    by_requests = time_of_requests(where, limits, digest, everyone, runs, alone_rows, grid_ns)
+    others = everyone.filter(pl.col("job").ne_missing(digest.job))
+    if moved_by_no_call(digest):
+        others = others.filter(pl.col("slice").is_between(job.start_ns // grid_ns, job.end_ns // grid_ns))
+    else:
+        others = others.join(slices, on=["storage", "slice"], how="semi", maintain_order="left")
+    around = active_on(others, known, by_requests, grid_ns)
     took_nothing = pl.col("neighbour").is_null() & pl.col("storage").is_in(harmless)
     around = around.with_columns(
         pl.when(took_nothing).then(0.0).otherwise(f"{kind}_taken").alias(f"{kind}_taken") for kind in KINDS
     )
     company = around.filter(took_nothing | took_time())
-    together = pl.concat(
-        [
-            beside.select("storage", "slice", *AMOUNTS.values()),
-            _amounts(rest.remove(pl.col("storage").is_in(harmless))),
-        ]
-    )
-    together = together.group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
+    is_harmless = pl.col("job").is_null() & pl.col("storage").is_in(harmless)
+    together = everyone.remove(is_harmless).group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     scene = Scene(on_storages(slices, around.remove(took_nothing), together, known), known, seconds, _unevenness(calls))
     alone_strands = [job_strands(run, grid_ns) for run in runs]
     by_command = [run for run in runs if job.command and run.about["command"] == job.command]
@@ -212,11 +219,11 @@ def _asked(
         of_seconds_alone,
     )
     same_work = like(digest, runs, alone, sure)
-    stall = None if same_work else starved(digest, told.io_seconds)
-    if stall is not None:
+    why_hidden = "" if same_work else _why_hidden(digest, told.io_seconds)
+    if why_hidden:
         if of_seconds_alone:
             return None
-        told = _not_known(told, SOMEBODY_WAITED.format(share=words.percent(stall, 2)))
+        told = replace(_not_known(told, why_hidden), is_hidden=bool(moved_by_no_call(digest)))
     if same_work and told.lost is not None:
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
@@ -224,7 +231,7 @@ def _asked(
             told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken)
         )
         if not told.is_claimed and told.outside is None:
-            told = _as_runs_say(told, runtime_alone(same_work))
+            told = _as_runs_say(told, runtime_alone(same_work), bool(moved_by_no_call(digest)))
     elif told.lost is not None and not of_seconds_alone:
         told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
@@ -345,17 +352,27 @@ def _with_outside(told: Blame, outside: Outside | None) -> Blame:
     return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told
 
 
-def _as_runs_say(told: Blame, alone: Estimate) -> Blame:
+def _as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
     """The blame where no loss is claimed, with the time alone of runs that did the same: computing may have hidden the
     time of calls that were faster than alone; and where such runs differ, it is known no better than they are.
+    is_hidden: most of its I/O is no call's.
     """
     own = told.alone or alone
-    if not alone.low <= own.value <= alone.high:
+    if is_hidden or not alone.low <= own.value <= alone.high:
         own = alone
     elif alone.high - alone.value > SCATTERED * alone.value:
         own = Estimate(own.value, min(own.low, alone.low), max(own.high, alone.high), alone.how)
     told = replace(told, alone=own)
     return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
+
+
+def _why_hidden(digest: Digest, io_seconds: float) -> str:
+    """Why a job's time in calls does not tell whether it was slowed down; empty: it does."""
+    stall = starved(digest, io_seconds)
+    if stall is not None:
+        return SOMEBODY_WAITED.format(share=words.percent(stall, 2))
+    moved = moved_by_no_call(digest)
+    return BY_NO_CALL.format(moved=words.size(moved)) if moved else ""
 
 
 def _not_known(told: Blame, why: str) -> Blame:
@@ -373,31 +390,6 @@ def _as_servers_counted(traffic: Traffic, served: ServerCounts) -> Traffic:
 
 def _with_exponent(traffic: Traffic, known: Capacities | None) -> Traffic:
     return replace(traffic, exponent=known.exponent, mixed=known.mixed) if known else traffic
-
-
-def _amounts(rest: pl.DataFrame) -> pl.DataFrame:
-    """Traffic without a profile as rows of a job: nobody counted its metadata operations."""
-    return rest.select("storage", "slice", "read_bytes", "write_bytes", meta_ops=pl.lit(0, pl.Int64))
-
-
-def _company(
-    others: pl.DataFrame, rest: pl.DataFrame, known: Mapping[int, Capacities], slices: pl.DataFrame, grid_ns: int
-) -> pl.DataFrame:
-    """Who was active on the job's storages in its slices, or waited in calls there: neighbour (null: no profile),
-    storage, slice, AMOUNTS and {kind}_taken.
-    """
-    nobody = _amounts(rest).with_columns(
-        pl.lit(None, pl.String).alias("job"), *(pl.lit(grid_ns / 1e9).alias(name) for name in SECONDS.values())
-    )
-    rows = pl.concat([others, nobody.select(others.columns)])
-    rows = rows.join(slices.select("storage", "slice"), on=["storage", "slice"], how="semi", maintain_order="left")
-    return (
-        storage_seconds(rows, known, grid_ns)
-        .filter(took_time() | (in_calls(grid_ns) & pl.col("job").is_not_null()))
-        .rename({"job": "neighbour"})
-        .drop(SECONDS.values())
-        .sort("storage", "slice", "neighbour")
-    )
 
 
 def _unevenness(calls: pl.DataFrame) -> float:

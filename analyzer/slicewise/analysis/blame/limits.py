@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.storage import Storage
-from slicewise.digest.counting import BETWEEN, LIMITS, MOSTLY_IN_GROUP, limited
+from slicewise.digest.counting import BETWEEN, LIMIT_REQUESTS, LIMITS, MOSTLY_IN_GROUP, limited
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
 from slicewise.text import words
@@ -22,6 +23,9 @@ SLICES_AROUND = 5
 HIGHER = 1.15
 # Of a job's time in calls: with the limit used up in so much of it, the limit decided how fast the job was.
 MOSTLY_AT_LIMIT = 0.5
+# Of the highest rate at the limit: slices with as much were held by this very limit. The collector divides by it, so
+# that they differ by rounding.
+THIS_LIMIT = 0.98
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,39 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
             rate = float(moved["amount"].sum()) / float(at_limit["at_limit"].sum())
             found.append((in_all, Limit(str(device), str(device).split(BETWEEN, 1)[1], max(held, in_all), rate)))
     return max(found, key=lambda one: one[0], default=(0.0, None))[1]
+
+
+def requests_at_limit(own: pl.DataFrame, alone: Sequence[pl.DataFrame]) -> dict[Kind, float]:
+    """By direction, requests a second at a group's limit, where they used it up for longer than bytes did; where both
+    did, what runs alone show beside it decides. own, alone: rows of `node_slices` of one group each.
+    """
+    most, held = _held(own)
+    _, of_all = _held(pl.concat([own, *alone]))
+
+    def decide(way: Kind) -> bool:
+        by_bytes, by_requests = max(held[one] for one in LIMITS.values()), held[LIMIT_REQUESTS[way]]
+        if by_requests != by_bytes:
+            return by_requests > by_bytes
+        return of_all[LIMIT_REQUESTS[way]] > max(of_all[one] for one in LIMITS.values())
+
+    ways: tuple[Kind, ...] = ("read", "write")
+    return {way: most[LIMIT_REQUESTS[way]] for way in ways if decide(way)}
+
+
+def _held(its: pl.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
+    """Of each signal of LIMITS and LIMIT_REQUESTS the highest rate at the limit, and the seconds at the limit in which
+    it had that rate: there it was this that was limited.
+    """
+    signals = [*LIMITS.values(), *LIMIT_REQUESTS.values()]
+    by_slice = its.group_by("node", "device", "slice").agg(
+        pl.col("amount").filter(pl.col("signal") == signal).sum().alias(signal) for signal in (*signals, "at_limit")
+    )
+    rates = by_slice.filter(pl.col("at_limit") > 0).with_columns(pl.col(signals) / pl.col("at_limit"))
+    most = {signal: float(str(rates[signal].max() or 0)) for signal in signals}
+    return most, {
+        signal: float(rates.filter(pl.col(signal) >= THIS_LIMIT * rate)["at_limit"].sum()) if rate > 0 else 0.0
+        for signal, rate in most.items()
+    }
 
 
 def limits_of(storages: Sequence[Storage], digest: Digest) -> dict[int, Limit]:

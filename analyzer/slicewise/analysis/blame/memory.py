@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.constants import EQUAL_VOLUMES, WORTH_NAMING_BYTES
+from slicewise.constants import EQUAL_VOLUMES, LITTLE_BYTES, WORTH_NAMING_BYTES
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.slices import TIMES
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
@@ -28,6 +29,8 @@ MOST_UNSEEN = 3
 READ_BY_NODE = ("disk_read", "nfs_read", "lustre_read")
 MADE_OF_OTHERS = "^(dm-|md|loop|zram|ram)"
 REFAULTS = ("file_refaults", "anonymous_refaults")
+# Bytes: a page fault reads no more ahead (128 KiB as kernels come).
+MOST_A_FAULT = 4 << 20
 # The kernel counts pages of control groups, which are larger on some machines.
 PAGE_BYTES = 4096
 
@@ -83,6 +86,29 @@ def fetched_by(digest: Digest) -> Fetched | None:
     again, in_swap = _again(digest, fetched) if fetched else (NOTHING, 0.0)
     found = Fetched(called, wrote, mapped, fetched, again, in_swap)
     return found if found.read else None
+
+
+def moved_by_no_call(digest: Digest) -> int:
+    """The bytes that the kernel moved for a job, and that neither its calls nor its page faults account for, if they
+    are most of what it moved; else 0. A program that makes its system calls by itself does such I/O by io_uring.
+    """
+    if "coverage" in digest.not_kept or digest.coverage.is_empty():
+        return 0
+    sums = digest.coverage.select(pl.col("^(read|write)_(seen|storage)$", "mapped").sum()).row(0, named=True)
+    faults = real(digest.usage["major_faults"].sum())
+    calls = real(digest.process_slices["write_ops"].sum())
+    is_mapped = real(sums["mapped"] or 0) >= LITTLE_BYTES
+    read = 0.0 if is_mapped else max(0.0, unplaced_bytes(digest) - MOST_A_FAULT * faults)
+    wrote = max(0.0, real(sums["write_storage"] or 0) - real(sums["write_seen"] or 0) - PAGE_BYTES * (calls + 1))
+    moved = real(sums["read_storage"] or 0) + real(sums["write_storage"] or 0)
+    return round(read + wrote) if read + wrote > max(WORTH_NAMING_BYTES, MOST * moved) else 0
+
+
+def did_as_much_by_no_call(digest: Digest, run: Digest) -> bool:
+    """Whether as many bytes were moved so for two runs of one command line."""
+    its, other = moved_by_no_call(digest), moved_by_no_call(run)
+    alike = digest.about["command"] == run.about["command"]
+    return bool(its) and alike and abs(its - other) <= EQUAL_VOLUMES * max(its, other)
 
 
 def did_as_much_by_calls(one: Fetched, other: Fetched) -> bool:

@@ -11,6 +11,7 @@ import polars as pl
 
 from slicewise.analysis.blame.memory import (
     fetched_by,
+    moved_by_no_call,
     on_its_nodes,
     runtime_of,
     sampled_seconds,
@@ -108,6 +109,7 @@ def outside_of_io(
         slept_at=slept_at,
         faults=job.major_faults - fmean(one.major_faults for one in alone),
         pages_bytes=unplaced_bytes(digest),
+        hidden_bytes=moved_by_no_call(digest),
     )
 
 

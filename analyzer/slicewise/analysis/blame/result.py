@@ -123,7 +123,8 @@ class Outside:
     kernel (state D), more than alone and than what its I/O lost, by looks: an estimate; slept_at: mostly in this
     function; empty: not known.
     faults: page faults that read from storage, beyond those of the standalone runs, of the mean process. pages_bytes:
-    what was fetched for it, alone as well, and is neither a call's nor known to be of mapped files.
+    what was fetched for it, alone as well, and is neither a call's nor known to be of mapped files. hidden_bytes: what
+    was moved for it by no call and no page fault, if that is most of all.
     """
 
     alone: Estimate
@@ -137,6 +138,7 @@ class Outside:
     slept_at: str
     faults: float
     pages_bytes: int = 0
+    hidden_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,8 @@ class Blame:
 
     sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
     where two sources disagree, a sentence; else empty. runs: those that were looked at as standalone runs.
-    unknown_because, next_step: why nothing can be told, and the command that would tell.
+    unknown_because, next_step: why nothing can be told, and the command that would tell. is_hidden: since no call shows
+    most of its I/O.
 
     slices: a row a slice and storage: slice, storage, seconds (of the mean process in calls), alone_seconds,
     lost_seconds, read_bytes, write_bytes, meta_ops. shares: a row a slice, storage and neighbour that was active:
@@ -259,6 +262,7 @@ class Blame:
     mapped_seconds: float = 0.0
     time_limited: TimeLimited | None = None
     runs: list[RunTaken] = field(default_factory=list)
+    is_hidden: bool = False
 
     @property
     def turn_seconds(self) -> float:

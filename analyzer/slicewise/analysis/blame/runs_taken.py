@@ -11,9 +11,11 @@ import polars as pl
 from slicewise.analysis.blame.memory import (
     Fetched,
     did_as_much_by_calls,
+    did_as_much_by_no_call,
     fetched_by,
     is_mostly_io,
     most_slept,
+    moved_by_no_call,
     runtime_of,
     waited_little,
 )
@@ -171,7 +173,7 @@ def _seen_of_others(
     and how many of all in a slice in which it was busy.
     """
     if not run.node_slices.is_empty():
-        traffic, rest = unprofiled(run, [], where, own, grid_ns)
+        traffic, rest, _ = unprofiled(run, [], where, own, grid_ns)
         for one in traffic:
             there = rest.filter(pl.col("storage") == one.storage.number)
             others = int(there.select(pl.sum_horizontal(BYTES).sum()).item() or 0)
@@ -194,8 +196,11 @@ def _asked_alike(digest: Digest, run: Digest) -> bool:
 
 def like(digest: Digest, runs: Sequence[Digest], given: Sequence[Digest], sure: Answered) -> list[Digest]:
     """The runs alone that did what the job did, with its command line where nobody gave them. Where it fetched mapped
-    files again and again, the command line and what they did by calls decide.
+    files again and again, the command line and what they did by calls decide; where no call shows most of what it
+    moved, the command line and how much that was.
     """
+    if moved_by_no_call(digest):
+        return [run for run in runs if did_as_much_by_no_call(digest, run)]
     if sure.chosen is None:
         return []
     chosen = [run for run in runs if run.job in sure.chosen.runs and (run in given or _asked_alike(digest, run))]

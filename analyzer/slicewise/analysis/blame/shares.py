@@ -52,7 +52,8 @@ def blamed(
 
     lost: of `lost_time`. company: neighbour, storage, slice, AMOUNTS and {kind}_taken (of `storage_seconds`), a row
     where a neighbour was active. The rows of company with {kind}_lost, in proportion to the storage's time that
-    counts against calls of that kind. A slice's loss without company is in no row.
+    counts against calls of that kind. A slice's loss without company is in no row; where the job made no calls, nothing
+    was lost.
     """
     weighted = pl.concat(
         [
@@ -66,10 +67,9 @@ def blamed(
     joined = weighted.join(
         lost.select("storage", "slice", *(f"{kind}_lost" for kind in KINDS)),
         on=["storage", "slice"],
-        how="inner",
+        how="left",
         maintain_order="left",
-    )
-
+    ).with_columns(pl.col(f"{kind}_lost").fill_null(0.0) for kind in KINDS)
     joined = joined.with_columns(_where_others_cost_too(joined, lost))
     stretch = pl.col("slice") // max(1, round(TOGETHER_SECONDS / slice_seconds))
 

@@ -4,17 +4,18 @@ Digests' frames in, frames out.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.limits import limit_of
+from slicewise.analysis.blame.memory import moved_by_no_call
 from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.calls import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import WORTH_NAMING_BYTES
+from slicewise.constants import BLOCK_A_CALL, LITTLE_BYTES, WORTH_NAMING_BYTES
 from slicewise.digest.counting import LIMITS, SIGNALS, devices_of, way_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
@@ -24,8 +25,8 @@ from slicewise.digest.storages import NETWORK_TYPES
 # A counter holds journals, headers and what was sent again, too: so much more than the profiles is nobody's.
 MARGIN = 0.05
 # What a local file system writes by itself: its journal for each sync (measured on ext4, kernels 6.1 and 6.12: 2 to 16
-# KiB), and a block of an inode or of a directory for each metadata call.
-JOURNAL_A_SYNC, BLOCK_A_CALL = 16 << 10, 4 << 10
+# KiB).
+JOURNAL_A_SYNC = 16 << 10
 # Traffic that came and went takes nothing from jobs whose speed together stayed within MOST_CHANGE meanwhile. It was
 # there in slices in which it moved LEAST_CHANGE more, of what the jobs reach at most, than in the slice in the middle.
 # Of the jobs' speeds the fifths at both ends are left out.
@@ -33,7 +34,8 @@ FEWEST_TOGETHER = 8
 # A client's connection, as the collector names it, and the address of its server.
 NFS_CONNECTION = r"^(.*):\d+ to port 2049$"
 FEWEST_WITH_IT = 3
-# Of a job's bytes in one direction: with so many on one storage the kernel's count of its processes is of that storage.
+# Of the bytes of a job's files in one direction: with so many on one storage the kernel's count of its processes is of
+# that storage.
 MOSTLY_THERE = 0.9
 # Of a slice: a program that took longer to load read from a disk what memory did not hold.
 LOADING = 0.1
@@ -45,13 +47,15 @@ ENDS = (0.2, 0.8)
 @dataclass(frozen=True)
 class Counter:
     """Where a storage's traffic is counted. devices: None for all of them. signals: by direction, of the digest's
-    `node_slices`.
+    `node_slices`. least_bytes: what nobody profiled is worth naming from here on: no more than a group's limit lets
+    through in a second.
     """
 
     what: str
     node: str | None
     devices: list[str] | None
     signals: dict[str, str]
+    least_bytes: float = WORTH_NAMING_BYTES
 
 
 def counter_of(storage: Storage, digest: Digest) -> Counter | None:
@@ -77,7 +81,8 @@ def counter_of(storage: Storage, digest: Digest) -> Counter | None:
     node = storage.host or None
     limit = limit_of(storage, digest) if way == "disk" else None
     if limit is not None:
-        return Counter(f"control group {limit.group}", node, [limit.device], dict(LIMITS))
+        least = max(LITTLE_BYTES, min(WORTH_NAMING_BYTES, limit.rate))
+        return Counter(f"control group {limit.group}", node, [limit.device], dict(LIMITS), least)
     rows = sampled.filter(pl.col("signal").is_in(list(SIGNALS[way].values())))
     rows = rows if node is None else rows.filter(pl.col("node") == node)
     points = _nfs_mounts(storage, digest, sampled, rows) if way == "nfs" else []
@@ -123,8 +128,9 @@ def counted_rows(counter: Counter, digest: Digest, grid_ns: int) -> pl.DataFrame
 
 def unprofiled(
     digest: Digest, neighbours: Sequence[Digest], storages: Sequence[Storage], rows: pl.DataFrame, grid_ns: int
-) -> tuple[list[Traffic], pl.DataFrame]:
-    """How much of each storage's traffic profiles explain while the job ran, and the rest by storage and slice.
+) -> tuple[list[Traffic], pl.DataFrame, pl.DataFrame]:
+    """How much of each storage's traffic profiles explain while the job ran, the rest by storage and slice, and what
+    was read for neighbours beyond their calls, as rows of these.
 
     rows: what all jobs did (`timeline.job_rows`); what a cache served of that, no disk moved. The rest (storage, slice,
     read_bytes, write_bytes) is put into the slices in which the counter shows more than the profiles; what was cached
@@ -161,7 +167,7 @@ def unprofiled(
         rest = both.select(
             pl.lit(storage.number, pl.UInt64).alias("storage"),
             "slice",
-            *(excess(name, own_bytes.get(name, 0)) for name in BYTES),
+            *(excess(name, own_bytes.get(name, 0), counter.least_bytes) for name in BYTES),
         ).filter(pl.sum_horizontal(BYTES) > 0)
         traffic.append(
             Traffic(
@@ -174,7 +180,11 @@ def unprofiled(
         )
         rests.append(rest)
     schema = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(BYTES, pl.Int64)
-    return traffic, pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
+    rest = pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
+    beyond_calls, rest = _beyond_calls(rest, rows, neighbours, grid_ns)
+    by_storage = dict(beyond_calls.group_by("storage").agg(pl.col("read_bytes").sum()).iter_rows())
+    traffic = [replace(one, profiled=one.profiled + by_storage.get(one.storage.number, 0)) for one in traffic]
+    return traffic, rest, beyond_calls
 
 
 def first_counted(digest: Digest, grid_ns: int) -> int:
@@ -184,6 +194,34 @@ def first_counted(digest: Digest, grid_ns: int) -> int:
     start_ns = int(digest.about["start_ns"])
     loaded_ns = max(0, int(str(digest.processes["start_ns"].min() or 0)) - start_ns)
     return (start_ns + loaded_ns) // grid_ns + (1 if loaded_ns > LOADING * grid_ns else 0)
+
+
+def _beyond_calls(
+    rest: pl.DataFrame, rows: pl.DataFrame, neighbours: Sequence[Digest], grid_ns: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What was read for neighbours beyond their calls, as rows of these jobs: to load their programs before any of
+    their calls was counted; or by no call that can be seen. And what is left of the rest.
+
+    rest: of `unprofiled`; rows: of `timeline.job_rows`. It is no more than the kernel fetched for them, and placed as
+    the rest is.
+    """
+    found = [rows.clear()]
+    for one in neighbours:
+        begin, end = (int(str(one.about[name])) // grid_ns for name in ("start_ns", "end_ns"))
+        last = end if moved_by_no_call(one) else first_counted(one, grid_ns) - 1
+        used = rows.filter(pl.col("job") == one.job)["storage"].unique()
+        is_its = pl.col("slice").is_between(begin, last) & pl.col("storage").is_in(used.implode())
+        there = int(rest.filter(is_its)["read_bytes"].sum())
+        part = min(1.0, unplaced_bytes(one) / there) if there else 0.0
+        if part <= 0:
+            continue
+        read = (pl.col("read_bytes") * part).round().cast(pl.Int64)
+        seconds = {name: pl.lit(grid_ns / 1e9 if name == SECONDS["read"] else 0.0) for name in SECONDS.values()}
+        amounts = {name: pl.lit(0, pl.Int64) for name in AMOUNTS.values()} | {"read_bytes": read}
+        its = rest.filter(is_its).with_columns(job=pl.lit(one.job), **seconds, **amounts)
+        found.append(its.select(rows.columns))
+        rest = rest.with_columns(read_bytes=pl.col("read_bytes") - pl.when(is_its).then(read).otherwise(0))
+    return pl.concat(found), rest.filter(pl.sum_horizontal(BYTES) > 0)
 
 
 def apart(rest: pl.DataFrame, rows: pl.DataFrame, known: Mapping[int, Capacities], grid_ns: int) -> list[int]:
@@ -245,13 +283,17 @@ def _shares_of_disk(digest: Digest, storage: Storage) -> tuple[float, float]:
     """The parts of what a job's calls read and wrote that a disk moved; 1 where that is not known."""
     if "coverage" in digest.not_kept or digest.coverage.is_empty():
         return 1.0, 1.0
-    it = digest.process_slices.filter(pl.col("storage") == storage.number).select(pl.col(BYTES).sum()).row(0)
-    sums = digest.coverage.select(pl.selectors.matches("^(read|write)_(seen|kernel|storage)$").sum()).row(0, named=True)
+    on_files = digest.process_slices
+    its, everywhere = (
+        rows.select(pl.col(BYTES).sum()).row(0)
+        for rows in (on_files.filter(pl.col("storage") == storage.number), on_files)
+    )
+    sums = digest.coverage.select(pl.selectors.matches("^(read|write)_(kernel|storage)$").sum()).row(0, named=True)
     found = [1.0, 1.0]
     for at, way in enumerate(("read", "write")):
-        seen, kernel, moved = (int(sums[f"{way}_{what}"] or 0) for what in ("seen", "kernel", "storage"))
-        if kernel and seen and it[at] >= MOSTLY_THERE * seen:
-            found[at] = min(1.0, moved / seen)
+        kernel, moved = (int(sums[f"{way}_{what}"] or 0) for what in ("kernel", "storage"))
+        if kernel and its[at] and its[at] >= MOSTLY_THERE * everywhere[at]:
+            found[at] = min(1.0, moved / its[at])
     return found[0], found[1]
 
 
@@ -276,7 +318,7 @@ def _beside_calls(
     return {"write_bytes": wrote, "read_bytes": unplaced_bytes(digests[0])}, called
 
 
-def excess(name: str, own: int) -> pl.Expr:
+def excess(name: str, own: int, least_bytes: float = WORTH_NAMING_BYTES) -> pl.Expr:
     """What a counter shows beyond the profiles ({name}_seen) in one direction, by slice. own: what it shows of the jobs
     themselves beside their calls.
 
@@ -285,7 +327,7 @@ def excess(name: str, own: int) -> pl.Expr:
     """
     counted, seen = pl.col(name), pl.col(f"{name}_seen")
     more = counted.sum() - seen.sum() - own
-    is_real = (more > WORTH_NAMING_BYTES) & (more > MARGIN * counted.sum())
+    is_real = (more > least_bytes) & (more > MARGIN * counted.sum())
     above = (counted - seen).clip(0)
     share = above * (more / above.sum())
     return pl.when(is_real & (above.sum() > 0)).then(share).otherwise(0).round().cast(pl.Int64).alias(name)

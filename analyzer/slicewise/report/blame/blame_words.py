@@ -104,7 +104,7 @@ def _unknown(blame: Blame, who: str) -> str:
     """That it is not known what the job lost."""
     if blame.turn is not None:
         return f"{who} {waited(blame.turn)}; {unknown_beside_turn(blame)}"
-    if was_by_itself(blame):
+    if was_by_itself(blame) and not blame.is_hidden:
         return f"Nobody is known to have slowed {who} down: no profile shows anybody else on its file systems."
     reason = short_reason(blame)
     return words.sentence(f"Unknown whether {who} was slowed down{': ' if reason else ''}{reason}")
@@ -130,7 +130,7 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
     elsewhere = f"{words.duration(outside.seconds)} outside of I/O calls{why_outside(outside)}"
     if _is_outside_alone(blame, outside):
-        return f"{longer}{'' if _for_pages(outside) else ', not because of I/O'}: it lost {elsewhere}."
+        return f"{longer}{'' if _is_hidden_io(outside) else ', not because of I/O'}: it lost {elsewhere}."
     in_io, because = blame.lost.value - outside.io_seconds, _because(blame)
     of_io = (
         f"{words.duration(in_io)} in I/O{because.replace(',', '', 1) if because.startswith(', because') else because}"
@@ -155,6 +155,9 @@ def why_outside(outside: Outside) -> str:
         return f", where it computed {words.duration(outside.computed_seconds)} more"
     if outside.faults >= FEWEST_FAULTS:
         return f", where {words.number(outside.faults)} more page faults read from storage"
+    if _by_no_call(outside):
+        moved = words.size(outside.hidden_bytes)
+        return f", where {moved} were moved for it by no call that can be seen (io_uring by itself, perhaps)"
     if _for_pages(outside):
         return ", where its threads waited for pages of files that it mapped or runs from"
     if outside.slept_seconds > half:
@@ -172,11 +175,25 @@ def _is_outside_alone(blame: Blame, outside: Outside) -> bool:
     return in_io < LEAST_PART * outside.seconds
 
 
+def _is_hidden_io(outside: Outside) -> bool:
+    """Whether it was I/O without calls."""
+    return _for_pages(outside) or _by_no_call(outside)
+
+
 def _for_pages(outside: Outside) -> bool:
-    """Whether threads slept for pages of files, which is I/O without calls."""
+    """Whether threads slept for pages of files."""
     half = outside.seconds / 2
+    return _is_not_known(outside) and half < outside.slept_seconds and outside.slept_at.startswith(PAGE_WAITS)
+
+
+def _by_no_call(outside: Outside) -> bool:
+    return _is_not_known(outside) and outside.hidden_bytes > 0
+
+
+def _is_not_known(outside: Outside) -> bool:
+    """Whether processors, memory and computing do not explain most of it."""
     others = max(outside.waited_seconds, outside.memory_seconds, outside.computed_seconds)
-    return others <= half < outside.slept_seconds and outside.slept_at.startswith(PAGE_WAITS)
+    return others <= outside.seconds / 2
 
 
 def second_sentence(blame: Blame) -> str:
@@ -189,10 +206,10 @@ def second_sentence(blame: Blame) -> str:
         known = _unknown(blame, _subject(blame)) if _held_up(blame, _subject(blame)) else ""
         return " ".join(part for part in (known, there, step) if part)
     there = _there_all_the_same(blame)
-    if there and blame.outside is not None and _for_pages(blame.outside) and _is_outside_alone(blame, blame.outside):
+    if there and blame.outside is not None and _is_hidden_io(blame.outside) and _is_outside_alone(blame, blame.outside):
         return f"{there.removesuffix('.')}, and may have cost it that."
     if not blame.is_claimed:
-        if blame.outside is not None:
+        if blame.outside is not None and not _is_hidden_io(blame.outside):
             return "Its I/O took as long as alone, as far as can be measured."
         if not blame.neighbours:
             return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
@@ -485,6 +502,10 @@ def _there_all_the_same(blame: Blame) -> str:
     """Who used the job's storages, where it is not known what that cost."""
     took = blame.shares.group_by("neighbour").agg(pl.col("storage_seconds").sum())
     most_first = took.sort("storage_seconds", "neighbour", descending=[True, False])["neighbour"].to_list()
+    is_hidden = blame.outside is not None and _by_no_call(blame.outside)
+    beyond = max(((one.counted or 0) - one.profiled for one in blame.traffic), default=0)
+    if not most_first and is_hidden and beyond >= WORTH_NAMING_BYTES:
+        most_first = [None]  # nobody knows at what rate the storage serves, and how much of its time they took
     names = _first_of([NOT_PROFILED if job is None else job for job in most_first])
     used = f"{names} used the same file system at the same time."
     if most_first[:1] == [None]:

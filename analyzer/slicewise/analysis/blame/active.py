@@ -1,0 +1,174 @@
+"""Who was active on a job's storages meanwhile, and how much of the storages' time each of them took.
+
+Frames in, frames out.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.blame.limits import Limit, limit_of, limits_on, requests_at_limit
+from slicewise.analysis.blame.on_storage import Floats
+from slicewise.analysis.calls import AMOUNTS, SECONDS, Kind
+from slicewise.analysis.capacity.by_kind import Capacities, in_calls, storage_seconds, took_time
+from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES
+from slicewise.digest.counting import LIMIT_REQUESTS
+from slicewise.digest.digest import Digest
+
+# How much the requests for a byte of each neighbour are taken to be the same, where slices do not tell them apart.
+ALIKE = 0.1
+# What joins rows of those who were there.
+WHO = ("job", "storage", "slice")
+
+
+def with_nobody(rows: pl.DataFrame, rest: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
+    """Rows of jobs, and traffic without a profile as those of a job without a name: nobody counted its metadata
+    operations and its time.
+    """
+    nobody = rest.with_columns(
+        pl.lit(0, pl.Int64).alias("meta_ops"),
+        pl.lit(None, pl.String).alias("job"),
+        *(pl.lit(grid_ns / 1e9).alias(name) for name in SECONDS.values()),
+    )
+    return pl.concat([rows, nobody.select(rows.columns)])
+
+
+def active_on(
+    rows: pl.DataFrame,
+    known: Mapping[int, Capacities],
+    by_requests: pl.DataFrame,
+    grid_ns: int,
+) -> pl.DataFrame:
+    """Who was active on storages, or waited in calls there: neighbour (null: no profile), storage, slice, AMOUNTS and
+    {kind}_taken.
+
+    rows: of others, with `with_nobody`. by_requests: of `time_of_requests`, which counts where it is known.
+    """
+    taken = storage_seconds(rows, known, grid_ns)
+    if not by_requests.is_empty():
+        there = by_requests.rename({kind: f"{kind}_requests" for kind in LIMIT_REQUESTS})
+        taken = taken.join(there, on=WHO, how="left", nulls_equal=True, maintain_order="left").with_columns(
+            pl.coalesce(f"{kind}_requests", f"{kind}_taken").alias(f"{kind}_taken") for kind in LIMIT_REQUESTS
+        )
+    return (
+        taken.filter(took_time() | (in_calls(grid_ns) & pl.col("job").is_not_null()))
+        .select(pl.col("job").alias("neighbour"), "storage", "slice", *AMOUNTS.values(), "^.*_taken$")
+        .sort("storage", "slice", "neighbour")
+    )
+
+
+def time_of_requests(
+    where: Sequence[Storage],
+    limits: Mapping[int, Limit],
+    digest: Digest,
+    everyone: pl.DataFrame,
+    runs: Sequence[Digest],
+    alone_rows: pl.DataFrame,
+    grid_ns: int,
+) -> pl.DataFrame:
+    """How long what others asked for takes at a limit of requests, of a control group: job, storage, slice, and read
+    and write (s), one of them null where bytes held the group up.
+
+    everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what they did. A group counts requests of
+    all its members. The job's own are as many for a byte as in runs alone, or else in its slices without company; those
+    of others for a byte are fitted over slices.
+    """
+    found = [pl.DataFrame(schema={"job": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "read": pl.Float64})]
+    for storage in where:
+        limit = limits.get(storage.number)
+        if limit is None:
+            continue
+        own = _of_group(storage, limit, digest)
+        alone = {run.job: _of_group(storage, its, run) for run in runs if (its := limit_of(storage, run)) is not None}
+        for kind, most in requests_at_limit(own, list(alone.values())).items():
+            asked = _asked_for(everyone, storage.number, kind)
+            asked_alone = _asked_for(alone_rows, storage.number, kind)
+            quiet = [
+                (asked_alone.filter(pl.col("job") == run.job), _requests(alone[run.job], run, kind, grid_ns))
+                for run in runs
+                if run.job in alone
+            ]
+            shared = _of_others(asked, _requests(own, digest, kind, grid_ns), digest.job, quiet)
+            found.append(
+                shared.select(
+                    "job",
+                    pl.lit(storage.number, pl.UInt64).alias("storage"),
+                    "slice",
+                    (pl.col("requests") / most).clip(0.0, grid_ns / 1e9).alias(kind),
+                )
+            )
+    rows = pl.concat(found, how="diagonal")
+    rows = rows.with_columns(
+        pl.lit(None, pl.Float64).alias(kind) for kind in LIMIT_REQUESTS if kind not in rows.columns
+    )
+    return rows.group_by(WHO, maintain_order=True).agg(pl.col(*LIMIT_REQUESTS).max())
+
+
+def _asked_for(rows: pl.DataFrame, storage: int, kind: Kind) -> pl.DataFrame:
+    """job, slice, and asked: bytes in one direction, and a block for each metadata operation."""
+    there = rows.filter(pl.col("storage") == storage)
+    return there.select("job", "slice", asked=pl.col(AMOUNTS[kind]) + BLOCK_A_CALL * pl.col("meta_ops"))
+
+
+def _of_group(storage: Storage, limit: Limit, digest: Digest) -> pl.DataFrame:
+    """The rows of a job's `node_slices` that count its control group on a storage."""
+    return limits_on(storage, digest).filter(pl.col("device") == limit.device)
+
+
+def _requests(counted: pl.DataFrame, digest: Digest, kind: Kind, grid_ns: int) -> pl.DataFrame:
+    """slice (of the grid), requests, of all of a control group. counted: of `_of_group`."""
+    at = pl.col("slice") * digest.node_slice_ns // grid_ns
+    rows = counted.filter(pl.col("signal") == LIMIT_REQUESTS[kind])
+    return rows.group_by(slice=at).agg(requests=pl.col("amount").sum()).sort("slice")
+
+
+def _of_others(
+    its: pl.DataFrame, counted: pl.DataFrame, job: str, quiet: Sequence[tuple[pl.DataFrame, pl.DataFrame]]
+) -> pl.DataFrame:
+    """Requests of others: job, slice, requests; no rows where nobody knows how many the job itself made.
+
+    its, counted: of `_asked_for` and `_requests`; quiet: the same of runs alone.
+    """
+    is_own = pl.col("job").eq_missing(job)
+    others = its.remove(is_own).filter(pl.col("asked") > 0)
+    by_slice = (
+        counted.join(its.filter(is_own).select("slice", own="asked"), on="slice", how="left")
+        .join(others.group_by("slice").agg(others=pl.col("asked").sum()), on="slice", how="left")
+        .fill_null(0)
+        .sort("slice")
+    )
+    by_itself = by_slice.filter(pl.col("own") > 0, pl.col("others") == 0)
+    if quiet:
+        asked = sum(float(one["asked"].sum()) for one, _ in quiet)
+        made = sum(float(requests["requests"].sum()) for _, requests in quiet)
+    elif len(by_itself) >= FEWEST_SLICES:
+        asked, made = float(by_itself["own"].sum()), float(by_itself["requests"].sum())
+    else:
+        return others.clear().select("job", "slice", requests=pl.lit(0.0))
+    a_byte = made / asked if asked > 0 else 0.0
+    left = by_slice.select("slice", left=(pl.col("requests") - a_byte * pl.col("own")).clip(0.0))
+    there = others.join(left, on="slice", how="inner").sort("slice", "job")
+    if there.is_empty():
+        return there.select("job", "slice", requests=pl.lit(0.0))
+    who = (there["job"].fill_null("").rank("dense") - 1).to_numpy()
+    at = (there["slice"].rank("dense") - 1).to_numpy()
+    each = np.zeros((at.max() + 1, who.max() + 1))
+    each[at, who] = there["asked"].to_numpy()
+    fitted = _for_a_byte(each, there.unique("slice", maintain_order=True)["left"].to_numpy())
+    part = pl.col("weight") / pl.col("weight").sum().over("slice")
+    return there.with_columns(weight=pl.col("asked") * pl.Series(fitted[who])).select(
+        "job", "slice", requests=pl.col("left") * part.fill_nan(0.0)
+    )
+
+
+def _for_a_byte(asked: Floats, requests: Floats) -> Floats:
+    """Requests for a byte of each of some jobs, from bytes (slices x jobs) and all requests by slice: by least squares,
+    which ALIKE keeps apart from chance.
+    """
+    mean = requests.sum() / asked.sum()
+    sizes = ALIKE * np.sqrt((asked**2).sum(0))
+    rows = np.vstack([asked, np.diag(sizes)])
+    found, *_ = np.linalg.lstsq(rows, np.concatenate([requests, sizes * mean]), rcond=None)
+    return np.asarray(found.clip(0.0))

@@ -1,0 +1,128 @@
+"""I/O that no call shows: programs that make their system calls by themselves, and what loads programs. The kernel
+counts it by process, and the disk's counter by slice.
+"""
+
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.memory import moved_by_no_call
+from slicewise.report.blame.blame_words import headline, second_sentence
+from support.blame_trials import digests
+from support.swz import build_profile
+
+NS, MIB = 1_000_000_000, 1 << 20
+FIRST = 1_700_000_000
+
+
+def job(
+    directory: Path,
+    seconds: int,
+    called: int = 0,
+    fetched: int = 0,
+    disk: int = 0,
+    start: int = FIRST,
+    command: str = "fio random.fio",
+    loading: int = 0,
+    disk_when_loading: int = 0,
+    write: bool = False,
+) -> Path:
+    """A job that looks at its files every second, reads `called` MiB a second by calls that take all of it, and fetches
+    as much in all as `fetched` says (MiB, beyond its calls); disk: what the disk read meanwhile, MiB a second. loading:
+    seconds before its first call. write: it is all written.
+    """
+    number = 1 + sum(map(ord, directory.name))
+    begin = start + loading
+    process = {"process": number, "host": "n1", "program": "/usr/bin/fio", "slice_ns": NS, "command": command}
+    process |= {"start_ns": NS * begin, "end_ns": NS * (start + seconds)}
+    slices = range(begin, start + seconds)
+    way = "write" if write else "read"
+    did = {"process": number, "meta_ops": 98, "meta_ns": NS // 1000, "threads": 1}
+    if called:
+        did |= {"read_bytes": called * MIB, "read_ops": called, "read_ns": NS}
+    kernel = {
+        "process": number, "layer": "kernel", "slice": begin, "mount": 0, f"{way}_bytes": called * MIB * len(slices),
+        f"kernel_{way}_bytes": called * MIB * len(slices) + fetched * MIB,
+    }  # fmt: skip
+    run = {"process": 5000 + number}
+    every = range(start, start + seconds)
+    collected = {
+        "nodes": [run | {"host": "n1", "slice_ns": NS}],
+        "node_devices": [run | {"device": 0, "kind": "block", "name": "sda1"}],
+        "node_slices": [run | {"slice": at, "sampled_ns": NS} for at in every],
+        "node_blocks": [
+            run | {"device": 0, "slice": at, f"{way}_bytes": (disk_when_loading if at < begin else disk) * MIB}
+            for at in every
+        ],
+    }
+    if loading:
+        launch = {"process": 7000 + number, "pid": 7, "host": "n1", "program": "/usr/bin/fio", "reason": "unknown"}
+        collected["launches"] = [launch | {"start_ns": NS * start, "end_ns": NS * (start + seconds)}]
+    mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
+    rows = [did | {"slice": at} for at in slices]
+    return build_profile(directory, [process], [*rows, kernel], mounts, collected=collected)
+
+
+def test_a_job_of_hidden_io_took_as_long_as_its_runs_alone_say(tmp_path):
+    """By its calls, of 1 ms a second, it takes 16.0 s alone."""
+    own, run = digests(
+        [
+            job(tmp_path / "job", 16, fetched=250, disk=45),
+            job(tmp_path / "alone", 6, fetched=250, disk=42, start=FIRST - 99),
+        ]
+    )
+    assert moved_by_no_call(own) == 250 * MIB
+    told = blame(own, [], [run])
+    assert told.alone is not None
+    assert told.alone.value == pytest.approx(6)
+    assert "it lost 10.0 s outside of I/O calls, where 250 MiB were moved for it by no call" in headline(told)
+    assert "not because of I/O" not in headline(told)
+    assert second_sentence(told).startswith("Programs without a profile used the same file system"), "470 MiB of it"
+
+
+def test_without_a_run_alone_nothing_is_known_of_it(tmp_path):
+    own, other = digests([job(tmp_path / "job", 16, fetched=250, disk=16), job(tmp_path / "alone", 6, fetched=25)])
+    for runs in ([], [other]):
+        told = blame(own, [], runs)
+        assert told.lost is None
+        assert told.confidence == "unknown"
+    assert "250 MiB were moved for it by no call that can be seen" in headline(told) + second_sentence(told)
+
+
+def test_hidden_writes_are_known_too(tmp_path):
+    (own,) = digests([job(tmp_path / "job", 16, fetched=250, disk=16, write=True)])
+    assert moved_by_no_call(own) == pytest.approx(250 * MIB, rel=0.01)
+
+
+@pytest.mark.parametrize("options", [{"called": 10, "fetched": 120}, {"fetched": 12}])
+def test_what_is_read_ahead_or_to_load_a_program_hides_nothing(tmp_path, options):
+    (own,) = digests([job(tmp_path / "job", 16, **options)])
+    assert moved_by_no_call(own) == 0
+
+
+def test_a_neighbour_of_hidden_io_has_its_name(tmp_path):
+    """The disk reads 40 MiB a second: 20 for the job, and 20 for a neighbour whose calls show none."""
+    own, run, neighbour = digests(
+        [
+            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
+            job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
+            job(tmp_path / "ring", 20, fetched=400, disk=40),
+        ]
+    )
+    told = blame(own, [neighbour], [run])
+    assert [one.job for one in told.neighbours] == ["ring"]
+    assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
+    assert told.traffic[0].covered == pytest.approx(1)
+
+
+def test_what_loads_a_neighbours_program_is_the_neighbours(tmp_path):
+    """Of 20 s the neighbour's program takes 12 to be loaded, and reads 20 MiB/s; it makes few calls."""
+    own, run, neighbour = digests(
+        [
+            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
+            job(tmp_path / "alone", 14, called=29, disk=29, command="cat big", start=FIRST - 99),
+            job(tmp_path / "late", 20, called=20, fetched=240, loading=12),
+        ]
+    )
+    told = blame(own, [neighbour], [run])
+    assert [one.job for one in told.neighbours] == ["late"]
