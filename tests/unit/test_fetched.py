@@ -42,7 +42,11 @@ def job(read_storage=64, counted=(0, 8, 8, 8, 8, 8, 8, 8, 8, 0), faults=500, cal
             [{"process": PROCESS, "node": "n1", "start_ns": 0, "end_ns": 10 * SECOND, "is_of_job": True}],
         ),
         coverage=frame(
-            "coverage", [{"process": PROCESS, "read_storage": read_storage * MIB, "read_seen": 0, "mapped": 64 * MIB}]
+            "coverage",
+            [
+                {"process": PROCESS, "read_storage": read_storage * MIB, "mapped": 64 * MIB}
+                | dict.fromkeys(("read_seen", "read_requested"), 0)
+            ],
         ),
         usage=frame(
             "usage",

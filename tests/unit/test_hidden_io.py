@@ -26,10 +26,14 @@ def job(
     loading: int = 0,
     disk_when_loading: int = 0,
     write: bool = False,
+    in_calls: float = 1.0,
+    requested: int = 0,
 ) -> Path:
     """A job that looks at its files every second, reads `called` MiB a second by calls that take all of it, and fetches
     as much in all as `fetched` says (MiB, beyond its calls); disk: what the disk read meanwhile, MiB a second. loading:
-    seconds before its first call. write: it is all written.
+    seconds before its first call. write: it is all written. in_calls: the part of the time that calls take; the rest
+    is spent on what was read ahead. requested: MiB a second by requests, of which the kernel's count of calls knows
+    nothing.
     """
     number = 1 + sum(map(ord, directory.name))
     begin = start + loading
@@ -39,10 +43,13 @@ def job(
     way = "write" if write else "read"
     did = {"process": number, "meta_ops": 98, "meta_ns": NS // 1000, "threads": 1}
     if called:
-        did |= {"read_bytes": called * MIB, "read_ops": called, "read_ns": NS}
+        did |= {"read_bytes": called * MIB, "read_ops": called, "read_ns": round(in_calls * NS)}
     kernel = {
         "process": number, "layer": "kernel", "slice": begin, "mount": 0, f"{way}_bytes": called * MIB * len(slices),
         f"kernel_{way}_bytes": called * MIB * len(slices) + fetched * MIB,
+    }  # fmt: skip
+    asked = {
+        "process": number, "layer": "async", "read_bytes": requested * MIB, "read_ops": requested, "read_ns": NS,
     }  # fmt: skip
     run = {"process": 5000 + number}
     every = range(start, start + seconds)
@@ -59,7 +66,7 @@ def job(
         launch = {"process": 7000 + number, "pid": 7, "host": "n1", "program": "/usr/bin/fio", "reason": "unknown"}
         collected["launches"] = [launch | {"start_ns": NS * start, "end_ns": NS * (start + seconds)}]
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
-    rows = [did | {"slice": at} for at in slices]
+    rows = [one | {"slice": at} for at in slices for one in ([did, asked] if requested else [did])]
     return build_profile(directory, [process], [*rows, kernel], mounts, collected=collected)
 
 
@@ -126,3 +133,22 @@ def test_what_loads_a_neighbours_program_is_the_neighbours(tmp_path):
     )
     told = blame(own, [neighbour], [run])
     assert [one.job for one in told.neighbours] == ["late"]
+
+
+def test_what_is_read_ahead_for_a_neighbour_takes_the_disks_time(tmp_path):
+    """Such as `head big | gzip`: it waits for its pipe, while the kernel reads the next pages for it."""
+    own, run, neighbour = digests(
+        [
+            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
+            job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
+            job(tmp_path / "head", 20, called=20, in_calls=0.03),
+        ]
+    )
+    told = blame(own, [neighbour], [run])
+    assert told.neighbours[0].job == "head"
+    assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
+
+
+def test_requests_that_were_seen_are_not_hidden(tmp_path):
+    (own,) = digests([job(tmp_path / "job", 16, requested=20, fetched=320)])
+    assert moved_by_no_call(own) == 0

@@ -13,6 +13,7 @@ from slicewise.analysis.blame.unprofiled import first_counted
 from slicewise.analysis.runs.storage import describe_all
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import counters_in
+from slicewise.report.blame.blame_words import headline, second_sentence
 from support.blame_trials import digests
 from support.swz import build_profile
 
@@ -173,6 +174,42 @@ def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     told = blame(own, [], [run])
     assert not told.neighbours
     assert any("(20.0 MiB/s; in runs alone it was 40.0 MiB/s)" in note for note in told.notes)
+    assert told.lower_limit is not None
+    assert told.lower_limit.seconds == pytest.approx(10, rel=0.01)
+    assert told.confidence == "medium"
+    assert headline(told).endswith("because the limit of control group /users/anna on /scratch was lower.")
+    assert "(20.0 MiB/s instead of 40.0 MiB/s in runs alone)" in second_sentence(told)
+
+
+def test_neighbours_cost_no_more_than_what_a_lower_limit_leaves(tmp_path):
+    """Of 30 s instead of 10, half the limit took 10, and the neighbour the rest: it read a third."""
+    rate = LIMIT // 2
+    own, run, neighbour = digests(
+        [
+            reader(tmp_path / "job", 2 * rate // 3, group_rate=rate, seconds=30),
+            reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
+            reader(tmp_path / "other", rate // 3, group_rate=rate, seconds=30, command="cat other"),
+        ]
+    )
+    told = blame(own, [neighbour], [run])
+    assert told.lower_limit is not None
+    assert told.lower_limit.seconds == pytest.approx(10, rel=0.01)
+    assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.01)
+
+
+def test_other_requests_at_the_same_limit_are_no_lower_limit(tmp_path):
+    """60 requests a second let through 60 MiB of a job that asks for 1 MiB, and less beside one that asks for 16 KiB."""
+    both = 30 * (LARGE + SMALL)
+    own, run, neighbour = digests(
+        [
+            reader(tmp_path / "job", 30 * LARGE, group_rate=both, requests=60, seconds=20),
+            reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100),
+            reader(tmp_path / "small", 30 * SMALL, group_rate=both, requests=60, seconds=20, command="grep"),
+        ]
+    )
+    told = blame(own, [neighbour], [run])
+    assert told.lower_limit is None
+    assert not any("in runs alone it was" in note for note in told.notes)
 
 
 @pytest.mark.parametrize(

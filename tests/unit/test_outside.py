@@ -65,7 +65,7 @@ def run(runtime, processor, switches, faults=0, stall=None, delayed=None, signal
         process_slices=pl.DataFrame({"write_ops": [0]}),
         coverage=pl.DataFrame(
             {"process": [1], "read_seen": [1000], "write_seen": [0], "mapped": [256 * MIB], "read_storage": [fetched]}
-            | {"write_storage": [0]}
+            | {"write_storage": [0], "read_requested": [0], "write_requested": [0]}
         ),
     )
 

@@ -59,7 +59,8 @@ def unplaced_bytes(digest: Digest) -> int:
 
 def _beyond_calls() -> pl.Expr:
     """Of rows of the digest's frame `coverage`."""
-    return pl.col("read_storage").cast(pl.Int64) - pl.col("read_seen").cast(pl.Int64)
+    counted = pl.sum_horizontal("read_seen", "read_requested")
+    return pl.col("read_storage").cast(pl.Int64) - counted.cast(pl.Int64)
 
 
 def _who_fetched(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.limits import Limit, limit_of, limits_on, requests_at_limit
+from slicewise.analysis.blame.limits import Limit, limit_of, of_group, requests_at_limit
 from slicewise.analysis.blame.on_storage import Floats
 from slicewise.analysis.calls import AMOUNTS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities, in_calls, storage_seconds, took_time
@@ -39,14 +39,19 @@ def active_on(
     rows: pl.DataFrame,
     known: Mapping[int, Capacities],
     by_requests: pl.DataFrame,
+    parts: pl.DataFrame,
     grid_ns: int,
 ) -> pl.DataFrame:
     """Who was active on storages, or waited in calls there: neighbour (null: no profile), storage, slice, AMOUNTS and
     {kind}_taken.
 
     rows: of others, with `with_nobody`. by_requests: of `time_of_requests`, which counts where it is known.
+    parts: of `disk_parts`.
     """
-    taken = storage_seconds(rows, known, grid_ns)
+    fetched = parts.select("job", "storage", from_storage="read_bytes_part")
+    taken = storage_seconds(
+        rows.join(fetched, on=["job", "storage"], how="left", maintain_order="left"), known, grid_ns
+    )
     if not by_requests.is_empty():
         there = by_requests.rename({kind: f"{kind}_requests" for kind in LIMIT_REQUESTS})
         taken = taken.join(there, on=WHO, how="left", nulls_equal=True, maintain_order="left").with_columns(
@@ -80,8 +85,8 @@ def time_of_requests(
         limit = limits.get(storage.number)
         if limit is None:
             continue
-        own = _of_group(storage, limit, digest)
-        alone = {run.job: _of_group(storage, its, run) for run in runs if (its := limit_of(storage, run)) is not None}
+        own = of_group(storage, limit, digest)
+        alone = {run.job: of_group(storage, its, run) for run in runs if (its := limit_of(storage, run)) is not None}
         for kind, most in requests_at_limit(own, list(alone.values())).items():
             asked = _asked_for(everyone, storage.number, kind)
             asked_alone = _asked_for(alone_rows, storage.number, kind)
@@ -112,13 +117,8 @@ def _asked_for(rows: pl.DataFrame, storage: int, kind: Kind) -> pl.DataFrame:
     return there.select("job", "slice", asked=pl.col(AMOUNTS[kind]) + BLOCK_A_CALL * pl.col("meta_ops"))
 
 
-def _of_group(storage: Storage, limit: Limit, digest: Digest) -> pl.DataFrame:
-    """The rows of a job's `node_slices` that count its control group on a storage."""
-    return limits_on(storage, digest).filter(pl.col("device") == limit.device)
-
-
 def _requests(counted: pl.DataFrame, digest: Digest, kind: Kind, grid_ns: int) -> pl.DataFrame:
-    """slice (of the grid), requests, of all of a control group. counted: of `_of_group`."""
+    """slice (of the grid), requests, of all of a control group. counted: of `of_group`."""
     at = pl.col("slice") * digest.node_slice_ns // grid_ns
     rows = counted.filter(pl.col("signal") == LIMIT_REQUESTS[kind])
     return rows.group_by(slice=at).agg(requests=pl.col("amount").sum()).sort("slice")

@@ -12,7 +12,7 @@ import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.active import active_on, time_of_requests, with_nobody
-from slicewise.analysis.blame.limits import limit_words, limits_of, outside
+from slicewise.analysis.blame.limits import limit_words, limits_of, lowered, outside
 from slicewise.analysis.blame.memory import moved_by_no_call, seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import (
@@ -24,7 +24,7 @@ from slicewise.analysis.blame.outside import (
     starved,
 )
 from slicewise.analysis.blame.own_processes import own_processes
-from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside, Traffic
+from slicewise.analysis.blame.result import Baseline, Blame, LowerLimit, Neighbour, Outside, Traffic
 from slicewise.analysis.blame.runs_taken import as_other_work, cache_notes, like, runs_taken, speed_notes
 from slicewise.analysis.blame.servers import (
     BY_SERVERS,
@@ -44,7 +44,7 @@ from slicewise.analysis.blame.time_limited import time_limited
 from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
-from slicewise.analysis.blame.unprofiled import apart, unprofiled
+from slicewise.analysis.blame.unprofiled import apart, disk_parts, unprofiled
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
@@ -181,7 +181,7 @@ def _asked(
         others = others.filter(pl.col("slice").is_between(job.start_ns // grid_ns, job.end_ns // grid_ns))
     else:
         others = others.join(slices, on=["storage", "slice"], how="semi", maintain_order="left")
-    around = active_on(others, known, by_requests, grid_ns)
+    around = active_on(others, known, by_requests, disk_parts(where, neighbours), grid_ns)
     took_nothing = pl.col("neighbour").is_null() & pl.col("storage").is_in(harmless)
     around = around.with_columns(
         pl.when(took_nothing).then(0.0).otherwise(f"{kind}_taken").alias(f"{kind}_taken") for kind in KINDS
@@ -244,6 +244,8 @@ def _asked(
             memory_seconds=memory,
             next_step=told.next_step if memory is None else "",  # a run by itself has the same memory
         )
+    lower = lowered(where, limits, digest, runs)
+    told = _with_limit(told, lower)
     limited = time_limited(digest, runs) if told.lost is not None else None
     if limited is not None:
         told = replace(told, alone=limited.alone, outside=None, time_limited=limited)
@@ -265,7 +267,7 @@ def _asked(
         *told.notes,
         *speed_notes(sure, runs_told),
         *cache_notes(runs_told),
-        *limit_words(where, limits, runs),
+        *limit_words(where, limits, lower),
         *(_harmless(one) for one in where if one.number in harmless),
     ]
     if served is not None:
@@ -318,6 +320,45 @@ def _require_same_program(run: Digest, job: Job) -> None:
         )
 
 
+def _with_part_of_neighbours(told: Blame, part: float) -> Blame:
+    """The blame where each neighbour cost only so much of what it is blamed for."""
+    neighbours = [
+        replace(
+            one,
+            lost=one.lost.through(lambda seconds: part * seconds, one.lost.how),
+            kinds={kind: part * seconds for kind, seconds in one.kinds.items()},
+            without_it_end=without.without_its_part(one.without_it_end, (1 - part) * one.lost.value),
+        )
+        for one in told.neighbours
+    ]
+    unexplained = told.unexplained_seconds + (1 - part) * sum(one.lost.value for one in told.neighbours)
+    return replace(told, neighbours=neighbours, unexplained_seconds=unexplained)
+
+
+def _with_limit(told: Blame, lower: Sequence[LowerLimit]) -> Blame:
+    """The blame with what the limit cost that was lower than in runs alone: what was held to it took longer by as much.
+    Neighbours cost no more than the rest of the loss.
+    """
+    lost = told.lost.value if told.lost and told.is_claimed else 0.0
+    if lost <= 0 or not lower:
+        return told
+    whole = float(told.slices["lost_seconds"].sum())
+    factor = lost / whole if whole > 0 else 1.0
+    alone = dict(told.slices.group_by("storage").agg(pl.col("alone_seconds").sum()).iter_rows())
+    cost = [
+        replace(
+            one, seconds=min(lost, factor * max(0.0, alone.get(one.storage.number, 0.0)) * (one.alone / one.rate - 1))
+        )
+        for one in lower
+    ]
+    most = max(cost, key=lambda one: one.seconds)
+    if most.seconds > (1 - MOSTLY_LEFT) * lost and told.confidence == "low":
+        told = replace(told, confidence="medium")  # nobody took the storage's time
+    of_neighbours = sum(one.lost.value for one in told.neighbours)
+    part = min(1.0, (lost - most.seconds) / of_neighbours) if of_neighbours > 0 else 1.0
+    return replace(_with_part_of_neighbours(told, part), lower_limit=most)
+
+
 def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storage]:
     """The storages that the job used, the one that took most time first."""
     took = (
@@ -336,17 +377,7 @@ def _with_outside(told: Blame, outside: Outside | None) -> Blame:
         return told
     lost = told.lost.value if told.lost else 0.0
     left = max(0.0, lost - outside.io_seconds) / lost if lost > 0 else 1.0
-    neighbours = [
-        replace(
-            one,
-            lost=one.lost.through(lambda seconds: left * seconds, one.lost.how),
-            kinds={kind: left * seconds for kind, seconds in one.kinds.items()},
-            without_it_end=without.without_its_part(one.without_it_end, (1 - left) * one.lost.value),
-        )
-        for one in told.neighbours
-    ]
-    unexplained = told.unexplained_seconds + (1 - left) * sum(one.lost.value for one in told.neighbours)
-    told = replace(told, alone=outside.alone, neighbours=neighbours, unexplained_seconds=unexplained, outside=outside)
+    told = replace(_with_part_of_neighbours(told, left), alone=outside.alone, outside=outside)
     is_explained = told.baseline is not None and left < MOSTLY_LEFT and outside.waited_seconds > outside.seconds / 2
     # Nobody took the storage's time, and somebody took the processors'.
     return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.blame.result import LowerLimit
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.counting import BETWEEN, LIMIT_REQUESTS, LIMITS, MOSTLY_IN_GROUP, limited
@@ -26,6 +27,8 @@ MOSTLY_AT_LIMIT = 0.5
 # Of the highest rate at the limit: slices with as much were held by this very limit. The collector divides by it, so
 # that they differ by rounding.
 THIS_LIMIT = 0.98
+# Of the time in which another one was: with as much a limit may have been the one that was used up.
+MOSTLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -136,17 +139,52 @@ def outside(storage: Storage, limit: Limit, neighbours: Sequence[Digest]) -> lis
     ]
 
 
-def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], runs: Sequence[Digest]) -> list[str]:
-    """What to say of the limits that held a job up. runs: those that count as alone, which may have had other ones."""
+def lowered(
+    storages: Sequence[Storage], limits: Mapping[int, Limit], digest: Digest, runs: Sequence[Digest]
+) -> list[LowerLimit]:
+    """The limits that held a job up and were lower than in runs alone, of the same kind."""
+    found = [_lowered(one, limits[one.number], digest, runs) for one in storages if one.number in limits]
+    return [one for one in found if one is not None]
+
+
+def _lowered(storage: Storage, limit: Limit, digest: Digest, runs: Sequence[Digest]) -> LowerLimit | None:
+    """Where several limits were used up for as long, the least difference counts."""
+    own = _of_kinds(of_group(storage, limit, digest))
+    alone = [_of_kinds(of_group(storage, its, run)) for run in runs if (its := limit_of(storage, run)) is not None]
+    found = [
+        (min(one[signal] for one in alone) / rate, signal)
+        for signal, rate in own.items()
+        if alone and all(signal in one for one in alone)
+    ]
+    if not found or min(found)[0] <= HIGHER:
+        return None
+    ratio, signal = min(found)
+    return LowerLimit(storage, limit.group, signal in LIMIT_REQUESTS.values(), own[signal], ratio * own[signal])
+
+
+def of_group(storage: Storage, limit: Limit, digest: Digest) -> pl.DataFrame:
+    """The rows of a job's `node_slices` that count its control group on a storage."""
+    return limits_on(storage, digest).filter(pl.col("device") == limit.device)
+
+
+def _of_kinds(its: pl.DataFrame) -> dict[str, float]:
+    """The signals that were held to a limit for longest, or as long, and what the limit was. its: of `of_group`."""
+    most, held = _held(its)
+    return {signal: most[signal] for signal in most if held[signal] >= MOSTLY * max(held.values()) > 0}
+
+
+def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], lower: Sequence[LowerLimit]) -> list[str]:
+    """What to say of the limits that held a job up."""
     told = []
+    then = {one.storage.number: f"; in runs alone it was {one.told(one.alone)}" for one in lower}
     for storage in storages:
         limit = limits.get(storage.number)
         if limit is None:
             continue
-        alone = [one.rate for run in runs if (one := limit_of(storage, run)) is not None]
-        then = f"; in runs alone it was {words.rate(min(alone))}" if alone and min(alone) > HIGHER * limit.rate else ""
+        was = then.get(storage.number, "")
+        rate = next((one.told(one.rate) for one in lower if one.storage == storage), words.rate(limit.rate))
         told.append(
-            f"On {storage.point} the limit of control group {limit.group} ({words.rate(limit.rate)}{then}) held it up "
+            f"On {storage.point} the limit of control group {limit.group} ({rate}{was}) held it up "
             f"{words.percent(limit.share, 2)} of its time in calls: who is outside of the group does not share the "
             "limit, and is left out"
         )

@@ -81,8 +81,9 @@ def fetched_by(digest: Digest) -> Fetched | None:
     if "coverage" in digest.not_kept or digest.coverage.is_empty():
         return None
     counted = digest.coverage.join(members(digest).select("process"), on="process", how="semi")
-    sums = counted.select(pl.col("read_seen", "write_seen", "mapped", "read_storage").sum()).row(0)
-    called, wrote, mapped, fetched = (int(value or 0) for value in sums)
+    sums = counted.select(pl.col("^(read|write)_(seen|requested)$", "mapped", "read_storage").sum()).row(0, named=True)
+    called, wrote = (int(sums[f"{way}_seen"] or 0) + int(sums[f"{way}_requested"] or 0) for way in ("read", "write"))
+    mapped, fetched = int(sums["mapped"] or 0), int(sums["read_storage"] or 0)
     again, in_swap = _again(digest, fetched) if fetched else (NOTHING, 0.0)
     found = Fetched(called, wrote, mapped, fetched, again, in_swap)
     return found if found.read else None
@@ -94,12 +95,14 @@ def moved_by_no_call(digest: Digest) -> int:
     """
     if "coverage" in digest.not_kept or digest.coverage.is_empty():
         return 0
-    sums = digest.coverage.select(pl.col("^(read|write)_(seen|storage)$", "mapped").sum()).row(0, named=True)
+    counts = pl.col("^(read|write)_(seen|requested|storage)$", "mapped")
+    sums = digest.coverage.select(counts.sum()).row(0, named=True)
     faults = real(digest.usage["major_faults"].sum())
     calls = real(digest.process_slices["write_ops"].sum())
     is_mapped = real(sums["mapped"] or 0) >= LITTLE_BYTES
     read = 0.0 if is_mapped else max(0.0, unplaced_bytes(digest) - MOST_A_FAULT * faults)
-    wrote = max(0.0, real(sums["write_storage"] or 0) - real(sums["write_seen"] or 0) - PAGE_BYTES * (calls + 1))
+    by_calls = real(sums["write_seen"] or 0) + real(sums["write_requested"] or 0)
+    wrote = max(0.0, real(sums["write_storage"] or 0) - by_calls - PAGE_BYTES * (calls + 1))
     moved = real(sums["read_storage"] or 0) + real(sums["write_storage"] or 0)
     return round(read + wrote) if read + wrote > max(WORTH_NAMING_BYTES, MOST * moved) else 0
 

@@ -12,6 +12,7 @@ from slicewise.analysis.runs.matching import Job
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
+from slicewise.text import words
 
 Source = Literal["standalone runs", "other sizes", "quiet slices", "line", "shared slices", "envelope"]
 # Best first: the first that is sure counts, unless a later one is known clearly better.
@@ -142,6 +143,24 @@ class Outside:
 
 
 @dataclass(frozen=True)
+class LowerLimit:
+    """A control group's limit on a storage that was lower than in runs alone: rate, alone (bytes/s, or requests/s).
+    seconds: of the loss, which it cost.
+    """
+
+    storage: Storage
+    group: str
+    is_requests: bool
+    rate: float
+    alone: float
+    seconds: float = 0.0
+
+    def told(self, rate: float) -> str:
+        """One of its rates, in words."""
+        return f"{words.number(rate)} requests a second" if self.is_requests else words.rate(rate)
+
+
+@dataclass(frozen=True)
 class TimeLimited:
     """A job that runs for a set time. alone: the runtime of its standalone runs. what: the columns of jobs that say how
     much it did; done, alone_done: their sums, of the job and of the mean standalone run.
@@ -219,7 +238,7 @@ class Blame:
     sources: every source of a baseline, tried in the order of `SOURCES`; baseline: the one that counts. contradiction:
     where two sources disagree, a sentence; else empty. runs: those that were looked at as standalone runs.
     unknown_because, next_step: why nothing can be told, and the command that would tell. is_hidden: since no call shows
-    most of its I/O.
+    most of its I/O. lower_limit: what cost a part of the unexplained.
 
     slices: a row a slice and storage: slice, storage, seconds (of the mean process in calls), alone_seconds,
     lost_seconds, read_bytes, write_bytes, meta_ops. shares: a row a slice, storage and neighbour that was active:
@@ -263,6 +282,7 @@ class Blame:
     time_limited: TimeLimited | None = None
     runs: list[RunTaken] = field(default_factory=list)
     is_hidden: bool = False
+    lower_limit: LowerLimit | None = None
 
     @property
     def turn_seconds(self) -> float:

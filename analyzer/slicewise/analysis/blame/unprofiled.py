@@ -270,31 +270,41 @@ def from_disk(rows: pl.DataFrame, storage: Storage, digests: Sequence[Digest]) -
     """
     if not storage.host:
         return rows
-    known = [(digest.job, *shares) for digest in digests if (shares := _shares_of_disk(digest, storage)) != (1.0, 1.0)]
-    parts = pl.DataFrame(known, {"job": pl.String, **{f"{name}_part": pl.Float64 for name in BYTES}}, orient="row")
     return (
-        rows.join(parts, on="job", how="left", maintain_order="left")
+        rows.join(disk_parts([storage], digests), on=["job", "storage"], how="left", maintain_order="left")
         .with_columns((pl.col(name) * pl.col(f"{name}_part").fill_null(1.0)).round().cast(pl.Int64) for name in BYTES)
         .select(rows.columns)
     )
 
 
-def _shares_of_disk(digest: Digest, storage: Storage) -> tuple[float, float]:
-    """The parts of what a job's calls read and wrote that a disk moved; 1 where that is not known."""
+def disk_parts(storages: Sequence[Storage], digests: Sequence[Digest]) -> pl.DataFrame:
+    """The parts of what jobs' calls read and wrote that a local disk moved: job, storage, and {name}_part of BYTES,
+    null where that is not known.
+    """
+    found = [
+        {"job": digest.job, "storage": storage.number} | _disk_parts(digest, storage)
+        for storage in storages
+        for digest in digests
+        if storage.host
+    ]
+    schema = {"job": pl.String, "storage": pl.UInt64} | {f"{name}_part": pl.Float64 for name in BYTES}
+    return pl.DataFrame(found, schema)
+
+
+def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
     if "coverage" in digest.not_kept or digest.coverage.is_empty():
-        return 1.0, 1.0
+        return {}
     on_files = digest.process_slices
     its, everywhere = (
-        rows.select(pl.col(BYTES).sum()).row(0)
+        rows.select(pl.col(BYTES).sum()).row(0, named=True)
         for rows in (on_files.filter(pl.col("storage") == storage.number), on_files)
     )
     sums = digest.coverage.select(pl.selectors.matches("^(read|write)_(kernel|storage)$").sum()).row(0, named=True)
-    found = [1.0, 1.0]
-    for at, way in enumerate(("read", "write")):
-        kernel, moved = (int(sums[f"{way}_{what}"] or 0) for what in ("kernel", "storage"))
-        if kernel and its[at] and its[at] >= MOSTLY_THERE * everywhere[at]:
-            found[at] = min(1.0, moved / its[at])
-    return found[0], found[1]
+    return {
+        f"{name}_part": min(1.0, int(sums[f"{way}_storage"] or 0) / its[name])
+        for name, way in zip(BYTES, ("read", "write"), strict=True)
+        if sums[f"{way}_kernel"] and its[name] and its[name] >= MOSTLY_THERE * everywhere[name]
+    }
 
 
 def _beside_calls(

@@ -4,7 +4,17 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.result import Blame, Neighbour, Outside, RunTaken, Source, TimeLimited, Traffic, Turn
+from slicewise.analysis.blame.result import (
+    Blame,
+    LowerLimit,
+    Neighbour,
+    Outside,
+    RunTaken,
+    Source,
+    TimeLimited,
+    Traffic,
+    Turn,
+)
 from slicewise.analysis.blame.runs_taken import NOT_ALONE
 from slicewise.analysis.blame.servers import BY_SERVERS
 from slicewise.analysis.blame.standalone import NO_RUN
@@ -465,7 +475,8 @@ def blamed(blame: Blame) -> list[Neighbour]:
 def _because(blame: Blame) -> str:
     lost = blame.lost.value if blame.lost else 0.0
     turn = blame.turn if blame.turn_seconds >= WORTH_BLAMING * lost else None
-    if blame.shares.is_empty() and turn is None:
+    limit = blame.lower_limit if blame.lower_limit and blame.lower_limit.seconds >= WORTH_BLAMING * lost else None
+    if blame.shares.is_empty() and turn is None and limit is None:
         if blame.baseline is not None and blame.baseline.source == "standalone runs":
             return ": its storage was slower, and no other job is known to have used it then"
         return ", but no other job is known to have used its storage then"
@@ -479,6 +490,9 @@ def _because(blame: Blame) -> str:
     if turn is not None:
         reasons.append(f"because it waited for its turn{_who_had(turn)}")
         share += turn.seconds.value / lost
+    if limit is not None:
+        reasons.insert(0, f"because {_limit(limit)} was lower")
+        share += limit.seconds / lost
     return (
         f", {'' if share >= REASON else 'partly '}{' and '.join(reasons)}" if reasons else ", and no profile shows why"
     )
@@ -546,6 +560,11 @@ def _clauses_of_the_rest(blame: Blame) -> list[tuple[str, str]]:
         unexplained -= waited
     if apart > 0:
         clauses.append((beside(apart, lost), "waiting for its own slowest process"))
+    limit = blame.lower_limit
+    if limit is not None and limit.seconds >= least:
+        instead = f"{limit.told(limit.rate)} instead of {limit.told(limit.alone)} in runs alone"
+        clauses.append((beside(limit.seconds, lost), f"since {_limit(limit)} was lower ({instead})"))
+        unexplained -= limit.seconds
     if unexplained >= least:
         clauses.append((beside(unexplained, lost), "unexplained"))
     if apart < 0:
@@ -553,6 +572,10 @@ def _clauses_of_the_rest(blame: Blame) -> list[tuple[str, str]]:
     if unexplained <= -least:
         clauses.append((f"less {beside(-unexplained, lost)}", "made up at other times"))
     return clauses
+
+
+def _limit(limit: LowerLimit) -> str:
+    return f"the limit of control group {limit.group} on {place(limit.storage)}"
 
 
 def names_of(neighbours: Sequence[Neighbour]) -> list[str]:
