@@ -203,20 +203,31 @@ int64_t call_wrote_unusually(enum operation operation, int fd, int64_t offset, i
     return moved_unusually(KIND_write, operation, fd, offset, moved, start_tick, end_tick);
 }
 
+/* How much of a copy's time is that of reading: half of it, if not one of the two lies in memory. */
+static uint64_t reading_ticks(const struct call *call, descriptor from, descriptor to)
+{
+    const struct segment *segment = engine.home.segment;
+    uint64_t whole = call->end_tick - call->start_tick;
+    bool from_memory = segment != NULL && mount_is_memory(segment, mount_of_word(from));
+    bool to_memory = segment != NULL && mount_is_memory(segment, mount_of_word(to));
+    return from_memory == to_memory ? whole / 2 : to_memory ? whole : 0;
+}
+
 /* As if it were the read() and the write() that it does the work of, so that time and bytes are counted once on either side. */
 void call_copied(const struct call *call, int from, int64_t from_offset, int to, int64_t to_offset, int64_t bytes)
 {
     if (!is_on())
         return;
     struct call reading = *call, writing = *call;
-    reading.end_tick = writing.start_tick = call->start_tick + (call->end_tick - call->start_tick) / 2;
+    descriptor source = descriptor_of(from), target = descriptor_of(to);
+    reading.end_tick = writing.start_tick = call->start_tick + reading_ticks(call, source, target);
     struct effect effect = { .kind = KIND_read, .bytes = bytes > 0 ? (uint64_t)bytes : 0, .is_other_half = true };
     if (bytes >= 0)
-        call_count_moved(&reading, from, descriptor_of(from), from_offset, &effect);
+        call_count_moved(&reading, from, source, from_offset, &effect);
     else
         writing.start_tick = call->start_tick;
     effect = (struct effect){ .kind = KIND_write, .bytes = effect.bytes, .is_error = bytes < 0 };
-    call_count_moved(&writing, to, descriptor_of(to), to_offset, &effect);
+    call_count_moved(&writing, to, target, to_offset, &effect);
 }
 
 descriptor call_descriptor(int fd)

@@ -235,6 +235,12 @@ static bool is_pseudo(const char *type)
     return false;
 }
 
+bool mount_is_memory(const struct segment *segment, uint32_t mount)
+{
+    uint64_t type = segment->mounts[mount][mounts_type];
+    return is_text(segment, type, "tmpfs") || is_text(segment, type, "ramfs") || is_text(segment, type, "hugetlbfs");
+}
+
 static const struct system_mount nameless = { .point = "", .type = "", .source = "", .address = "" };
 
 void mount_start(struct segment_home *home)

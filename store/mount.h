@@ -37,6 +37,9 @@ uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t dev
 /* The same of a file by what raw_statx said of it; MOUNT_NOT_KNOWN if the kernel has no more to say. */
 uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status);
 
+/* Whether its files are in memory alone, so that nobody waits for a storage there. */
+bool mount_is_memory(const struct segment *segment, uint32_t mount);
+
 /* Ends the field of mountinfo at `*at`, undoes its octal escapes, and moves on to the next one. Returns the field. */
 char *mount_next_field(char **at);
 

@@ -1,10 +1,14 @@
 """The rest of POSIX: copies between descriptors, attributes, directories; by operation, object, bytes as in strace."""
 
+import sys
+import tempfile
+from pathlib import Path
+
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
 from support.oracle import Trace, doors_of, trace
-from support.programs import Apps, Job, calls, total
+from support.programs import ROOT, Apps, Job, calls, total
 
 OBJECTS = ("file", "device", "pipe", "socket", "other")
 FORTIFIED = ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
@@ -51,6 +55,27 @@ def test_a_copy_is_a_read_and_a_write_and_one_call(job: Job, apps: Apps) -> None
     copied = sum(call.result >= 0 for call in seen.calls if call.name in COPIES)
     operations = sum(total(profile, f"{kind}_ops") for kind in ("read", "write", "meta", "sync"))
     assert operations == sum(seen.doors().values()) + copied
+
+
+def test_a_copys_time_is_that_of_the_side_that_is_no_memory(job: Job, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Files of a checkout, which is on a disk, are sent to memory, and from there back."""
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as disk, tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        Path(disk, "from").write_bytes(bytes(8 << 20))
+        code = (
+            "import os, sys\n"
+            "def send(to, source): os.sendfile(os.open(to, os.O_WRONLY | os.O_CREAT), os.open(source, 0), 0, 8 << 20)\n"
+            "send(sys.argv[2] + '/copy', sys.argv[1] + '/from')\n"
+            "send(sys.argv[1] + '/to', sys.argv[2] + '/copy')\n"
+        )
+        ended = job.run([sys.executable, "-c", code, disk, memory])
+        assert (ended.status, ended.errors) == (0, "")
+    rows = job.profile().files.filter(pl.col("path").str.contains("/(from|to|copy)$"))
+    took = {
+        Path(path).name: (read, write) for path, read, write in rows.select("path", "read_ns", "write_ns").iter_rows()
+    }
+    assert took["copy"] == (0, 0)
+    assert took["from"][0] > 0
+    assert took["to"][1] > 0
 
 
 @pytest.mark.parametrize("options", [(), FORTIFIED], ids=["plain", "fortified"])
