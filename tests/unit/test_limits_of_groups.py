@@ -198,7 +198,7 @@ def test_neighbours_cost_no_more_than_what_a_lower_limit_leaves(tmp_path):
 
 
 def test_other_requests_at_the_same_limit_are_no_lower_limit(tmp_path):
-    """60 requests a second let through 60 MiB of a job that asks for 1 MiB, and less beside one that asks for 16 KiB."""
+    """60 requests a second let through 60 MiB of who asks for 1 MiB, and less beside who asks for 16 KiB."""
     both = 30 * (LARGE + SMALL)
     own, run, neighbour = digests(
         [
@@ -251,6 +251,17 @@ def test_few_bytes_without_a_profile_count_where_a_limit_of_requests_lets_few_th
     quiet = blame(run, [], [], [own])
     assert not quiet.is_claimed
     assert [one.is_taken for one in quiet.runs] == [False]  # beside somebody
+
+
+def test_requests_of_hardly_any_bytes_without_a_profile_are_somebodys(tmp_path):
+    """Half of the requests are nobody's, and 1 % of the bytes: the job asks for a MiB at a time."""
+    alone = reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100)
+    job = reader(tmp_path / "job", 30 * LARGE, group_rate=30 * (LARGE + SMALL // 2), requests=60, seconds=20)
+    own, run = digests([job, alone])
+    told = blame(own, [], [run])
+    assert [(one.job, one.lost.value) for one in told.neighbours] == [(None, pytest.approx(10, rel=0.02))]
+    again = blame(run, [], [], [own])
+    assert not again.is_claimed
 
 
 def test_requests_of_two_neighbours_are_told_apart_by_the_slices_in_which_each_asked(tmp_path):

@@ -13,7 +13,7 @@ from slicewise.analysis.blame.on_storage import Floats
 from slicewise.analysis.calls import AMOUNTS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities, in_calls, storage_seconds, took_time
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES
+from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES, LEAST_STRANGER
 from slicewise.digest.counting import LIMIT_REQUESTS
 from slicewise.digest.digest import Digest
 
@@ -53,6 +53,7 @@ def active_on(
         rows.join(fetched, on=["job", "storage"], how="left", maintain_order="left"), known, grid_ns
     )
     if not by_requests.is_empty():
+        taken = _with_those_of_requests(taken, by_requests)
         there = by_requests.rename({kind: f"{kind}_requests" for kind in LIMIT_REQUESTS})
         taken = taken.join(there, on=WHO, how="left", nulls_equal=True, maintain_order="left").with_columns(
             pl.coalesce(f"{kind}_requests", f"{kind}_taken").alias(f"{kind}_taken") for kind in LIMIT_REQUESTS
@@ -62,6 +63,12 @@ def active_on(
         .select(pl.col("job").alias("neighbour"), "storage", "slice", *AMOUNTS.values(), "^.*_taken$")
         .sort("storage", "slice", "neighbour")
     )
+
+
+def _with_those_of_requests(taken: pl.DataFrame, by_requests: pl.DataFrame) -> pl.DataFrame:
+    """The rows of active_on with those of which requests alone are known."""
+    more = by_requests.join(taken, on=WHO, how="anti", nulls_equal=True).select(WHO)
+    return pl.concat([taken, more], how="diagonal").with_columns(pl.exclude(WHO).fill_null(0))
 
 
 def time_of_requests(
@@ -95,7 +102,7 @@ def time_of_requests(
                 for run in runs
                 if run.job in alone
             ]
-            shared = _of_others(asked, _requests(own, digest, kind, grid_ns), digest.job, quiet)
+            shared = _of_others(asked, _requests(own, digest, kind, grid_ns), digest.job, quiet, most)
             found.append(
                 shared.select(
                     "job",
@@ -125,11 +132,12 @@ def _requests(counted: pl.DataFrame, digest: Digest, kind: Kind, grid_ns: int) -
 
 
 def _of_others(
-    its: pl.DataFrame, counted: pl.DataFrame, job: str, quiet: Sequence[tuple[pl.DataFrame, pl.DataFrame]]
+    its: pl.DataFrame, counted: pl.DataFrame, job: str, quiet: Sequence[tuple[pl.DataFrame, pl.DataFrame]], most: float
 ) -> pl.DataFrame:
-    """Requests of others: job, slice, requests; no rows where nobody knows how many the job itself made.
+    """Requests of others: job, slice, requests; no rows where nobody knows how many the job itself made. What is left
+    where no profile shows anybody is nobody's, if it is more than chance.
 
-    its, counted: of `_asked_for` and `_requests`; quiet: the same of runs alone.
+    its, counted: of `_asked_for` and `_requests`; quiet: the same of runs alone. most: a second, at the limit.
     """
     is_own = pl.col("job").eq_missing(job)
     others = its.remove(is_own).filter(pl.col("asked") > 0)
@@ -148,8 +156,14 @@ def _of_others(
     else:
         return others.clear().select("job", "slice", requests=pl.lit(0.0))
     a_byte = made / asked if asked > 0 else 0.0
-    left = by_slice.select("slice", left=(pl.col("requests") - a_byte * pl.col("own")).clip(0.0))
-    there = others.join(left, on="slice", how="inner").sort("slice", "job")
+    more = pl.col("requests") - a_byte * pl.col("own")
+    strange = float(by_itself.select(more.sum()).item())
+    if quiet and strange > max(most, LEAST_STRANGER * float(by_slice["requests"].sum())):
+        nobodys = by_itself.select(
+            pl.lit(None, pl.String).alias("job"), "slice", asked=more.clip(0.0).round().cast(pl.Int64)
+        )
+        others = pl.concat([others, nobodys.filter(pl.col("asked") > 0)])
+    there = others.join(by_slice.select("slice", left=more.clip(0.0)), on="slice", how="inner").sort("slice", "job")
     if there.is_empty():
         return there.select("job", "slice", requests=pl.lit(0.0))
     who = (there["job"].fill_null("").rank("dense") - 1).to_numpy()

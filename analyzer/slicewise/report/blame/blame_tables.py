@@ -163,7 +163,7 @@ def _moved(neighbour: Neighbour) -> str:
     moved = neighbour.read_bytes + neighbour.write_bytes
     if not moved and neighbour.meta_ops:
         return words.count(neighbour.meta_ops, "metadata call")
-    return words.size(moved)
+    return words.size(moved) if moved or neighbour.job is not None else "few bytes"
 
 
 def _end_without(blame: Blame, neighbour: Neighbour) -> Cell:
