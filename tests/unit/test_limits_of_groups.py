@@ -37,11 +37,13 @@ def reader(
     first_known: int = 0,
     requests: int = 0,
     rates: Sequence[int] = (),
+    group_rates: Sequence[int] = (),
     command: str = "cat big",
 ) -> Path:
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of the
-    group's first row. requests: of the group, by slice. rates: of the job in its slices in turn, instead of rate.
+    group's first row. requests: of the group, by slice. rates, group_rates: in slices in turn, instead of
+    one rate.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
@@ -66,7 +68,7 @@ def reader(
             | {
                 "device": 1,
                 "slice": at,
-                "read_bytes": group_rate,
+                "read_bytes": group_rates[at % len(group_rates)] if group_rates else group_rate,
                 "read_ops": requests,
                 "at_limit_ns": int(at_limit[at % len(at_limit)] * NS),
             }
@@ -262,6 +264,22 @@ def test_requests_of_hardly_any_bytes_without_a_profile_are_somebodys(tmp_path):
     assert [(one.job, one.lost.value) for one in told.neighbours] == [(None, pytest.approx(10, rel=0.02))]
     again = blame(run, [], [], [own])
     assert not again.is_claimed
+
+
+def test_what_a_limit_of_requests_let_through_is_no_envelope(tmp_path):
+    """The job reads 256 KiB at a time, 16 or 17 times a second, and alone it would read so 60 times."""
+    group = {"requests": 60, "seconds": 20}
+    rates = [16 << 18, 17 << 18, 16 << 18, 19 << 18]
+    own, other = digests(
+        [
+            reader(tmp_path / "job", 0, rates=rates, group_rates=[rate + 44 * 4096 for rate in rates], **group),
+            reader(tmp_path / "other", 44 * 4096, group_rate=17 << 18, command="grep -r x .", **group),
+        ]
+    )
+    told = blame(own, [other])
+    assert told.baseline is None
+    (envelope,) = [one for one in told.sources if one.source == "envelope"]
+    assert envelope.refused == "requests were limited, and how many bytes they can be is not known"
 
 
 def test_requests_of_two_neighbours_are_told_apart_by_the_slices_in_which_each_asked(tmp_path):

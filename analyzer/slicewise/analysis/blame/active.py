@@ -71,9 +71,25 @@ def _with_those_of_requests(taken: pl.DataFrame, by_requests: pl.DataFrame) -> p
     return pl.concat([taken, more], how="diagonal").with_columns(pl.exclude(WHO).fill_null(0))
 
 
+def limits_of_requests(
+    where: Sequence[Storage], limits: Mapping[int, Limit], digest: Digest, runs: Sequence[Digest]
+) -> dict[int, dict[Kind, float]]:
+    """By storage, the limits of requests that held the job's control group up: by direction, a second. runs: alone."""
+    found: dict[int, dict[Kind, float]] = {}
+    for storage in where:
+        limit = limits.get(storage.number)
+        if limit is None:
+            continue
+        alone = [of_group(storage, its, run) for run in runs if (its := limit_of(storage, run)) is not None]
+        by_way = requests_at_limit(of_group(storage, limit, digest), alone)
+        found |= {storage.number: by_way} if by_way else {}
+    return found
+
+
 def time_of_requests(
     where: Sequence[Storage],
     limits: Mapping[int, Limit],
+    of_requests: Mapping[int, Mapping[Kind, float]],
     digest: Digest,
     everyone: pl.DataFrame,
     runs: Sequence[Digest],
@@ -83,26 +99,24 @@ def time_of_requests(
     """How long what others asked for takes at a limit of requests, of a control group: job, storage, slice, and read
     and write (s), one of them null where bytes held the group up.
 
-    everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what they did. A group counts requests of
-    all its members. The job's own are as many for a byte as in runs alone, or else in its slices without company; those
-    of others for a byte are fitted over slices.
+    of_requests: of `limits_of_requests`. everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what
+    they did. A group counts requests of all its members. The job's own are as many for a byte as in runs alone, or else
+    in its slices without company; those of others for a byte are fitted over slices.
     """
     found = [pl.DataFrame(schema={"job": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "read": pl.Float64})]
     for storage in where:
-        limit = limits.get(storage.number)
-        if limit is None:
-            continue
-        own = of_group(storage, limit, digest)
-        alone = {run.job: of_group(storage, its, run) for run in runs if (its := limit_of(storage, run)) is not None}
-        for kind, most in requests_at_limit(own, list(alone.values())).items():
-            asked = _asked_for(everyone, storage.number, kind)
-            asked_alone = _asked_for(alone_rows, storage.number, kind)
+        for kind, most in of_requests.get(storage.number, {}).items():
+            asked, asked_alone = (_asked_for(rows, storage.number, kind) for rows in (everyone, alone_rows))
             quiet = [
-                (asked_alone.filter(pl.col("job") == run.job), _requests(alone[run.job], run, kind, grid_ns))
+                (
+                    asked_alone.filter(pl.col("job") == run.job),
+                    _requests(of_group(storage, its, run), run, kind, grid_ns),
+                )
                 for run in runs
-                if run.job in alone
+                if (its := limit_of(storage, run)) is not None
             ]
-            shared = _of_others(asked, _requests(own, digest, kind, grid_ns), digest.job, quiet, most)
+            counted = _requests(of_group(storage, limits[storage.number], digest), digest, kind, grid_ns)
+            shared = _of_others(asked, counted, digest.job, quiet, most)
             found.append(
                 shared.select(
                     "job",

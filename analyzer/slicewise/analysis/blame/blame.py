@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
-from slicewise.analysis.blame.active import active_on, time_of_requests, with_nobody
+from slicewise.analysis.blame.active import active_on, limits_of_requests, time_of_requests, with_nobody
 from slicewise.analysis.blame.limits import limit_words, limits_of, lowered, outside
 from slicewise.analysis.blame.memory import moved_by_no_call, seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
@@ -175,7 +175,8 @@ def _asked(
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
     everyone = with_nobody(beside, rest, grid_ns)
-    by_requests = time_of_requests(where, limits, digest, everyone, runs, alone_rows, grid_ns)
+    of_requests = limits_of_requests(where, limits, digest, runs)
+    by_requests = time_of_requests(where, limits, of_requests, digest, everyone, runs, alone_rows, grid_ns)
     others = everyone.filter(pl.col("job").ne_missing(digest.job))
     if moved_by_no_call(digest):
         others = others.filter(pl.col("slice").is_between(job.start_ns // grid_ns, job.end_ns // grid_ns))
@@ -201,7 +202,7 @@ def _asked(
         for run, seconds in beside_strangers
     ]
     why_not = NO_TIME if digest.is_served else ""
-    scene = with_waits_of(scene, standalone)
+    scene = replace(with_waits_of(scene, standalone), by_requests=frozenset(of_requests))
     sure = sources.ask(scene, standalone, calls["process"].n_unique(), why_not)
     if of_seconds_alone and sure.chosen is None:
         return None

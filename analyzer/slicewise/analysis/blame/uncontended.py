@@ -64,6 +64,8 @@ MOST_UNEVEN = 1.25
 # Slices never say better than this what a run costs.
 ERROR_OF_SLICES = 0.005
 
+BY_REQUESTS = "requests were limited, and how many bytes they can be is not known"
+
 Place = tuple[int, Kind]
 
 
@@ -108,7 +110,7 @@ class Prices:
 class Scene:
     """What sources look at. own: the job, by storage, and who was there with it. seconds: of a slice. uneven: how many
     times as long as the mean process the one with most was in calls. worth: places that are worth a price, however
-    little the job waited there.
+    little the job waited there. by_requests: storages where a control group was held to a limit of requests.
     """
 
     own: Mapping[int, SlicesOnStorage]
@@ -116,6 +118,7 @@ class Scene:
     seconds: float
     uneven: float = 1.0
     worth: frozenset[Place] = frozenset()
+    by_requests: frozenset[int] = frozenset()
 
     @cached_property
     def places(self) -> dict[Place, float]:
@@ -316,6 +319,8 @@ def from_envelope(scene: Scene) -> Prices:
             continue
         if kind == "meta":
             return Prices(source, refused="how many metadata operations the storage can do is not known")
+        if storage in scene.by_requests:
+            return Prices(source, refused=BY_REQUESTS)
         seconds, is_shared = own.seconds[kind], own.inner & own.has_company
         is_full = is_shared & (seconds >= FILLED * scene.seconds)
         is_mostly_full = seconds[is_full].sum() >= MOSTLY_FULL * seconds[is_shared].sum()
@@ -356,6 +361,8 @@ def from_shared_slices(scene: Scene) -> Prices:
         if float(own.in_calls[own.has_company].sum()) < least:
             prices |= {(storage, kind): _as_it_was(own, kind) for kind in kinds}
             continue
+        if storage in scene.by_requests:
+            return Prices(source, refused=BY_REQUESTS)
         part = part_alone(own, scene.known[storage], scene.seconds)
         if isinstance(part, str):
             return Prices(source, refused=part)

@@ -7,6 +7,7 @@ from slicewise.analysis.blame.result import (
     Baseline,
     Blame,
     CostByWaiting,
+    LowerLimit,
     Neighbour,
     Outside,
     TimeLimited,
@@ -48,6 +49,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "outside": None if blame.outside is None else outside_record(blame.outside),
         "delayed_seconds": blame.delayed_seconds,
         "memory_seconds": blame.memory_seconds,
+        "lower_limit": None if blame.lower_limit is None else _lower_limit(blame.lower_limit),
         "time_limited": None if blame.time_limited is None else _time_limited(blame.time_limited),
         "turn": None if blame.turn is None else _turn(blame.turn),
         "own_processes_seconds": blame.own_processes.seconds if blame.own_processes else None,
@@ -103,6 +105,18 @@ def outside_record(outside: Outside) -> dict[str, Any]:
         "slept_at": outside.slept_at,
         "major_faults": outside.faults,
         "pages_bytes": outside.pages_bytes,
+        "hidden_bytes": outside.hidden_bytes,
+    }
+
+
+def _lower_limit(limit: LowerLimit) -> dict[str, Any]:
+    return {
+        "group": limit.group,
+        "storage": limit.storage.point,
+        "what": "requests" if limit.is_requests else "bytes",
+        "rate": limit.rate,
+        "alone_rate": limit.alone,
+        "seconds": limit.seconds,
     }
 
 
