@@ -177,12 +177,14 @@ def _asked(
     everyone = with_nobody(beside, rest, grid_ns)
     of_requests = limits_of_requests(where, limits, digest, runs)
     by_requests = time_of_requests(where, limits, of_requests, digest, everyone, runs, alone_rows, grid_ns)
-    others = everyone.filter(pl.col("job").ne_missing(digest.job))
-    if moved_by_no_call(digest):
+    others, hidden = everyone.filter(pl.col("job").ne_missing(digest.job)), moved_by_no_call(digest)
+    if hidden:
         others = others.filter(pl.col("slice").is_between(job.start_ns // grid_ns, job.end_ns // grid_ns))
     else:
         others = others.join(slices, on=["storage", "slice"], how="semi", maintain_order="left")
-    around = active_on(others, known, by_requests, disk_parts(where, neighbours), grid_ns)
+    names = set(others["job"])
+    parts = disk_parts(where, [one for one in neighbours if one.job in names])
+    around = active_on(others, known, by_requests, parts, grid_ns)
     took_nothing = pl.col("neighbour").is_null() & pl.col("storage").is_in(harmless)
     around = around.with_columns(
         pl.when(took_nothing).then(0.0).otherwise(f"{kind}_taken").alias(f"{kind}_taken") for kind in KINDS
@@ -220,11 +222,11 @@ def _asked(
         of_seconds_alone,
     )
     same_work = like(digest, runs, alone, sure)
-    why_hidden = "" if same_work else _why_hidden(digest, told.io_seconds)
+    why_hidden = "" if same_work else _why_hidden(digest, told.io_seconds, hidden)
     if why_hidden:
         if of_seconds_alone:
             return None
-        told = replace(_not_known(told, why_hidden), is_hidden=bool(moved_by_no_call(digest)))
+        told = replace(_not_known(told, why_hidden), is_hidden=hidden > 0)
     if same_work and told.lost is not None:
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
@@ -232,7 +234,7 @@ def _asked(
             told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken)
         )
         if not told.is_claimed and told.outside is None:
-            told = _as_runs_say(told, runtime_alone(same_work), bool(moved_by_no_call(digest)))
+            told = _as_runs_say(told, runtime_alone(same_work), hidden > 0)
     elif told.lost is not None and not of_seconds_alone:
         told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
@@ -398,12 +400,11 @@ def _as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
     return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
 
 
-def _why_hidden(digest: Digest, io_seconds: float) -> str:
-    """Why a job's time in calls does not tell whether it was slowed down; empty: it does."""
+def _why_hidden(digest: Digest, io_seconds: float, moved: int) -> str:
+    """Why a job's time in calls does not tell whether it was slowed down; empty: it does. moved: by no call."""
     stall = starved(digest, io_seconds)
     if stall is not None:
         return SOMEBODY_WAITED.format(share=words.percent(stall, 2))
-    moved = moved_by_no_call(digest)
     return BY_NO_CALL.format(moved=words.size(moved)) if moved else ""
 
 

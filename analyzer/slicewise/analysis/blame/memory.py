@@ -31,6 +31,8 @@ MADE_OF_OTHERS = "^(dm-|md|loop|zram|ram)"
 REFAULTS = ("file_refaults", "anonymous_refaults")
 # Bytes: a page fault reads no more ahead (128 KiB as kernels come).
 MOST_A_FAULT = 4 << 20
+# A write counts as whole pages: one at each of its ends.
+MOST_PAGES_A_CALL = 2
 # The kernel counts pages of control groups, which are larger on some machines.
 PAGE_BYTES = 4096
 
@@ -97,12 +99,12 @@ def moved_by_no_call(digest: Digest) -> int:
         return 0
     counts = pl.col("^(read|write)_(seen|requested|storage)$", "mapped")
     sums = digest.coverage.select(counts.sum()).row(0, named=True)
-    faults = real(digest.usage["major_faults"].sum())
-    calls = real(digest.process_slices["write_ops"].sum())
-    is_mapped = real(sums["mapped"] or 0) >= LITTLE_BYTES
-    read = 0.0 if is_mapped else max(0.0, unplaced_bytes(digest) - MOST_A_FAULT * faults)
+    if real(sums["mapped"] or 0) >= LITTLE_BYTES:
+        return 0  # mappings are read and written by no call
+    read = max(0.0, unplaced_bytes(digest) - MOST_A_FAULT * real(digest.usage["major_faults"].sum()))
     by_calls = real(sums["write_seen"] or 0) + real(sums["write_requested"] or 0)
-    wrote = max(0.0, real(sums["write_storage"] or 0) - by_calls - PAGE_BYTES * (calls + 1))
+    pages = MOST_PAGES_A_CALL * real(digest.process_slices["write_ops"].sum()) + 1
+    wrote = max(0.0, real(sums["write_storage"] or 0) - by_calls - PAGE_BYTES * pages)
     moved = real(sums["read_storage"] or 0) + real(sums["write_storage"] or 0)
     return round(read + wrote) if read + wrote > max(WORTH_NAMING_BYTES, MOST * moved) else 0
 

@@ -206,7 +206,7 @@ def _beyond_calls(
     the rest is.
     """
     found = [rows.clear()]
-    for one in neighbours:
+    for one in neighbours if len(rest) else ():
         begin, end = (int(str(one.about[name])) // grid_ns for name in ("start_ns", "end_ns"))
         last = end if moved_by_no_call(one) else first_counted(one, grid_ns) - 1
         used = rows.filter(pl.col("job") == one.job)["storage"].unique()
