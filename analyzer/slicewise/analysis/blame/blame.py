@@ -183,8 +183,8 @@ def _asked(
     else:
         others = others.join(slices, on=["storage", "slice"], how="semi", maintain_order="left")
     names = set(others["job"])
-    parts = disk_parts(where, [one for one in neighbours if one.job in names])
-    around = active_on(others, known, by_requests, parts, grid_ns)
+    from_disks = disk_parts(where, [one for one in neighbours if one.job in names])
+    around = active_on(others, known, by_requests, from_disks, grid_ns)
     took_nothing = pl.col("neighbour").is_null() & pl.col("storage").is_in(harmless)
     around = around.with_columns(
         pl.when(took_nothing).then(0.0).otherwise(f"{kind}_taken").alias(f"{kind}_taken") for kind in KINDS
