@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
+from slicewise.analysis.blame.disk import from_disk
 from slicewise.analysis.blame.memory import Fetched, fetched_by
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, starved
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.result import Blame, OwnProcesses
 from slicewise.analysis.blame.runs_taken import other_warmth
-from slicewise.analysis.blame.unprofiled import from_disk
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows
 from slicewise.analysis.compare.compare import compare

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 
 import polars as pl
 
+from slicewise.constants import SECOND_NS
 from slicewise.digest.processes import DIRECTIONS
+from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 
 # Runs of one program that differ by more than this factor do something else. Less than this share of a job's bytes does
 # not count.
@@ -22,6 +24,9 @@ LIKE_RUNTIME, LIKE_RUNTIME_NS = 0.01, 100_000_000
 LIKE_RUNTIME_OF_COMMAND, LIKE_RUNTIME_OF_COMMAND_NS = 0.03, 250_000_000
 # So many standalone runs of the job's size, and as many of other sizes: those on its storages, and nearest in time.
 MOST_RUNS = 5
+# Bytes: who fetches more than calls read, a second of its life, does so throughout. What loads a program is less of a
+# job that is worth a word: 30 MiB of a minute's.
+BEYOND_A_SECOND = 512 << 10
 # `active` of jobs that never were.
 NEVER = pl.DataFrame(schema={"job": pl.Int64, "storage": pl.UInt64, "begin_ns": pl.Int64, "end_ns": pl.Int64})
 
@@ -100,6 +105,33 @@ def active(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
     return while_alive(rows).group_by("job", "storage", "slice").agg(
         pl.col("begin_ns").min(), pl.col("end_ns").max()
     ).drop("slice")  # fmt: skip
+
+
+def beyond_calls(processes: pl.DataFrame, counts: pl.DataFrame, fetched: pl.Expr, called: pl.Expr) -> pl.DataFrame:
+    """Those of the processes (process, start_ns, end_ns) that use storages without calls: they map files, or read by no
+    call that can be seen. counts: process, and what the expressions take: bytes that the kernel fetched for it from
+    storage, and that its calls read.
+    """
+    more = fetched.sum().cast(pl.Int64) - called.sum().cast(pl.Int64)
+    sums = counts.group_by("process").agg(more=more)
+    lived = (pl.col("end_ns") - pl.col("start_ns")) / SECOND_NS
+    is_beyond = pl.col("more") >= BEYOND_A_SECOND * lived.clip(lower_bound=1.0)
+    return processes.join(sums, on="process").filter(is_beyond).drop("more")
+
+
+def with_slices_beyond_calls(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
+    """calls (process, storage, slice), with all slices from the first call on a storage to the end of some processes,
+    which are those of `beyond_calls`: process, slice_ns, end_ns.
+    """
+    places = ("process", "storage")
+    spans = (
+        calls.group_by(places)
+        .agg(first=pl.col("slice").min().cast(pl.Int64))
+        .join(processes.select("process", last=pl.col("end_ns") // pl.col("slice_ns")), on="process")
+        .filter((pl.col("last") - pl.col("first")).is_between(0, MOST_SLICES_ON_AXIS))
+    )
+    more = spans.select(*places, slice=pl.int_ranges("first", pl.col("last") + 1)).explode("slice")
+    return pl.concat([calls.select(*places, "slice"), more.cast({"slice": calls.schema["slice"]})])
 
 
 def while_alive(rows: T_Frame) -> T_Frame:

@@ -18,7 +18,7 @@ from slicewise import user_cache
 from slicewise.digest import company, slices
 from slicewise.digest import processes as members
 from slicewise.digest.company import NEVER
-from slicewise.digest.layers import is_own
+from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.errors import UserError
 from slicewise.profile.files import profile_files
@@ -28,12 +28,14 @@ from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 from slicewise.profile.reading import Reading, read_jobs
 
 MOVED = [f"{way}_{what}" for way in members.DIRECTIONS for what in ("bytes", "ops")]
+# Of the kernel's layer: bytes that it fetched from storage for a process.
+KERNEL_READ = "kernel_read_bytes"
 WANTED = {
     "processes": Want(
         "processes", ("host", "pid", "rank", "program", "script", "label", "command", "start_ns", "end_ns", "ending")
     ),
     "mounts": Want("mounts", ("object", "type", "source", "point", "address")),
-    "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES), last_of=("slice",)),
+    "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES, KERNEL_READ), last_of=("slice",)),
     "launches": Want("launches", ("host", "start_ns", "end_ns")),
     "slices": Want("slices", (), without=slices.IN_WHICH.without),
 }
@@ -43,7 +45,7 @@ JOBS_AT_ONCE = 100
 Progress = Callable[[int, int], None]
 KIND = "outlines"
 # Another one as soon as an outline says something else of the same profile.
-FORMAT = 3
+FORMAT = 4
 # A file that was changed just now may change again within the same tick of its file system's clock.
 SETTLED_NS = 2_000_000_000
 # So little is read sooner than found again.
@@ -175,6 +177,10 @@ def _outlined(read: _Read) -> list[Outline]:
         .agg(pl.col("storage").unique())
     )
     calls = _numbered(read, "calls").join(mounts.select("process", "mount", "storage"), on=["process", "mount"])
+    if KERNEL_READ in sums.columns:
+        fetched = pl.col(KERNEL_READ).filter(pl.col("layer") == KERNEL_LAYER)
+        called = pl.col("read_bytes").filter(is_own())
+        calls = company.with_slices_beyond_calls(calls, company.beyond_calls(of_job, sums, fetched, called))
     active = company.active(calls, of_job).partition_by("job", as_dict=True)
     frame = (
         jobs.join(members.main_programs(of_job), on="job")

@@ -46,9 +46,9 @@ def active_on(
     {kind}_taken.
 
     rows: of others, with `with_nobody`. by_requests: of `time_of_requests`, which counts where it is known.
-    parts: of `disk_parts`.
+    parts: of `disk_parts`, by which rows have their bytes.
     """
-    fetched = parts.select("job", "storage", from_storage="read_bytes_part")
+    fetched = parts.select("job", "storage", is_of_disk=pl.col("read_bytes_part").is_not_null())
     taken = storage_seconds(
         rows.join(fetched, on=["job", "storage"], how="left", maintain_order="left"), known, grid_ns
     )
@@ -94,6 +94,7 @@ def time_of_requests(
     everyone: pl.DataFrame,
     runs: Sequence[Digest],
     alone_rows: pl.DataFrame,
+    parts: pl.DataFrame,
     grid_ns: int,
 ) -> pl.DataFrame:
     """How long what others asked for takes at a limit of requests, of a control group: job, storage, slice, and read
@@ -101,12 +102,12 @@ def time_of_requests(
 
     of_requests: of `limits_of_requests`. everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what
     they did. A group counts requests of all its members. The job's own are as many for a byte as in runs alone, or else
-    in its slices without company; those of others for a byte are fitted over slices.
+    in its slices without company; those of others for a byte are fitted over slices. parts: of `disk_parts`.
     """
     found = [pl.DataFrame(schema={"job": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "read": pl.Float64})]
     for storage in where:
         for kind, most in of_requests.get(storage.number, {}).items():
-            asked, asked_alone = (_asked_for(rows, storage.number, kind) for rows in (everyone, alone_rows))
+            asked, asked_alone = (_asked_for(rows, storage.number, kind, parts) for rows in (everyone, alone_rows))
             quiet = [
                 (
                     asked_alone.filter(pl.col("job") == run.job),
@@ -132,10 +133,16 @@ def time_of_requests(
     return rows.group_by(WHO, maintain_order=True).agg(pl.col(*LIMIT_REQUESTS).max())
 
 
-def _asked_for(rows: pl.DataFrame, storage: int, kind: Kind) -> pl.DataFrame:
-    """job, slice, and asked: bytes in one direction, and a block for each metadata operation."""
+def _asked_for(rows: pl.DataFrame, storage: int, kind: Kind, parts: pl.DataFrame) -> pl.DataFrame:
+    """job, slice, and asked: bytes in one direction, and a block that is read for each metadata operation; none where
+    memory had what the job read. parts: of `disk_parts`.
+    """
     there = rows.filter(pl.col("storage") == storage)
-    return there.select("job", "slice", asked=pl.col(AMOUNTS[kind]) + BLOCK_A_CALL * pl.col("meta_ops"))
+    if kind == "write":
+        return there.select("job", "slice", asked=AMOUNTS[kind])
+    is_read = (pl.col("read_bytes_part").fill_null(1.0) >= 1.0).cast(pl.Int64)
+    there = there.join(parts, on=["job", "storage"], how="left", maintain_order="left")
+    return there.select("job", "slice", asked=pl.col(AMOUNTS[kind]) + BLOCK_A_CALL * pl.col("meta_ops") * is_read)
 
 
 def _requests(counted: pl.DataFrame, digest: Digest, kind: Kind, grid_ns: int) -> pl.DataFrame:

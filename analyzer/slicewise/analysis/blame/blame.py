@@ -12,6 +12,7 @@ import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.active import active_on, limits_of_requests, time_of_requests, with_nobody
+from slicewise.analysis.blame.disk import by_disks, disk_parts
 from slicewise.analysis.blame.limits import limit_words, limits_of, lowered, outside
 from slicewise.analysis.blame.memory import moved_by_no_call, seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
@@ -44,7 +45,7 @@ from slicewise.analysis.blame.time_limited import time_limited
 from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
-from slicewise.analysis.blame.unprofiled import apart, disk_parts, unprofiled
+from slicewise.analysis.blame.unprofiled import apart, unprofiled
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
@@ -170,20 +171,21 @@ def _asked(
         rest, beside = rest.remove(there), pl.concat([beside, served.rows.select(beside.columns)])
         traffic = [_as_servers_counted(one, served) if one.storage == served.storage else one for one in traffic]
     runs, runs_told, beside_strangers = runs_taken(digest, alone, found, where, rows, grid_ns, counted)
+    names = set(beside["job"])
+    from_disks = disk_parts(where, [*(one for one in (digest, *neighbours) if one.job in names), *runs])
     alone_rows = rows.of(runs, grid_ns).filter(is_used) if runs else beside.clear()
+    beside, alone_rows = by_disks(beside, from_disks), by_disks(alone_rows, from_disks)
     known = capacities(pl.concat([beside, alone_rows]), grid_ns)
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
     everyone = with_nobody(beside, rest, grid_ns)
     of_requests = limits_of_requests(where, limits, digest, runs)
-    by_requests = time_of_requests(where, limits, of_requests, digest, everyone, runs, alone_rows, grid_ns)
+    by_requests = time_of_requests(where, limits, of_requests, digest, everyone, runs, alone_rows, from_disks, grid_ns)
     others, hidden = everyone.filter(pl.col("job").ne_missing(digest.job)), moved_by_no_call(digest)
     if hidden:
         others = others.filter(pl.col("slice").is_between(job.start_ns // grid_ns, job.end_ns // grid_ns))
     else:
         others = others.join(slices, on=["storage", "slice"], how="semi", maintain_order="left")
-    names = set(others["job"])
-    from_disks = disk_parts(where, [one for one in neighbours if one.job in names])
     around = active_on(others, known, by_requests, from_disks, grid_ns)
     took_nothing = pl.col("neighbour").is_null() & pl.col("storage").is_in(harmless)
     around = around.with_columns(
@@ -233,7 +235,9 @@ def _asked(
         told = _with_outside(
             told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken)
         )
-        if not told.is_claimed and told.outside is None:
+        if told.is_claimed and told.outside is None:
+            told = _no_longer_than(told, runtime_alone(same_work))
+        elif told.outside is None:
             told = _as_runs_say(told, runtime_alone(same_work), hidden > 0)
     elif told.lost is not None and not of_seconds_alone:
         told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
@@ -398,6 +402,25 @@ def _as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
         own = Estimate(own.value, min(own.low, alone.low), max(own.high, alone.high), alone.how)
     told = replace(told, alone=own)
     return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
+
+
+def _no_longer_than(told: Blame, alone: Estimate) -> Blame:
+    """The blame of a claimed loss, with the time alone of runs that did the same where the two contradict each other:
+    waits for pages are known by looks alone, and calls may have hidden other work. No more was lost than the job took
+    longer.
+    """
+    if told.alone is None or told.lost is None or alone.low <= told.alone.value <= alone.high:
+        return told
+    lost = told.lost
+    part = (told.runtime_seconds - alone.value) / lost.value if lost.value > 0 else 1.0
+    if not 0 < part < 1:
+        return replace(told, alone=alone)
+    return replace(
+        _with_part_of_neighbours(told, part),
+        alone=alone,
+        lost=lost.through(lambda seconds: part * seconds, lost.how),
+        unexplained_seconds=part * told.unexplained_seconds,
+    )
 
 
 def _why_hidden(digest: Digest, io_seconds: float, moved: int) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.blame.disk import from_disk
 from slicewise.analysis.blame.result import LowerLimit
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.storage import Storage
@@ -66,7 +67,8 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
         .group_by(slice=pl.col("slice").cast(pl.Int64) * digest.slice_ns // digest.node_slice_ns)
         .agg(pl.col("seconds").max().clip(upper_bound=digest.node_slice_ns / 1e9))
     )
-    own_bytes = int(did.select(pl.sum_horizontal(BYTES).sum()).item())
+    moved_by_disk = from_disk(did.with_columns(job=pl.lit(digest.job)), storage, [digest])
+    own_bytes = int(moved_by_disk.select(pl.sum_horizontal(BYTES).sum()).item())
     found = []
     for (device,), its in rows.group_by("device", maintain_order=True):
         moved = its.filter(pl.col("signal").is_in(list(LIMITS.values())))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from slicewise.analysis.blame.disk import from_disk
 from slicewise.analysis.blame.memory import (
     Fetched,
     did_as_much_by_calls,
@@ -23,7 +24,7 @@ from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
 from slicewise.analysis.blame.sources import Answered
 from slicewise.analysis.blame.to_runtime import in_calls, job_strands
-from slicewise.analysis.blame.unprofiled import from_disk, unprofiled
+from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.storage import Storage
@@ -121,6 +122,8 @@ def _held_up(run: Digest, least: tuple[float, str], grid_ns: int) -> str:
     """
     seconds, whose = least
     took = _outside_of_calls(run, grid_ns)
+    if not run.fetched.is_empty():
+        return ""  # how long it waited for pages of mapped files is an estimate, of looks
     if took - seconds < LEAST_HELD_UP * runtime_of(run):
         return ""
     return f"it took {words.duration(took)} outside of I/O calls, and {whose} {words.duration(seconds)}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from slicewise.analysis.blame.disk import from_disk
 from slicewise.analysis.blame.limits import limit_of
 from slicewise.analysis.blame.memory import moved_by_no_call
 from slicewise.analysis.blame.result import Traffic
@@ -27,6 +28,14 @@ MARGIN = 0.05
 # What a local file system writes by itself: its journal for each sync (measured on ext4, kernels 6.1 and 6.12: 2 to 16
 # KiB).
 JOURNAL_A_SYNC = 16 << 10
+# Calls on metadata that change nothing, though there be many: what is left may.
+CHANGES_NOTHING = (
+    *("close", "dup", "dup2", "fcntl", "lseek", "fseek", "ftell", "stat", "lstat", "fstat", "fstatat", "statx"),
+    *("statfs", "fstatfs", "access", "readlink", "realpath", "opendir", "readdir", "seekdir", "closedir", "scandir"),
+    *("getdents", "getxattr", "listxattr", "flock", "ioctl", "readahead", "posix_fadvise", "mmap", "munmap"),
+)
+# Nor do these in a job that writes less than a byte for each.
+OPENS = ("open", "openat", "fopen", "fdopen", "freopen", "fclose", "fflush", "open_by_handle_at")
 # Traffic that came and went takes nothing from jobs whose speed together stayed within MOST_CHANGE meanwhile. It was
 # there in slices in which it moved LEAST_CHANGE more, of what the jobs reach at most, than in the slice in the middle.
 # Of the jobs' speeds the fifths at both ends are left out.
@@ -34,9 +43,6 @@ FEWEST_TOGETHER = 8
 # A client's connection, as the collector names it, and the address of its server.
 NFS_CONNECTION = r"^(.*):\d+ to port 2049$"
 FEWEST_WITH_IT = 3
-# Of the bytes of a job's files in one direction: with so many on one storage the kernel's count of its processes is of
-# that storage.
-MOSTLY_THERE = 0.9
 # Of a slice: a program that took longer to load read from a disk what memory did not hold.
 LOADING = 0.1
 LEAST_CHANGE = 0.2
@@ -264,49 +270,6 @@ def _sampled_nodes(digest: Digest) -> list[str]:
     return sorted(digest.node_samples["node"].unique().to_list())
 
 
-def from_disk(rows: pl.DataFrame, storage: Storage, digests: Sequence[Digest]) -> pl.DataFrame:
-    """Rows of jobs on a storage with the bytes that its disk moved, by the kernel's count of their processes: the page
-    cache served the other reads, and what was overwritten in it was written once.
-    """
-    if not storage.host:
-        return rows
-    return (
-        rows.join(disk_parts([storage], digests), on=["job", "storage"], how="left", maintain_order="left")
-        .with_columns((pl.col(name) * pl.col(f"{name}_part").fill_null(1.0)).round().cast(pl.Int64) for name in BYTES)
-        .select(rows.columns)
-    )
-
-
-def disk_parts(storages: Sequence[Storage], digests: Sequence[Digest]) -> pl.DataFrame:
-    """The parts of what jobs' calls read and wrote that a local disk moved: job, storage, and {name}_part of BYTES,
-    null where that is not known.
-    """
-    found = [
-        {"job": digest.job, "storage": storage.number} | _disk_parts(digest, storage)
-        for storage in storages
-        for digest in digests
-        if storage.host
-    ]
-    schema = {"job": pl.String, "storage": pl.UInt64} | {f"{name}_part": pl.Float64 for name in BYTES}
-    return pl.DataFrame(found, schema)
-
-
-def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
-    if "coverage" in digest.not_kept or digest.coverage.is_empty():
-        return {}
-    on_files = digest.process_slices
-    its, everywhere = (
-        rows.select(pl.col(BYTES).sum()).row(0, named=True)
-        for rows in (on_files.filter(pl.col("storage") == storage.number), on_files)
-    )
-    sums = digest.coverage.select(pl.selectors.matches("^(read|write)_(kernel|storage)$").sum()).row(0, named=True)
-    return {
-        f"{name}_part": min(1.0, int(sums[f"{way}_storage"] or 0) / its[name])
-        for name, way in zip(BYTES, ("read", "write"), strict=True)
-        if sums[f"{way}_kernel"] and its[name] and its[name] >= MOSTLY_THERE * everywhere[name]
-    }
-
-
 def _beside_calls(
     digests: Sequence[Digest], storage: Storage, start_ns: int, end_ns: int
 ) -> tuple[dict[str, int], int]:
@@ -323,9 +286,22 @@ def _beside_calls(
             pl.col("storage") == storage.number, begin <= end_ns, begin + digest.slice_ns > start_ns
         )
         syncs, calls, moved = there.select(pl.col("sync_ops", "meta_ops", "write_bytes").sum()).row(0)
-        wrote += JOURNAL_A_SYNC * syncs + BLOCK_A_CALL * calls
+        wrote += JOURNAL_A_SYNC * syncs + round(BLOCK_A_CALL * _changing(digest, moved > calls) * calls)
         called += moved
     return {"write_bytes": wrote, "read_bytes": unplaced_bytes(digests[0])}, called
+
+
+def _changing(digest: Digest, does_write: bool) -> float:
+    """The part of a job's calls on metadata that may change some; 1 where nobody knows."""
+    if "calls" in digest.not_kept:
+        return 1.0
+    counts = digest.calls.filter(
+        pl.col("operation").map_elements(digest.kind_of_operation, return_dtype=pl.String) == "meta"
+    )
+    nothing = CHANGES_NOTHING if does_write else (*CHANGES_NOTHING, *OPENS)
+    every = float(str(counts["calls"].sum()))
+    changing = float(str(counts.remove(pl.col("operation").is_in(nothing))["calls"].sum()))
+    return changing / every if every else 1.0
 
 
 def excess(name: str, own: int, least_bytes: float = WORTH_NAMING_BYTES) -> pl.Expr:

@@ -270,8 +270,8 @@ def storage_seconds(rows: pl.DataFrame, found: Mapping[int, Capacities], grid_ns
     """Rows of `calls.job_rows` with the storage's time that each took, in s: of each kind as {kind}_taken.
 
     Reads and metadata operations took at most as long as the job was in such calls; but what the kernel reads ahead of
-    calls takes its time, too: where rows say which part of the reads came `from_storage`, that counts. What took next
-    to nothing is 0.
+    calls takes its time, too: it counts where rows say that their bytes are those of the disk (`is_of_disk`). What took
+    next to nothing is 0.
     """
     if rows.is_empty():
         return rows.with_columns(pl.lit(0.0).alias(f"{kind}_taken") for kind in KINDS)
@@ -287,9 +287,9 @@ def storage_seconds(rows: pl.DataFrame, found: Mapping[int, Capacities], grid_ns
         kind: took if kind == "write" else pl.min_horizontal(took, pl.col(SECONDS[kind]))
         for kind, took in taken.items()
     }
-    if "from_storage" in rows.columns:
-        fetched = (taken["read"] * pl.col("from_storage")).clip(upper_bound=grid_ns / 1e9)
-        bounded["read"] = pl.coalesce(fetched, bounded["read"])
+    if "is_of_disk" in rows.columns:
+        by_disk = pl.when("is_of_disk").then(taken["read"].clip(upper_bound=grid_ns / 1e9))
+        bounded["read"] = by_disk.otherwise(bounded["read"])
     is_active = pl.sum_horizontal(f"{kind}_taken" for kind in KINDS) >= ACTIVE_SHARE * grid_ns / 1e9
     return (
         rows.join(most, on="storage", how="left", maintain_order="left")

@@ -10,7 +10,7 @@ from datetime import datetime
 import polars as pl
 
 from slicewise.digest.activity import members
-from slicewise.digest.company import NEVER, active, company_of
+from slicewise.digest.company import NEVER, active, beyond_calls, company_of, with_slices_beyond_calls
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 
@@ -100,7 +100,12 @@ def company(digest: Digest, others: Sequence[Digest]) -> list[Digest]:
 
 def _active(digest: Digest, place: int = 0) -> pl.DataFrame:
     processes = digest.processes.with_columns(job=pl.lit(place, pl.Int64), slice_ns=pl.lit(digest.slice_ns, pl.Int64))
-    return active(digest.process_slices, processes)
+    calls = digest.process_slices
+    if "coverage" not in digest.not_kept:
+        called = pl.sum_horizontal("read_seen", "read_requested")
+        beyond = beyond_calls(processes, digest.coverage, pl.col("read_storage"), called)
+        calls = with_slices_beyond_calls(calls, beyond)
+    return active(calls, processes)
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:
