@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.blame.time_limited import time_limited
+from slicewise.analysis.blame.time_limited import asked_to_run_for, time_limited
 from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
@@ -164,3 +165,21 @@ def run(seconds: float, mib: int, meta_ops: int = 0, processes: int = 1, command
 def test_a_set_length_is_told_by_equal_times_and_other_amounts(job, alone, less):
     found = time_limited(job, alone)
     assert (None if found is None else pytest.approx(found.less)) == less
+
+
+@pytest.mark.parametrize(
+    ("command", "seconds", "asked"),
+    [
+        ("fio --name=f --time_based --runtime=30 --size=1g", 30.3, "--runtime=30"),
+        ("timeout 30s ./server", 30.0, "timeout 30s"),
+        ("iperf --time 10", 10.4, "--time 10"),
+        ("fio --name=f --runtime=30", 12.0, ""),  # it was done sooner
+        ("fio --name=f --runtime=30", 45.0, ""),
+        ("head -c 30M big", 30.0, ""),
+        ("solve --time-step=30", 30.0, ""),
+    ],
+)
+def test_a_set_time_is_read_from_the_command_line(command, seconds, asked):
+    processes = pl.DataFrame({"start_ns": [S]})
+    job = SimpleNamespace(about={"end_ns": S + round(seconds * S), "command": command}, processes=processes)
+    assert asked_to_run_for(job) == asked

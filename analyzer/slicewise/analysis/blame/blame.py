@@ -41,7 +41,7 @@ from slicewise.analysis.blame.servers import (
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.standalone import StandaloneRows, with_waits_of
-from slicewise.analysis.blame.time_limited import time_limited
+from slicewise.analysis.blame.time_limited import asked_to_run_for, time_limited
 from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
@@ -71,6 +71,8 @@ NARROW = 0.5
 OF_DIGESTS = Rows()
 # Relative: runs that did the same and whose time alone is known no better differ by more than chance.
 SCATTERED = 0.1
+# Of the runtime: with less time in calls there is nothing to say of what held them up.
+LEAST_IN_CALLS = 0.02
 # Waiting for processors explains a loss in I/O of which it leaves less than this part.
 MOSTLY_LEFT = 0.5
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
@@ -79,6 +81,7 @@ ENOUGH_SLICES = 16
 SOMEBODY_WAITED = (
     "on its nodes somebody waited for a processor {share} of the time, and how long its ranks did is not known"
 )
+SET_TIME = "it runs for a set time ({asked}), and how much it does alone in that time is not known"
 BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by itself, perhaps)"
 # What stands in front of the hash of the inputs behind a command line.
 INPUTS = " #inputs="
@@ -254,6 +257,11 @@ def _asked(
     lower = lowered(where, limits, digest, runs)
     told = _with_limit(told, lower)
     limited = time_limited(digest, runs) if told.lost is not None else None
+    asked = asked_to_run_for(digest) if limited is None and not same_work and told.lost is not None else ""
+    if asked:
+        if of_seconds_alone:
+            return None
+        told = _not_known(told, SET_TIME.format(asked=asked))
     if limited is not None:
         told = replace(told, alone=limited.alone, outside=None, time_limited=limited)
     lost = max(0.0, told.lost.value) if told.lost else 0.0
@@ -274,7 +282,7 @@ def _asked(
         *told.notes,
         *speed_notes(sure, runs_told),
         *cache_notes(runs_told),
-        *limit_words(where, limits, lower),
+        *(limit_words(where, limits, lower) if told.io_seconds >= LEAST_IN_CALLS * told.runtime_seconds else ()),
         *(_harmless(one) for one in where if one.number in harmless),
     ]
     if served is not None:
@@ -360,7 +368,7 @@ def _with_limit(told: Blame, lower: Sequence[LowerLimit]) -> Blame:
     ]
     most = max(cost, key=lambda one: one.seconds)
     if most.seconds > (1 - MOSTLY_LEFT) * lost and told.confidence == "low":
-        told = replace(told, confidence="medium")  # nobody took the storage's time
+        told = replace(told, confidence="medium", next_step="")  # nobody took the storage's time
     of_neighbours = sum(one.lost.value for one in told.neighbours)
     part = min(1.0, (lost - most.seconds) / of_neighbours) if of_neighbours > 0 else 1.0
     return replace(_with_part_of_neighbours(told, part), lower_limit=most)

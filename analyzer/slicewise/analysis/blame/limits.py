@@ -187,7 +187,7 @@ def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], lower:
         rate = next((one.told(one.rate) for one in lower if one.storage == storage), words.rate(limit.rate))
         told.append(
             f"On {storage.point} the limit of control group {limit.group} ({rate}{was}) held it up "
-            f"{words.percent(limit.share, 2)} of its time in calls: who is outside of the group does not share the "
-            "limit, and is left out"
+            f"{words.percent(limit.share, 2)} of its time in calls: jobs of other groups do not share it, and are no "
+            "neighbours"
         )
     return told

@@ -3,6 +3,7 @@
 Digests in, dataclass out.
 """
 
+import re
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -14,6 +15,24 @@ from slicewise.digest.digest import Digest
 
 # What a job did, the first of these that it did at all.
 DONE = (("read_bytes", "write_bytes"), ("meta_ops",))
+
+# How programs are told for how long to run: fio, IOR, iperf, stress, sysbench, timeout.
+ASKED = re.compile(
+    r"(?:^| )(--?(?:runtime|time|timeout|duration|seconds|max-time)[= ]|timeout )(\d+(?:\.\d+)?)s?(?= |$)"
+)
+# Of a runtime that was asked for, and seconds: what begins and ends such a program.
+AROUND, AROUND_SECONDS = 0.05, 1.0
+
+
+def asked_to_run_for(digest: Digest) -> str:
+    """The option of its command line that says for how long a job runs, if that is what it took; else empty."""
+    start_ns = digest.processes["start_ns"].min() or 0  # not that of the command, which was loaded first
+    runtime = (int(str(digest.about["end_ns"])) - int(str(start_ns))) / 1e9
+    for asked in ASKED.finditer(str(digest.about["command"] or "")):
+        seconds = float(asked[2])
+        if (1 - AROUND) * seconds <= runtime <= seconds + max(AROUND * seconds, AROUND_SECONDS):
+            return asked[0].strip()
+    return ""
 
 
 def time_limited(digest: Digest, runs: Sequence[Digest]) -> TimeLimited | None:
