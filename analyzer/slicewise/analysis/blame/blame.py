@@ -421,10 +421,12 @@ def _no_longer_than(told: Blame, alone: Estimate) -> Blame:
         return told
     lost = told.lost
     part = (told.runtime_seconds - alone.value) / lost.value if lost.value > 0 else 1.0
-    if not 0 < part < 1:
+    if part >= 1:
         return replace(told, alone=alone)
+    part, is_claimed = max(0.0, part), part > 0
     return replace(
         _with_part_of_neighbours(told, part),
+        is_claimed=is_claimed,
         alone=alone,
         lost=lost.through(lambda seconds: part * seconds, lost.how),
         unexplained_seconds=part * told.unexplained_seconds,
