@@ -2,11 +2,18 @@
 counts it by process, and the disk's counter by slice.
 """
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import polars as pl
 import pytest
-from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.blame import blame, no_longer_than
 from slicewise.analysis.blame.memory import moved_by_no_call
+from slicewise.analysis.blame.unprofiled import changing
+from slicewise.analysis.runs.matching import company
+from slicewise.digest.beside import Surroundings
+from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import headline, second_sentence
 from support.blame_trials import digests
 from support.swz import build_profile
@@ -28,12 +35,14 @@ def job(
     write: bool = False,
     in_calls: float = 1.0,
     requested: int = 0,
+    is_warm: bool = False,
+    slices_with_calls: int = 1000,
 ) -> Path:
     """A job that looks at its files every second, reads `called` MiB a second by calls that take all of it, and fetches
     as much in all as `fetched` says (MiB, beyond its calls); disk: what the disk read meanwhile, MiB a second. loading:
     seconds before its first call. write: it is all written. in_calls: the part of the time that calls take; the rest
     is spent on what was read ahead. requested: MiB a second by requests, of which the kernel's count of calls knows
-    nothing.
+    nothing. is_warm: the page cache served its calls. slices_with_calls: the first ones; it reads on without.
     """
     number = 1 + sum(map(ord, directory.name))
     begin = start + loading
@@ -46,7 +55,7 @@ def job(
         did |= {"read_bytes": called * MIB, "read_ops": called, "read_ns": round(in_calls * NS)}
     kernel = {
         "process": number, "layer": "kernel", "slice": begin, "mount": 0, f"{way}_bytes": called * MIB * len(slices),
-        f"kernel_{way}_bytes": called * MIB * len(slices) + fetched * MIB,
+        f"kernel_{way}_bytes": (0 if is_warm else called * MIB * len(slices)) + fetched * MIB,
     }  # fmt: skip
     asked = {
         "process": number, "layer": "async", "read_bytes": requested * MIB, "read_ops": requested, "read_ns": NS,
@@ -66,7 +75,7 @@ def job(
         launch = {"process": 7000 + number, "pid": 7, "host": "n1", "program": "/usr/bin/fio", "reason": "unknown"}
         collected["launches"] = [launch | {"start_ns": NS * start, "end_ns": NS * (start + seconds)}]
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
-    rows = [one | {"slice": at} for at in slices for one in ([did, asked] if requested else [did])]
+    rows = [one | {"slice": at} for at in slices[:slices_with_calls] for one in ([did, asked] if requested else [did])]
     return build_profile(directory, [process], [*rows, kernel], mounts, collected=collected)
 
 
@@ -152,3 +161,71 @@ def test_what_is_read_ahead_for_a_neighbour_takes_the_disks_time(tmp_path):
 def test_requests_that_were_seen_are_not_hidden(tmp_path):
     (own,) = digests([job(tmp_path / "job", 16, requested=20, fetched=320)])
     assert moved_by_no_call(own) == 0
+
+
+def test_what_memory_served_a_neighbour_is_nothing_that_the_disk_can_do(tmp_path):
+    """Beside a reader of 2 GiB/s from the page cache, a stranger's 20 MiB/s cost what they cost without it."""
+    own, run, warm = digests(
+        [
+            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
+            job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
+            job(tmp_path / "warm", 20, called=2048, is_warm=True),
+        ]
+    )
+    told = blame(own, [warm], [run])
+    assert told.neighbours[0].job is None
+    assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
+
+
+def test_who_reads_on_without_calls_is_found_beside_a_job(tmp_path):
+    """Its only calls open and map a file, before the job begins."""
+    place = job(tmp_path / "job", 20, called=20, command="cat big", start=FIRST + 5)
+    job(tmp_path / "mapper", 40, fetched=400, slices_with_calls=2)
+    job(tmp_path / "computes", 40, fetched=10, slices_with_calls=2, command="solve")
+    assert [one.name for one in Surroundings().beside(place).neighbours] == ["mapper"]
+    own, mapper, computes = digests([place, tmp_path / "mapper", tmp_path / "computes"])
+    assert company(own, [mapper, computes]) == [mapper]
+
+
+@pytest.mark.parametrize(
+    ("calls", "does_write", "part"),
+    [
+        ({"openat": 60, "fstat": 20, "close": 20, "read": 500}, False, 0.0),  # grep
+        ({"openat": 60, "fstat": 20, "close": 20, "write": 500}, True, 0.6),
+        ({"unlink": 50, "lstat": 50}, False, 0.5),
+        ({}, False, 1.0),
+    ],
+)
+def test_calls_on_metadata_that_change_nothing_write_no_blocks(calls, does_write, part):
+    counts = pl.DataFrame(
+        {"operation": list(calls), "calls": list(calls.values())}, {"operation": pl.String, "calls": pl.UInt64}
+    )
+    kinds = {"read": "read", "write": "write"}
+    one = SimpleNamespace(not_kept={}, calls=counts, kind_of_operation=lambda name: kinds.get(name, "meta"))
+    assert changing(one, does_write) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("alone", "lost", "told_lost", "is_claimed"),
+    [
+        ((7.0, 6.5, 7.5), 13.0, 10.0, True),  # looks found 7 of the 10 s in which the run alone waited for pages
+        ((9.6, 9.0, 10.2), 10.4, 10.4, True),  # they agree
+        ((12.0, 11.5, 12.5), 8.0, 8.0, True),  # more than calls show was lost
+    ],
+)
+def test_the_time_alone_is_what_the_runs_alone_took_where_the_two_contradict_each_other(
+    tmp_path, alone, lost, told_lost, is_claimed
+):
+    own, run, neighbour = digests(
+        [
+            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
+            job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
+            job(tmp_path / "other", 20, called=20),
+        ]
+    )
+    told = replace(blame(own, [neighbour], [run]), alone=Estimate(*alone, ""), lost=Estimate(lost, lost, lost, ""))
+    runs = Estimate(10.0, 9.4, 10.6, "the runtime of its standalone runs")
+    found = no_longer_than(told, runs)
+    assert (found.lost.value, found.is_claimed) == (pytest.approx(told_lost), is_claimed)
+    assert found.alone == (told.alone if alone[0] == 9.6 else runs)
+    assert not no_longer_than(told, Estimate(25.0, 24.0, 26.0, "")).is_claimed

@@ -239,7 +239,7 @@ def _asked(
             told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken)
         )
         if told.is_claimed and told.outside is None:
-            told = _no_longer_than(told, runtime_alone(same_work))
+            told = no_longer_than(told, runtime_alone(same_work))
         elif told.outside is None:
             told = _as_runs_say(told, runtime_alone(same_work), hidden > 0)
     elif told.lost is not None and not of_seconds_alone:
@@ -412,12 +412,12 @@ def _as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
     return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
 
 
-def _no_longer_than(told: Blame, alone: Estimate) -> Blame:
+def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     """The blame of a claimed loss, with the time alone of runs that did the same where the two contradict each other:
     waits for pages are known by looks alone, and calls may have hidden other work. No more was lost than the job took
     longer.
     """
-    if told.alone is None or told.lost is None or alone.low <= told.alone.value <= alone.high:
+    if told.alone is None or told.lost is None or (told.alone.high >= alone.low and told.alone.value <= alone.high):
         return told
     lost = told.lost
     part = (told.runtime_seconds - alone.value) / lost.value if lost.value > 0 else 1.0

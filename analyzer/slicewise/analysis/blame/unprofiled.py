@@ -286,12 +286,12 @@ def _beside_calls(
             pl.col("storage") == storage.number, begin <= end_ns, begin + digest.slice_ns > start_ns
         )
         syncs, calls, moved = there.select(pl.col("sync_ops", "meta_ops", "write_bytes").sum()).row(0)
-        wrote += JOURNAL_A_SYNC * syncs + round(BLOCK_A_CALL * _changing(digest, moved > calls) * calls)
+        wrote += JOURNAL_A_SYNC * syncs + round(BLOCK_A_CALL * changing(digest, moved > calls) * calls)
         called += moved
     return {"write_bytes": wrote, "read_bytes": unplaced_bytes(digests[0])}, called
 
 
-def _changing(digest: Digest, does_write: bool) -> float:
+def changing(digest: Digest, does_write: bool) -> float:
     """The part of a job's calls on metadata that may change some; 1 where nobody knows."""
     if "calls" in digest.not_kept:
         return 1.0
