@@ -8,8 +8,10 @@ from typing import cast
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.limits import limit_of, outside
+from slicewise.analysis.blame.limits import outside
 from slicewise.analysis.blame.unprofiled import first_counted
+from slicewise.analysis.predict.predict import predict
+from slicewise.analysis.runs.limits import limit_of
 from slicewise.analysis.runs.storage import describe_all
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import counters_in
@@ -304,3 +306,29 @@ def test_requests_of_two_neighbours_are_told_apart_by_the_slices_in_which_each_a
         "small": pytest.approx(12 * 20 / 60, rel=0.03),
         "large": pytest.approx(16 * 20 / 60, rel=0.03),
     }
+
+
+@pytest.mark.parametrize(("other", "seconds"), [("/users/anna", 20), ("/users/ben", 10)])
+def test_side_by_side_jobs_share_the_requests_of_their_group(tmp_path, other, seconds):
+    """Each uses the limit up by itself, one with 1 % of the other's bytes; in groups of their own they do not meet."""
+    alone = digests(
+        [
+            reader(tmp_path / "small", 60 * SMALL, group_rate=60 * SMALL, requests=60),
+            reader(tmp_path / "large", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST + 99, group=other),
+        ]
+    )
+    small, _ = predict([(one, 0.0) for one in alone]).jobs
+    assert small.seconds.value == pytest.approx(seconds, rel=0.05)
+
+
+@pytest.mark.parametrize("lumps", [(1.0,), (3.0, 0.0, 0.0)])
+def test_requests_that_the_kernel_lets_through_in_lumps_take_their_time(tmp_path, lumps):
+    alone = digests(
+        [
+            reader(tmp_path / name, 60 * SMALL, group_rate=60 * SMALL, requests=60, seconds=12, at_limit=lumps)
+            for name in ("one", "two")
+        ]
+    )
+    assert [job.seconds.value for job in predict([(one, 0.0) for one in alone]).jobs] == [
+        pytest.approx(24, rel=0.1)
+    ] * 2

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.blame.disk import from_disk
 from slicewise.analysis.blame.memory import Fetched, fetched_by
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, starved
 from slicewise.analysis.blame.own_processes import own_processes
@@ -18,6 +17,7 @@ from slicewise.analysis.blame.runs_taken import other_warmth
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows
 from slicewise.analysis.compare.compare import compare
+from slicewise.analysis.runs.disk import from_disk
 from slicewise.analysis.runs.storage import Storage
 from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.limits import Limit, limit_of, of_group, requests_at_limit
 from slicewise.analysis.blame.on_storage import Floats
 from slicewise.analysis.calls import AMOUNTS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities, in_calls, storage_seconds, took_time
+from slicewise.analysis.runs.limits import Limit, limit_of, of_group, requests_at_limit
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES, LEAST_STRANGER
 from slicewise.digest.counting import LIMIT_REQUESTS

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.disk import from_disk
 from slicewise.analysis.blame.memory import (
     Fetched,
     did_as_much_by_calls,
@@ -27,6 +26,7 @@ from slicewise.analysis.blame.to_runtime import in_calls, job_strands
 from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
+from slicewise.analysis.runs.disk import from_disk
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS
 from slicewise.digest.digest import Digest

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.disk import from_disk
-from slicewise.analysis.blame.limits import limit_of
 from slicewise.analysis.blame.memory import moved_by_no_call
 from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.calls import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.capacity.by_kind import Capacities
+from slicewise.analysis.runs.disk import from_disk
+from slicewise.analysis.runs.limits import limit_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, LITTLE_BYTES, WORTH_NAMING_BYTES
 from slicewise.digest.counting import LIMITS, SIGNALS, devices_of, way_of

@@ -25,8 +25,9 @@ from slicewise.analysis.predict.laws import (
 )
 from slicewise.analysis.predict.side_by_side import NONE, Amounts, Member, Segment, ends, joined
 from slicewise.analysis.runs.alone import AloneRun, run_there
+from slicewise.analysis.runs.limits import limit_of, time_at_limit
 from slicewise.analysis.runs.matching import each_once
-from slicewise.analysis.runs.storage import storage_of
+from slicewise.analysis.runs.storage import describe_all, storage_of
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.constants import MUCH_BUFFERED, MUCH_METADATA, NO_SECONDS
 from slicewise.digest.digest import Digest
@@ -115,6 +116,7 @@ def predict(
         raise UserError("predict needs two or more jobs; give a standalone run of each")
     storage = storage_of([digest for digest, _ in jobs], "they do not share one")
     there = {id(digest): alone_run(digest, storage) for digest, _ in jobs}
+    there = dict(zip(there, with_limits(storage, list(there.values())), strict=True))
     alone = [there[id(digest)] for digest, _ in jobs]
     others = each_once([*dict.fromkeys(digest for digest, _ in jobs), *seen])
     more = [one for digest in others if id(digest) not in there and (one := run_there(digest, storage)) is not None]
@@ -144,18 +146,34 @@ def alone_run(digest: Digest, storage: int) -> AloneRun:
     return found
 
 
+def with_limits(storage: int, alone: Sequence[AloneRun]) -> list[AloneRun]:
+    """The runs with the time that they take of one control group's limit, if the same one held all of them up."""
+    (where,) = describe_all([storage], [run.digest for run in alone])
+    limits = [limit_of(where, run.digest) for run in alone]
+    known = [limit for limit in limits if limit is not None]
+    if len(known) < len(alone) or len({limit.device for limit in known}) > 1:
+        return list(alone)
+    return [
+        replace(run, at_limit=time_at_limit(where, limit, run.digest)) for run, limit in zip(alone, known, strict=True)
+    ]
+
+
 def timeline(run: AloneRun, served: Mapping[Kind, float]) -> tuple[Segment, ...]:
     """A run's segments, from its first to its last I/O."""
     slice_ns = run.digest.slice_ns
     start, end = run.span
     rows = {row["slice"]: row for row in run.rows.iter_rows(named=True)}
     found: list[Segment] = []
-    buffered = 0.0
+    buffered = ahead = 0.0
     for number in range(start // slice_ns, -(-end // slice_ns)):
         seconds = (min(end, (number + 1) * slice_ns) - max(start, number * slice_ns)) / 1e9
         if seconds <= 0:
             continue
-        one, buffered = _drained(_segment(rows.get(number), seconds, run.processes, served), buffered)
+        one = _segment(rows.get(number), seconds, run.processes, served)
+        if run.at_limit is None:
+            one, buffered = _drained(one, buffered)
+        else:
+            one, ahead = _at_limit(one, ahead + run.at_limit.get(number, 0.0))
         if found and _is_same(found[-1], one):
             found[-1] = joined([found[-1], one])
         else:
@@ -188,6 +206,17 @@ def _drained(segment: Segment, buffered: float) -> tuple[Segment, float]:
     wanted = write * segment.seconds + buffered
     done = min(wanted, segment.seconds)
     return replace(segment, use=(read, done / segment.seconds, meta)), wanted - done
+
+
+def _at_limit(segment: Segment, wanted: float) -> tuple[Segment, float]:
+    """A segment with the time at the limit that the job had there, and what is left for the next one: the kernel lets
+    requests through in lumps.
+    """
+    done, whole = min(wanted, segment.seconds), sum(segment.use)
+    share = [part / whole for part in segment.use] if whole > 0 else [1.0, 0.0, 0.0]
+    calls = segment.calls if sum(segment.calls) else (1e-6, 0.0, 0.0)
+    use = _amounts(done / segment.seconds * part for part in share)
+    return replace(segment, use=use, calls=calls if done else segment.calls), wanted - done
 
 
 def _amounts(values: Iterable[float]) -> Amounts:

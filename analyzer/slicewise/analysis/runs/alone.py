@@ -21,7 +21,9 @@ from slicewise.digest.digest import Digest
 
 @dataclass(frozen=True)
 class AloneRun:
-    """A job by itself on the storage. span: first and last I/O there, in ns; rows: by slice, of all processes."""
+    """A job by itself on the storage. span: first and last I/O there, in ns; rows: by slice, of all processes.
+    at_limit: by slice, how long what its control group did takes at the group's limit (s); None: none held it up.
+    """
 
     digest: Digest
     processes: int
@@ -30,6 +32,7 @@ class AloneRun:
     calls: dict[Kind, int]
     span: tuple[int, int]
     rows: pl.DataFrame
+    at_limit: Mapping[int, float] | None = None
 
     @property
     def seconds(self) -> float:
