@@ -15,7 +15,7 @@ from slicewise.analysis.runs.limits import limit_of
 from slicewise.analysis.runs.storage import describe_all
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import counters_in
-from slicewise.report.blame.blame_words import headline, second_sentence
+from slicewise.report.blame.blame_words import headline, rest_of_loss, second_sentence
 from support.blame_trials import digests
 from support.swz import build_profile
 
@@ -181,6 +181,7 @@ def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     assert told.lower_limit is not None
     assert told.lower_limit.seconds == pytest.approx(10, rel=0.01)
     assert told.confidence == "medium"
+    assert rest_of_loss(told) == "lower limit"
     assert headline(told).endswith("because the limit of control group /users/anna on /scratch was lower.")
     assert "(20.0 MiB/s instead of 40.0 MiB/s in runs alone)" in second_sentence(told)
 
@@ -199,6 +200,7 @@ def test_neighbours_cost_no_more_than_what_a_lower_limit_leaves(tmp_path):
     assert told.lower_limit is not None
     assert told.lower_limit.seconds == pytest.approx(10, rel=0.01)
     assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.01)
+    assert told.shares["lost_seconds"].sum() == pytest.approx(10, rel=0.01)
 
 
 def test_other_requests_at_the_same_limit_are_no_lower_limit(tmp_path):

@@ -348,7 +348,8 @@ def _with_part_of_neighbours(told: Blame, part: float) -> Blame:
         for one in told.neighbours
     ]
     unexplained = told.unexplained_seconds + (1 - part) * sum(one.lost.value for one in told.neighbours)
-    return replace(told, neighbours=neighbours, unexplained_seconds=unexplained)
+    shares = told.shares.with_columns(pl.col("lost_seconds") * part)
+    return replace(told, neighbours=neighbours, unexplained_seconds=unexplained, shares=shares)
 
 
 def _with_limit(told: Blame, lower: Sequence[LowerLimit]) -> Blame:

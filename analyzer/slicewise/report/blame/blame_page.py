@@ -32,6 +32,7 @@ from slicewise.report.blame.blame_words import (
     has_own_processes,
     names_of,
     opening,
+    rest_of_loss,
     slowdown,
     waited,
 )
@@ -122,7 +123,7 @@ def _facts(blame: Blame) -> list[Fact]:
         facts.append(Fact("lost outside of I/O", words.duration(blame.outside.seconds), id="outside"))
     if blame.turn is not None:
         facts.append(Fact(WAITING, beside(blame.turn_seconds, blame.lost.value), style.TURN, id="turn"))
-    return [*facts, Fact("unexplained", beside(blame.unexplained_seconds, blame.lost.value), id="unexplained")]
+    return [*facts, Fact(rest_of_loss(blame), beside(blame.unexplained_seconds, blame.lost.value), id="unexplained")]
 
 
 def _shown(blame: Blame) -> list[tuple[Neighbour, str, str]]:
@@ -158,7 +159,9 @@ def _parts(blame: Blame) -> list[RuntimePart]:
     if others := blame.neighbours[len(shown) :]:
         parts.append(RuntimePart("lost to others", max(0.0, sum(each.lost.value for each in others)), style.INK))
     parts.append(
-        RuntimePart("lost, unexplained", max(0.0, lost - sum(part.seconds for part in parts)), charts.UNEXPLAINED)
+        RuntimePart(
+            f"lost, {rest_of_loss(blame)}", max(0.0, lost - sum(part.seconds for part in parts)), charts.UNEXPLAINED
+        )
     )
     # What was made up elsewhere is in no part: all of them together are no more than was lost.
     scale = lost / sum(part.seconds for part in parts)
@@ -286,7 +289,7 @@ def _losses(blame: Blame) -> list[LoadShare]:
         .join(blamed, on="slice", how="left")
         .select("slice", value=pl.col("lost_seconds") - pl.col("blamed").fill_null(0.0))
     )
-    return [*loads, LoadShare("unexplained", charts.UNEXPLAINED, rest)]
+    return [*loads, LoadShare(rest_of_loss(blame), charts.UNEXPLAINED, rest)]
 
 
 def _neighbours_section(blame: Blame, told: range) -> list[Section]:

@@ -5,7 +5,7 @@ import polars as pl
 from slicewise.analysis.blame.result import LOSING_KINDS, Baseline, Blame, Neighbour
 from slicewise.charts import style
 from slicewise.report import columns
-from slicewise.report.blame.blame_words import KINDS, WORTH_A_CLAUSE, names_of, place
+from slicewise.report.blame.blame_words import KINDS, WORTH_A_CLAUSE, names_of, place, rest_of_loss
 from slicewise.report.over_time import OverTime, sums
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
@@ -79,7 +79,7 @@ def neighbours_table(blame: Blame, most: int | None = None, slices: range | None
     whole = abs(blame.lost.value) if blame.lost else 0.0
     if blame.neighbours and abs(blame.unexplained_seconds) >= WORTH_A_CLAUSE * whole > 0:
         unexplained = blame.unexplained_seconds
-        table.add("unexplained", Cell(_seconds(unexplained, blame), float(unexplained)), *blank)
+        table.add(rest_of_loss(blame), Cell(_seconds(unexplained, blame), float(unexplained)), *blank)
     return table
 
 

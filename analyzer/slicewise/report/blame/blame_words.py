@@ -574,6 +574,14 @@ def _clauses_of_the_rest(blame: Blame) -> list[tuple[str, str]]:
     return clauses
 
 
+def rest_of_loss(blame: Blame) -> str:
+    """What the part of the loss is called that no neighbour is blamed for."""
+    limit, rest = blame.lower_limit, blame.unexplained_seconds
+    if limit is None or limit.seconds < PART_OF_REASON * rest:
+        return "unexplained"
+    return "lower limit" if limit.seconds >= (1 - PART_OF_REASON) * rest else "lower limit and unexplained"
+
+
 def _limit(limit: LowerLimit) -> str:
     return f"the limit of control group {limit.group} on {place(limit.storage)}"
 
