@@ -8,9 +8,10 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
-from slicewise.analysis.blame.blame import blame, no_longer_than
+from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.memory import moved_by_no_call
 from slicewise.analysis.blame.unprofiled import changing
+from slicewise.analysis.blame.weighed import no_longer_than
 from slicewise.analysis.runs.matching import company
 from slicewise.digest.beside import Surroundings
 from slicewise.estimate import Estimate
@@ -79,6 +80,14 @@ def job(
     return build_profile(directory, [process], [*rows, kernel], mounts, collected=collected)
 
 
+def halved(tmp_path: Path) -> list[Path]:
+    """A job that gets half of what its disk reads, and takes 20 s instead of 10; and its run alone."""
+    return [
+        job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
+        job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
+    ]
+
+
 def test_a_job_of_hidden_io_took_as_long_as_its_runs_alone_say(tmp_path):
     """By its calls, of 1 ms a second, it takes 16.0 s alone."""
     own, run = digests(
@@ -118,13 +127,7 @@ def test_what_is_read_ahead_or_to_load_a_program_hides_nothing(tmp_path, options
 
 def test_a_neighbour_of_hidden_io_has_its_name(tmp_path):
     """The disk reads 40 MiB a second: 20 for the job, and 20 for a neighbour whose calls show none."""
-    own, run, neighbour = digests(
-        [
-            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
-            job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
-            job(tmp_path / "ring", 20, fetched=400, disk=40),
-        ]
-    )
+    own, run, neighbour = digests([*halved(tmp_path), job(tmp_path / "ring", 20, fetched=400, disk=40)])
     told = blame(own, [neighbour], [run])
     assert [one.job for one in told.neighbours] == ["ring"]
     assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
@@ -146,13 +149,7 @@ def test_what_loads_a_neighbours_program_is_the_neighbours(tmp_path):
 
 def test_what_is_read_ahead_for_a_neighbour_takes_the_disks_time(tmp_path):
     """Such as `head big | gzip`: it waits for its pipe, while the kernel reads the next pages for it."""
-    own, run, neighbour = digests(
-        [
-            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
-            job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
-            job(tmp_path / "head", 20, called=20, in_calls=0.03),
-        ]
-    )
+    own, run, neighbour = digests([*halved(tmp_path), job(tmp_path / "head", 20, called=20, in_calls=0.03)])
     told = blame(own, [neighbour], [run])
     assert told.neighbours[0].job == "head"
     assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
@@ -165,13 +162,7 @@ def test_requests_that_were_seen_are_not_hidden(tmp_path):
 
 def test_what_memory_served_a_neighbour_is_nothing_that_the_disk_can_do(tmp_path):
     """Beside a reader of 2 GiB/s from the page cache, a stranger's 20 MiB/s cost what they cost without it."""
-    own, run, warm = digests(
-        [
-            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
-            job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
-            job(tmp_path / "warm", 20, called=2048, is_warm=True),
-        ]
-    )
+    own, run, warm = digests([*halved(tmp_path), job(tmp_path / "warm", 20, called=2048, is_warm=True)])
     told = blame(own, [warm], [run])
     assert told.neighbours[0].job is None
     assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
@@ -216,13 +207,7 @@ def test_calls_on_metadata_that_change_nothing_write_no_blocks(calls, does_write
 def test_the_time_alone_is_what_the_runs_alone_took_where_the_two_contradict_each_other(
     tmp_path, alone, lost, told_lost, is_claimed
 ):
-    own, run, neighbour = digests(
-        [
-            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
-            job(tmp_path / "alone", 10, called=40, disk=40, command="cat big", start=FIRST - 99),
-            job(tmp_path / "other", 20, called=20),
-        ]
-    )
+    own, run, neighbour = digests([*halved(tmp_path), job(tmp_path / "other", 20, called=20)])
     told = replace(blame(own, [neighbour], [run]), alone=Estimate(*alone, ""), lost=Estimate(lost, lost, lost, ""))
     runs = Estimate(10.0, 9.4, 10.6, "the runtime of its standalone runs")
     found = no_longer_than(told, runs)

@@ -21,10 +21,9 @@ from slicewise.analysis.blame.outside import (
     delayed_seconds,
     outside_of_io,
     runtime_alone,
-    starved,
 )
 from slicewise.analysis.blame.own_processes import own_processes
-from slicewise.analysis.blame.result import Baseline, Blame, LowerLimit, Neighbour, Outside, Traffic
+from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
 from slicewise.analysis.blame.runs_taken import as_other_work, cache_notes, like, runs_taken, speed_notes
 from slicewise.analysis.blame.servers import (
     BY_SERVERS,
@@ -45,6 +44,14 @@ from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
+from slicewise.analysis.blame.weighed import (
+    as_runs_say,
+    no_longer_than,
+    not_known,
+    why_hidden_io,
+    with_limit,
+    with_outside,
+)
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
@@ -70,20 +77,12 @@ LEAST_LOAD = 0.02
 # An interval that is narrower than this share of the loss is narrow.
 NARROW = 0.5
 OF_DIGESTS = Rows()
-# Relative: runs that did the same and whose time alone is known no better differ by more than chance.
-SCATTERED = 0.1
 # Of the runtime: with less time in calls there is nothing to say of what held them up.
 LEAST_IN_CALLS = 0.02
-# Waiting for processors explains a loss in I/O of which it leaves less than this part.
-MOSTLY_LEFT = 0.5
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
 # without them.
 ENOUGH_SLICES = 16
-SOMEBODY_WAITED = (
-    "on its nodes somebody waited for a processor {share} of the time, and how long its ranks did is not known"
-)
 SET_TIME = "it runs for a set time ({asked}), and how much it does alone in that time is not known"
-BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by itself, perhaps)"
 # What stands in front of the hash of the inputs behind a command line.
 INPUTS = " #inputs="
 # Why nothing is told of the time of a job that servers alone know.
@@ -228,23 +227,21 @@ def _asked(
         of_seconds_alone,
     )
     same_work = like(digest, runs, alone, sure)
-    why_hidden = "" if same_work else _why_hidden(digest, told.io_seconds, hidden)
+    why_hidden = "" if same_work else why_hidden_io(digest, told.io_seconds, hidden)
     if why_hidden:
         if of_seconds_alone:
             return None
-        told = replace(_not_known(told, why_hidden), is_hidden=hidden > 0)
+        told = replace(not_known(told, why_hidden), is_hidden=hidden > 0)
     if same_work and told.lost is not None:
         io_alone = max(0.0, told.io_seconds - told.lost.value)
         taken = float(told.shares["storage_seconds"].sum())
-        told = _with_outside(
-            told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken)
-        )
+        told = with_outside(told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken))
         if told.is_claimed and told.outside is None:
             told = no_longer_than(told, runtime_alone(same_work))
         elif told.outside is None:
-            told = _as_runs_say(told, runtime_alone(same_work), hidden > 0)
+            told = as_runs_say(told, runtime_alone(same_work), hidden > 0)
     elif told.lost is not None and not of_seconds_alone:
-        told = _with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
+        told = with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
             told = replace(told, confidence=LESS_SURE["high"])  # how much it computed for want of memory is not known
     elif not of_seconds_alone:
@@ -256,13 +253,13 @@ def _asked(
             next_step=told.next_step if memory is None else "",  # a run by itself has the same memory
         )
     lower = lowered(where, limits, digest, runs)
-    told = _with_limit(told, lower)
+    told = with_limit(told, lower)
     limited = time_limited(digest, runs) if told.lost is not None else None
     asked = asked_to_run_for(digest) if limited is None and not same_work and told.lost is not None else ""
     if asked:
         if of_seconds_alone:
             return None
-        told = _not_known(told, SET_TIME.format(asked=asked))
+        told = not_known(told, SET_TIME.format(asked=asked))
     if limited is not None:
         told = replace(told, alone=limited.alone, outside=None, time_limited=limited)
     lost = max(0.0, told.lost.value) if told.lost else 0.0
@@ -336,46 +333,6 @@ def _require_same_program(run: Digest, job: Job) -> None:
         )
 
 
-def _with_part_of_neighbours(told: Blame, part: float) -> Blame:
-    """The blame where each neighbour cost only so much of what it is blamed for."""
-    neighbours = [
-        replace(
-            one,
-            lost=one.lost.through(lambda seconds: part * seconds, one.lost.how),
-            kinds={kind: part * seconds for kind, seconds in one.kinds.items()},
-            without_it_end=without.without_its_part(one.without_it_end, (1 - part) * one.lost.value),
-        )
-        for one in told.neighbours
-    ]
-    unexplained = told.unexplained_seconds + (1 - part) * sum(one.lost.value for one in told.neighbours)
-    shares = told.shares.with_columns(pl.col("lost_seconds") * part)
-    return replace(told, neighbours=neighbours, unexplained_seconds=unexplained, shares=shares)
-
-
-def _with_limit(told: Blame, lower: Sequence[LowerLimit]) -> Blame:
-    """The blame with what the limit cost that was lower than in runs alone: what was held to it took longer by as much.
-    Neighbours cost no more than the rest of the loss.
-    """
-    lost = told.lost.value if told.lost and told.is_claimed else 0.0
-    if lost <= 0 or not lower:
-        return told
-    whole = float(told.slices["lost_seconds"].sum())
-    factor = lost / whole if whole > 0 else 1.0
-    alone = dict(told.slices.group_by("storage").agg(pl.col("alone_seconds").sum()).iter_rows())
-    cost = [
-        replace(
-            one, seconds=min(lost, factor * max(0.0, alone.get(one.storage.number, 0.0)) * (one.alone / one.rate - 1))
-        )
-        for one in lower
-    ]
-    most = max(cost, key=lambda one: one.seconds)
-    if most.seconds > (1 - MOSTLY_LEFT) * lost and told.confidence == "low":
-        told = replace(told, confidence="medium", next_step="")  # nobody took the storage's time
-    of_neighbours = sum(one.lost.value for one in told.neighbours)
-    part = min(1.0, (lost - most.seconds) / of_neighbours) if of_neighbours > 0 else 1.0
-    return replace(_with_part_of_neighbours(told, part), lower_limit=most)
-
-
 def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storage]:
     """The storages that the job used, the one that took most time first."""
     took = (
@@ -384,71 +341,6 @@ def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storag
         .sort("seconds", "storage", descending=[True, False])
     )
     return storages.describe_all(took["storage"].to_list(), digests)
-
-
-def _with_outside(told: Blame, outside: Outside | None) -> Blame:
-    """The blame with what the job lost outside of I/O. What its I/O lost as it waited for processors is no
-    neighbour's.
-    """
-    if outside is None:
-        return told
-    lost = told.lost.value if told.lost else 0.0
-    left = max(0.0, lost - outside.io_seconds) / lost if lost > 0 else 1.0
-    told = replace(_with_part_of_neighbours(told, left), alone=outside.alone, outside=outside)
-    is_explained = told.baseline is not None and left < MOSTLY_LEFT and outside.waited_seconds > outside.seconds / 2
-    # Nobody took the storage's time, and somebody took the processors'.
-    return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told
-
-
-def _as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
-    """The blame where no loss is claimed, with the time alone of runs that did the same: computing may have hidden the
-    time of calls that were faster than alone; and where such runs differ, it is known no better than they are.
-    is_hidden: most of its I/O is no call's.
-    """
-    own = told.alone or alone
-    if is_hidden or not alone.low <= own.value <= alone.high:
-        own = alone
-    elif alone.high - alone.value > SCATTERED * alone.value:
-        own = Estimate(own.value, min(own.low, alone.low), max(own.high, alone.high), alone.how)
-    told = replace(told, alone=own)
-    return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
-
-
-def no_longer_than(told: Blame, alone: Estimate) -> Blame:
-    """The blame of a claimed loss, with the time alone of runs that did the same where the two contradict each other:
-    waits for pages are known by looks alone, and calls may have hidden other work. No more was lost than the job took
-    longer.
-    """
-    if told.alone is None or told.lost is None or (told.alone.high >= alone.low and told.alone.value <= alone.high):
-        return told
-    lost = told.lost
-    part = (told.runtime_seconds - alone.value) / lost.value if lost.value > 0 else 1.0
-    if part >= 1:
-        return replace(told, alone=alone)
-    part, is_claimed = max(0.0, part), part > 0
-    return replace(
-        _with_part_of_neighbours(told, part),
-        is_claimed=is_claimed,
-        alone=alone,
-        lost=lost.through(lambda seconds: part * seconds, lost.how),
-        unexplained_seconds=part * told.unexplained_seconds,
-    )
-
-
-def _why_hidden(digest: Digest, io_seconds: float, moved: int) -> str:
-    """Why a job's time in calls does not tell whether it was slowed down; empty: it does. moved: by no call."""
-    stall = starved(digest, io_seconds)
-    if stall is not None:
-        return SOMEBODY_WAITED.format(share=words.percent(stall, 2))
-    return BY_NO_CALL.format(moved=words.size(moved)) if moved else ""
-
-
-def _not_known(told: Blame, why: str) -> Blame:
-    """The blame without an answer."""
-    return replace(
-        told, alone=None, lost=None, io_lost=None, is_claimed=False, confidence="unknown", neighbours=[],
-        unexplained_seconds=0.0, apart_seconds=0.0, baseline=None, unknown_because=why,
-    )  # fmt: skip
 
 
 def _as_servers_counted(traffic: Traffic, served: ServerCounts) -> Traffic:

@@ -43,6 +43,9 @@ NEARLY_ALL, HARDLY_IO = 0.9, 0.1
 # longer outside of I/O another part may be something else.
 LEAST_OF_WAIT = 0.5
 
+# What is told of a job's I/O that no call shows.
+BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by itself, perhaps)"
+
 
 @dataclass(frozen=True)
 class _Took:

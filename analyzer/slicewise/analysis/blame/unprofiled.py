@@ -295,13 +295,11 @@ def changing(digest: Digest, does_write: bool) -> float:
     """The part of a job's calls on metadata that may change some; 1 where nobody knows."""
     if "calls" in digest.not_kept:
         return 1.0
-    counts = digest.calls.filter(
-        pl.col("operation").map_elements(digest.kind_of_operation, return_dtype=pl.String) == "meta"
-    )
+    sums = digest.calls.group_by("operation").agg(pl.col("calls").sum())
+    on_metadata = {name: count for name, count in sums.iter_rows() if digest.kind_of_operation(name) == "meta"}
     nothing = CHANGES_NOTHING if does_write else (*CHANGES_NOTHING, *OPENS)
-    every = float(str(counts["calls"].sum()))
-    changing = float(str(counts.remove(pl.col("operation").is_in(nothing))["calls"].sum()))
-    return changing / every if every else 1.0
+    may_change = sum(count for name, count in on_metadata.items() if name not in nothing)
+    return may_change / sum(on_metadata.values()) if on_metadata else 1.0
 
 
 def excess(name: str, own: int, least_bytes: float = WORTH_NAMING_BYTES) -> pl.Expr:

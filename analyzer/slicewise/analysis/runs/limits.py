@@ -115,7 +115,7 @@ def requests_at_limit(own: pl.DataFrame, alone: Sequence[pl.DataFrame]) -> dict[
 
 
 def held_by(its: pl.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
-    """Of each signal of LIMITS and LIMIT_REQUESTS the highest rate at the limit, and the seconds at the limit in which
+    """The highest rate at the limit of each signal of LIMITS and LIMIT_REQUESTS, and the seconds at the limit in which
     it had that rate: there it was this that was limited.
     """
     signals = [*LIMITS.values(), *LIMIT_REQUESTS.values()]

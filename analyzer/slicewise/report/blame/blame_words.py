@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from slicewise.analysis.blame.outside import BY_NO_CALL
 from slicewise.analysis.blame.result import (
     Blame,
     LowerLimit,
@@ -166,8 +167,7 @@ def why_outside(outside: Outside) -> str:
     if outside.faults >= FEWEST_FAULTS:
         return f", where {words.number(outside.faults)} more page faults read from storage"
     if _by_no_call(outside):
-        moved = words.size(outside.hidden_bytes)
-        return f", where {moved} were moved for it by no call that can be seen (io_uring by itself, perhaps)"
+        return f", where {BY_NO_CALL.format(moved=words.size(outside.hidden_bytes))}"
     if _for_pages(outside):
         return ", where its threads waited for pages of files that it mapped or runs from"
     if outside.slept_seconds > half:

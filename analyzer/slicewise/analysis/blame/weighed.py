@@ -1,0 +1,130 @@
+"""An answer weighed against what else is known: runs that did the same, processors, a lower limit, I/O without calls.
+
+Dataclasses in and out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from slicewise.analysis.blame import without
+from slicewise.analysis.blame.outside import BY_NO_CALL, starved
+from slicewise.analysis.blame.result import Blame, LowerLimit, Outside
+from slicewise.digest.digest import Digest
+from slicewise.estimate import Estimate
+from slicewise.kinds import SURE
+from slicewise.text import words
+
+# Relative: runs that did the same and whose time alone is known no better differ by more than chance.
+SCATTERED = 0.1
+# Waiting for processors explains a loss in I/O of which it leaves less than this part.
+MOSTLY_LEFT = 0.5
+SOMEBODY_WAITED = (
+    "on its nodes somebody waited for a processor {share} of the time, and how long its ranks did is not known"
+)
+
+
+def _with_part_of_neighbours(told: Blame, part: float) -> Blame:
+    """The blame where each neighbour cost only so much of what it is blamed for."""
+    neighbours = [
+        replace(
+            one,
+            lost=one.lost.through(lambda seconds: part * seconds, one.lost.how),
+            kinds={kind: part * seconds for kind, seconds in one.kinds.items()},
+            without_it_end=without.without_its_part(one.without_it_end, (1 - part) * one.lost.value),
+        )
+        for one in told.neighbours
+    ]
+    unexplained = told.unexplained_seconds + (1 - part) * sum(one.lost.value for one in told.neighbours)
+    shares = told.shares.with_columns(pl.col("lost_seconds") * part)
+    return replace(told, neighbours=neighbours, unexplained_seconds=unexplained, shares=shares)
+
+
+def with_limit(told: Blame, lower: Sequence[LowerLimit]) -> Blame:
+    """The blame with what the limit cost that was lower than in runs alone: what was held to it took longer by as much.
+    Neighbours cost no more than the rest of the loss.
+    """
+    lost = told.lost.value if told.lost and told.is_claimed else 0.0
+    if lost <= 0 or not lower:
+        return told
+    whole = float(told.slices["lost_seconds"].sum())
+    factor = lost / whole if whole > 0 else 1.0
+    alone = dict(told.slices.group_by("storage").agg(pl.col("alone_seconds").sum()).iter_rows())
+    cost = [
+        replace(
+            one, seconds=min(lost, factor * max(0.0, alone.get(one.storage.number, 0.0)) * (one.alone / one.rate - 1))
+        )
+        for one in lower
+    ]
+    most = max(cost, key=lambda one: one.seconds)
+    if most.seconds > (1 - MOSTLY_LEFT) * lost and told.confidence == "low":
+        told = replace(told, confidence="medium", next_step="")  # nobody took the storage's time
+    of_neighbours = sum(one.lost.value for one in told.neighbours)
+    part = min(1.0, (lost - most.seconds) / of_neighbours) if of_neighbours > 0 else 1.0
+    return replace(_with_part_of_neighbours(told, part), lower_limit=most)
+
+
+def with_outside(told: Blame, outside: Outside | None) -> Blame:
+    """The blame with what the job lost outside of I/O. What its I/O lost as it waited for processors is no
+    neighbour's.
+    """
+    if outside is None:
+        return told
+    lost = told.lost.value if told.lost else 0.0
+    left = max(0.0, lost - outside.io_seconds) / lost if lost > 0 else 1.0
+    told = replace(_with_part_of_neighbours(told, left), alone=outside.alone, outside=outside)
+    is_explained = told.baseline is not None and left < MOSTLY_LEFT and outside.waited_seconds > outside.seconds / 2
+    # Nobody took the storage's time, and somebody took the processors'.
+    return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told
+
+
+def as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
+    """The blame where no loss is claimed, with the time alone of runs that did the same: computing may have hidden the
+    time of calls that were faster than alone; and where such runs differ, it is known no better than they are.
+    is_hidden: most of its I/O is no call's.
+    """
+    own = told.alone or alone
+    if is_hidden or not alone.low <= own.value <= alone.high:
+        own = alone
+    elif alone.high - alone.value > SCATTERED * alone.value:
+        own = Estimate(own.value, min(own.low, alone.low), max(own.high, alone.high), alone.how)
+    told = replace(told, alone=own)
+    return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
+
+
+def no_longer_than(told: Blame, alone: Estimate) -> Blame:
+    """The blame of a claimed loss, with the time alone of runs that did the same where the two contradict each other:
+    waits for pages are known by looks alone, and calls may have hidden other work. No more was lost than the job took
+    longer.
+    """
+    if told.alone is None or told.lost is None or (told.alone.high >= alone.low and told.alone.value <= alone.high):
+        return told
+    lost = told.lost
+    part = (told.runtime_seconds - alone.value) / lost.value if lost.value > 0 else 1.0
+    if part >= 1:
+        return replace(told, alone=alone)
+    part, is_claimed = max(0.0, part), part > 0
+    return replace(
+        _with_part_of_neighbours(told, part),
+        is_claimed=is_claimed,
+        alone=alone,
+        lost=lost.through(lambda seconds: part * seconds, lost.how),
+        unexplained_seconds=part * told.unexplained_seconds,
+    )
+
+
+def why_hidden_io(digest: Digest, io_seconds: float, moved: int) -> str:
+    """Why a job's time in calls does not tell whether it was slowed down; empty: it does. moved: by no call."""
+    stall = starved(digest, io_seconds)
+    if stall is not None:
+        return SOMEBODY_WAITED.format(share=words.percent(stall, 2))
+    return BY_NO_CALL.format(moved=words.size(moved)) if moved else ""
+
+
+def not_known(told: Blame, why: str) -> Blame:
+    """The blame without an answer."""
+    return replace(
+        told, alone=None, lost=None, io_lost=None, is_claimed=False, confidence="unknown", neighbours=[],
+        unexplained_seconds=0.0, apart_seconds=0.0, baseline=None, unknown_because=why, outside=None, lower_limit=None,
+    )  # fmt: skip
