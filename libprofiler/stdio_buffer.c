@@ -12,7 +12,9 @@ void *lone_functions[LONES];
 const char *line_end;
 
 static int (*real_try_lock)(FILE *);
-static void (*real_unlock)(FILE *);
+static void (*real_lock)(FILE *), (*real_unlock)(FILE *);
+static void (*cleanup_push)(struct _pthread_cleanup_buffer *, void (*)(void *), void *);
+static void (*cleanup_pop)(struct _pthread_cleanup_buffer *, int);
 
 __attribute__((constructor)) static void find_single_threaded(void)
 {
@@ -21,13 +23,46 @@ __attribute__((constructor)) static void find_single_threaded(void)
 }
 
 /* By the functions of the libc that the streams are of, whatever a program gives these names. */
+static void find_locks(void)
+{
+    if (LIKELY(real_try_lock != NULL && real_unlock != NULL))
+        return;
+    real_try_lock = (int (*)(FILE *))engine_real("ftrylockfile");
+    real_lock = (void (*)(FILE *))engine_real("flockfile");
+    real_unlock = (void (*)(FILE *))engine_real("funlockfile");
+    cleanup_push = (__typeof__(cleanup_push))engine_real("_pthread_cleanup_push");
+    cleanup_pop = (__typeof__(cleanup_pop))engine_real("_pthread_cleanup_pop");
+}
+
 static bool try_lock(FILE *stream)
 {
-    if (!LIKELY(real_try_lock != NULL && real_unlock != NULL)) {
-        real_try_lock = (int (*)(FILE *))engine_real("ftrylockfile");
-        real_unlock = (void (*)(FILE *))engine_real("funlockfile");
-    }
+    find_locks();
     return real_try_lock(stream) == 0;
+}
+
+/* Whether libc's own call would lock it, and others may hold it. */
+static bool is_shared(const FILE *stream)
+{
+    return !is_alone() && stream->_fileno >= 0 && (stream->_flags & STREAM_IS_CALLERS) == 0;
+}
+
+void stream_take(struct turn *turn, FILE *stream)
+{
+    turn->stream = NULL;
+    if (!is_shared(stream))
+        return;
+    find_locks();
+    if (cleanup_push == NULL || cleanup_pop == NULL)
+        return;
+    turn->stream = stream;
+    real_lock(stream);
+    cleanup_push(&turn->let_go, (void (*)(void *))real_unlock, stream);
+}
+
+void stream_give(struct turn *turn)
+{
+    if (turn->stream != NULL)
+        cleanup_pop(&turn->let_go, true);
 }
 
 static void find_lone_functions(void)

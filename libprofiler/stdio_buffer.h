@@ -1,13 +1,14 @@
 /* Whether a stream's buffer will serve a call, so that no I/O happens in it. Looked at before the call, by glibc's public layout of streams; whatever
  * is unusual about a stream (wide characters, line by line, no buffer, in another thread's hands) is not served. Where other threads could empty
- * or fill the buffer between the look and the call, the stream's lock is held across both: it is tried, never waited for, and taken only if the call
- * cannot block. */
+ * or fill the buffer between the look and the call, the stream's lock is held across both: it is tried, not waited for, and kept only if the call
+ * cannot block. Of calls that can, see struct turn. */
 #ifndef SLICEWISE_STDIO_BUFFER_H
 #define SLICEWISE_STDIO_BUFFER_H
 
 #include "engine.h"
 #include "fast_path.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
@@ -130,6 +131,15 @@ intptr_t served_unusually(intptr_t returned, enum operation operation, enum call
          ? (returned) \
          : (__typeof__(returned))served_late(tick, (intptr_t)(returned), operation, kind, fd, bytes))
 intptr_t served_late(uint64_t tick, intptr_t returned, enum operation operation, enum call_kind kind, int fd, uint64_t bytes);
+
+/* A stream that other threads may use as well, held from a look before a call of libc, which waits for them, too, to one after it: what they move
+ * between would be counted for both. A thread that is cancelled in the call lets it go, and so does one that jumps out of it. */
+struct turn {
+    struct _pthread_cleanup_buffer let_go;
+    FILE *stream; /* NULL: nobody can come between, or libc's call would not wait */
+};
+void stream_take(struct turn *turn, FILE *stream);
+void stream_give(struct turn *turn);
 
 /* A look at what lies read ahead, and at the clock, before a call that tells only at its end whether the buffer served it. */
 struct read_look {

@@ -183,11 +183,14 @@ INTERPOSE(int, fcloseall, (void))
 
 INTERPOSE(int, fseek, (FILE *stream, long offset, int whence))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fseek);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int failed = REAL(fseek)(stream, offset, whence);
     call_end(&call);
     call_stream_sought(&call, stream, before, whence, failed != 0);
+    stream_give(&turn);
     call_close(&call);
     return failed;
 }
@@ -196,21 +199,27 @@ SAME_AS(fseeko64, fseek);
 
 INTERPOSE(void, rewind, (FILE *stream))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fseek);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     REAL(rewind)(stream);
     call_end(&call);
     call_stream_sought(&call, stream, before, SEEK_SET, false);
+    stream_give(&turn);
     call_close(&call);
 }
 
 INTERPOSE(int, fsetpos, (FILE *stream, const fpos_t *position))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fseek);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int failed = REAL(fsetpos)(stream, position);
     call_end(&call);
     call_stream_sought(&call, stream, before, SEEK_SET, failed != 0);
+    stream_give(&turn);
     call_close(&call);
     return failed;
 }
@@ -220,11 +229,14 @@ SAME_AS(_IO_fsetpos64, fsetpos);
 
 INTERPOSE(long, ftell, (FILE *stream))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_ftell);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     long position = REAL(ftell)(stream);
     call_end(&call);
     call_stream_touched(&call, stream, before, position < 0);
+    stream_give(&turn);
     call_close(&call);
     return position;
 }
@@ -234,11 +246,14 @@ SAME_AS(_IO_ftell, ftell);
 
 INTERPOSE(int, fgetpos, (FILE *stream, fpos_t *position))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_ftell);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int failed = REAL(fgetpos)(stream, position);
     call_end(&call);
     call_stream_touched(&call, stream, before, failed != 0);
+    stream_give(&turn);
     call_close(&call);
     return failed;
 }
@@ -269,11 +284,14 @@ static size_t full_fread(void *buf, size_t size, size_t count, FILE *stream)
         stream_served(OP_fread, KIND_read, stream, serving, items * size);
         return items;
     }
-    struct stream_state before = call_state_before_items(stream, size);
     struct call call = call_begin(OP_fread);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = call_state_before_items(stream, size);
     size_t items = REAL(fread)(buf, size, count, stream);
     call_end(&call);
     call_stream_read_items(&call, stream, before, size, items, count);
+    stream_give(&turn);
     call_close(&call);
     return items;
 }
@@ -303,11 +321,14 @@ static size_t full___fread_chk(void *buf, size_t room, size_t size, size_t count
         stream_served(OP_fread, KIND_read, stream, serving, items * size);
         return items;
     }
-    struct stream_state before = call_state_before_items(stream, size);
     struct call call = call_begin(OP_fread);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = call_state_before_items(stream, size);
     size_t items = REAL(__fread_chk)(buf, room, size, count, stream);
     call_end(&call);
     call_stream_read_items(&call, stream, before, size, items, count);
+    stream_give(&turn);
     call_close(&call);
     return items;
 }
@@ -316,22 +337,28 @@ SAME_AS(__fread_unlocked_chk, __fread_chk);
 /* EOF may be a number that was read. */
 INTERPOSE(int, getw, (FILE *stream))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fread);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int number = REAL(getw)(stream);
     call_end(&call);
     call_stream_read(&call, stream, before, number == EOF && (feof_unlocked(stream) || ferror_unlocked(stream)) ? 0 : sizeof number);
+    stream_give(&turn);
     call_close(&call);
     return number;
 }
 
 INTERPOSE(int, putw, (int number, FILE *stream))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fwrite);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int failed = REAL(putw)(number, stream);
     call_end(&call);
     call_stream_wrote(&call, stream, before, failed == 0 ? (int64_t)sizeof number : -1);
+    stream_give(&turn);
     call_close(&call);
     return failed;
 }
@@ -359,11 +386,14 @@ static size_t full_fwrite(const void *buf, size_t size, size_t count, FILE *stre
         stream_served(OP_fwrite, KIND_write, stream, serving, items * size);
         return items;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fwrite);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     size_t items = REAL(fwrite)(buf, size, count, stream);
     call_end(&call);
     call_stream_wrote(&call, stream, before, (int64_t)(items * size));
+    stream_give(&turn);
     call_close(&call);
     return items;
 }

@@ -31,11 +31,14 @@ static int full_fgetc(FILE *stream)
         stream_served(OP_fgetc, KIND_read, stream, serving, 1);
         return c;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetc);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int c = REAL(fgetc)(stream);
     call_end(&call);
     call_stream_read(&call, stream, before, c != EOF);
+    stream_give(&turn);
     call_close(&call);
     return c;
 }
@@ -53,8 +56,8 @@ SAME_AS(getchar_unlocked, getchar);
 /* What the inlined getc_unlocked calls when the buffer is empty. */
 INTERPOSE(int, __uflow, (FILE *stream))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetc);
+    struct stream_state before = stream_state(stream);
     int c = REAL(__uflow)(stream);
     call_end(&call);
     call_stream_read(&call, stream, before, c != EOF);
@@ -102,12 +105,15 @@ static char *full_fgets(char *line, int room, FILE *stream)
         stream_served(OP_fgets, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
         return got;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgets);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     char *got = REAL(fgets)(line, room, stream);
     call_end(&call);
     call_stream_read(&call, stream, before, length_of(got, room, stream));
     look_for_line(stream, '\n');
+    stream_give(&turn);
     call_close(&call);
     return got;
 }
@@ -136,12 +142,15 @@ static char *full___fgets_chk(char *line, size_t size, int room, FILE *stream)
         stream_served(OP_fgets, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
         return got;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgets);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     char *got = REAL(__fgets_chk)(line, size, room, stream);
     call_end(&call);
     call_stream_read(&call, stream, before, length_of(got, room, stream));
     look_for_line(stream, '\n');
+    stream_give(&turn);
     call_close(&call);
     return got;
 }
@@ -184,12 +193,15 @@ static ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *str
         stream_served(OP_getline, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
         return length;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_getline);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
     call_end(&call);
     call_stream_read(&call, stream, before, length > 0 ? length : 0);
     look_for_line(stream, delimiter);
+    stream_give(&turn);
     call_close(&call);
     return length;
 }
@@ -354,11 +366,14 @@ static int full_fputc(int c, FILE *stream)
         stream_served(OP_fputc, KIND_write, stream, serving, 1);
         return put;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fputc);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int put = REAL(fputc)(c, stream);
     call_end(&call);
     call_stream_wrote(&call, stream, before, put != EOF ? 1 : -1);
+    stream_give(&turn);
     call_close(&call);
     return put;
 }
@@ -376,8 +391,8 @@ SAME_AS(putchar_unlocked, putchar);
 /* What the inlined putc_unlocked calls when the buffer is full. */
 INTERPOSE(int, __overflow, (FILE *stream, int c))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fputc);
+    struct stream_state before = stream_state(stream);
     int put = REAL(__overflow)(stream, c);
     call_end(&call);
     call_stream_wrote(&call, stream, before, put != EOF ? 1 : -1);
@@ -412,11 +427,14 @@ static int full_fputs(const char *text, FILE *stream)
         stream_served(OP_fputs, KIND_write, stream, serving, length);
         return put;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fputs);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int put = REAL(fputs)(text, stream);
     call_end(&call);
     call_stream_wrote(&call, stream, before, put >= 0 ? (int64_t)strlen(text) : -1);
+    stream_give(&turn);
     call_close(&call);
     return put;
 }
@@ -445,11 +463,14 @@ static int full_puts(const char *text)
         stream_served(OP_fputs, KIND_write, stream, serving, length);
         return put;
     }
-    struct stream_state before = stream_state(stdout);
     struct call call = call_begin(OP_fputs);
+    struct turn turn;
+    stream_take(&turn, stdout);
+    struct stream_state before = stream_state(stdout);
     int put = REAL(puts)(text);
     call_end(&call);
     call_stream_wrote(&call, stdout, before, put >= 0 ? (int64_t)strlen(text) + 1 : -1);
+    stream_give(&turn);
     call_close(&call);
     return put;
 }
@@ -487,60 +508,86 @@ INLINE int put_text(enum operation operation, FILE *stream, int64_t pending, uin
     return SERVED_AT(tick, put, operation, KIND_write, stream->_fileno, (uint64_t)put);
 }
 
+/* The same where other threads may use the stream as well. */
+#define FULL_TEXT(name, parameters, ...) \
+    static FULL int full_##name parameters \
+    { \
+        struct turn turn; \
+        uint64_t tick = tick_now(); \
+        stream_take(&turn, stream); \
+        int64_t pending = stream_pending(stream); \
+        int put = put_text(OP_fprintf, stream, pending, tick, REAL(name)(stream, __VA_ARGS__)); \
+        stream_give(&turn); \
+        return put; \
+    }
+
 /* The bodies of the forms with va_list and with `...`. */
-#define PUT_TEXT(stream, call) \
+#define PUT_TEXT(real, full, stream, ...) \
+    if (!LIKELY(is_lone())) \
+        return full(stream, __VA_ARGS__); \
     int64_t pending = stream_pending(stream); \
     uint64_t tick = tick_now(); \
-    int put = (call); \
+    int put = real(stream, __VA_ARGS__); \
     return put_text(OP_fprintf, stream, pending, tick, put)
-#define FORWARD_TEXT(stream, call) \
+#define FORWARD_TEXT(real, full, stream, ...) \
     va_list arguments; \
     va_start(arguments, format); \
+    if (!LIKELY(is_lone())) { \
+        int put = full(stream, __VA_ARGS__); \
+        va_end(arguments); \
+        return put; \
+    } \
     int64_t pending = stream_pending(stream); \
     uint64_t tick = tick_now(); \
-    int put = (call); \
+    int put = real(stream, __VA_ARGS__); \
     va_end(arguments); \
     return put_text(OP_fprintf, stream, pending, tick, put)
 
+static FULL int full_vfprintf(FILE *stream, const char *format, va_list arguments);
+
 INTERPOSE(int, vfprintf, (FILE *stream, const char *format, va_list arguments))
 {
-    PUT_TEXT(stream, NEXT(vfprintf)(stream, format, arguments));
+    PUT_TEXT(NEXT(vfprintf), full_vfprintf, stream, format, arguments);
 }
+FULL_TEXT(vfprintf, (FILE *stream, const char *format, va_list arguments), format, arguments)
 SAME_AS(_IO_vfprintf, vfprintf);
+
+static FULL int full___vfprintf_chk(FILE *stream, int flag, const char *format, va_list arguments);
 
 INTERPOSE(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list arguments))
 {
-    PUT_TEXT(stream, NEXT(__vfprintf_chk)(stream, flag, format, arguments));
+    PUT_TEXT(NEXT(__vfprintf_chk), full___vfprintf_chk, stream, flag, format, arguments);
 }
+FULL_TEXT(__vfprintf_chk, (FILE *stream, int flag, const char *format, va_list arguments), flag, format, arguments)
 
 INTERPOSE(int, fprintf, (FILE *stream, const char *format, ...))
 {
-    FORWARD_TEXT(stream, REAL(vfprintf)(stream, format, arguments));
+    FORWARD_TEXT(REAL(vfprintf), full_vfprintf, stream, format, arguments);
 }
 SAME_AS(_IO_fprintf, fprintf);
 
 INTERPOSE(int, printf, (const char *format, ...))
 {
-    FORWARD_TEXT(stdout, REAL(vfprintf)(stdout, format, arguments));
+    FORWARD_TEXT(REAL(vfprintf), full_vfprintf, stdout, format, arguments);
 }
 SAME_AS(_IO_printf, printf);
 
 INTERPOSE(int, vprintf, (const char *format, va_list arguments))
 {
-    PUT_TEXT(stdout, REAL(vfprintf)(stdout, format, arguments));
+    PUT_TEXT(REAL(vfprintf), full_vfprintf, stdout, format, arguments);
 }
 
 INTERPOSE(int, __fprintf_chk, (FILE *stream, int flag, const char *format, ...))
 {
-    FORWARD_TEXT(stream, REAL(__vfprintf_chk)(stream, flag, format, arguments));
+    FORWARD_TEXT(REAL(__vfprintf_chk), full___vfprintf_chk, stream, flag, format, arguments);
 }
 
 INTERPOSE(int, __printf_chk, (int flag, const char *format, ...))
 {
-    FORWARD_TEXT(stdout, REAL(__vfprintf_chk)(stdout, flag, format, arguments));
+    FORWARD_TEXT(REAL(__vfprintf_chk), full___vfprintf_chk, stdout, flag, format, arguments);
 }
 
 INTERPOSE(int, __vprintf_chk, (int flag, const char *format, va_list arguments))
 {
-    PUT_TEXT(stdout, REAL(__vfprintf_chk)(stdout, flag, format, arguments));
+    PUT_TEXT(REAL(__vfprintf_chk), full___vfprintf_chk, stdout, flag, format, arguments);
 }

@@ -52,11 +52,14 @@ static wint_t full_fgetwc(FILE *stream)
         call_served(OP_fgetwc, KIND_read, stream->_fileno, 1);
         return c;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetwc);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     wint_t c = REAL(fgetwc)(stream);
     call_end(&call);
     call_stream_read(&call, stream, before, c != WEOF ? wide_bytes(c) : 0);
+    stream_give(&turn);
     call_close(&call);
     return c;
 }
@@ -76,11 +79,14 @@ INTERPOSE(wchar_t *, fgetws, (wchar_t *line, int room, FILE *stream))
         call_idled(OP_fgetws);
         return REAL(fgetws)(line, room, stream);
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetws);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     wchar_t *got = REAL(fgetws)(line, room, stream);
     call_end(&call);
     call_stream_read(&call, stream, before, got != NULL ? bytes_of_text(got) : 0);
+    stream_give(&turn);
     call_close(&call);
     return got;
 }
@@ -92,11 +98,14 @@ INTERPOSE(wchar_t *, __fgetws_chk, (wchar_t *line, size_t size, int room, FILE *
         call_idled(OP_fgetws);
         return REAL(__fgetws_chk)(line, size, room, stream);
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fgetws);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     wchar_t *got = REAL(__fgetws_chk)(line, size, room, stream);
     call_end(&call);
     call_stream_read(&call, stream, before, got != NULL ? bytes_of_text(got) : 0);
+    stream_give(&turn);
     call_close(&call);
     return got;
 }
@@ -118,11 +127,14 @@ static wint_t full_fputwc(wchar_t c, FILE *stream)
         call_served(OP_fputwc, KIND_write, stream->_fileno, 1);
         return put;
     }
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fputwc);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     wint_t put = REAL(fputwc)(c, stream);
     call_end(&call);
     call_stream_wrote(&call, stream, before, put != WEOF ? wide_bytes(put) : -1);
+    stream_give(&turn);
     call_close(&call);
     return put;
 }
@@ -138,11 +150,14 @@ SAME_AS(putwchar_unlocked, putwchar);
 
 INTERPOSE(int, fputws, (const wchar_t *text, FILE *stream))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fputws);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int put = REAL(fputws)(text, stream);
     call_end(&call);
     call_stream_wrote(&call, stream, before, put >= 0 ? bytes_of_text(text) : -1);
+    stream_give(&turn);
     call_close(&call);
     return put;
 }
@@ -151,22 +166,28 @@ SAME_AS(fputws_unlocked, fputws);
 /* Formatted text tells how many characters it came to, and not which: each counts as one byte. */
 INTERPOSE(int, vfwprintf, (FILE *stream, const wchar_t *format, va_list arguments))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fwprintf);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int put = REAL(vfwprintf)(stream, format, arguments);
     call_end(&call);
     call_stream_wrote(&call, stream, before, put);
+    stream_give(&turn);
     call_close(&call);
     return put;
 }
 
 INTERPOSE(int, __vfwprintf_chk, (FILE *stream, int flag, const wchar_t *format, va_list arguments))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fwprintf);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int put = REAL(__vfwprintf_chk)(stream, flag, format, arguments);
     call_end(&call);
     call_stream_wrote(&call, stream, before, put);
+    stream_give(&turn);
     call_close(&call);
     return put;
 }
@@ -204,11 +225,14 @@ INTERPOSE(int, __vwprintf_chk, (int flag, const wchar_t *format, va_list argumen
 /* Three dialects, as of scanf (stdio_text.c). */
 INTERPOSE_SYMBOL(int, old_vfwscanf, vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fwscanf);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int items = REAL(old_vfwscanf)(stream, format, arguments);
     call_end(&call);
     call_stream_read(&call, stream, before, BY_STATE);
+    stream_give(&turn);
     call_close(&call);
     return items;
 }
@@ -230,11 +254,14 @@ INTERPOSE_SYMBOL(int, old_vwscanf, vwscanf, (const wchar_t *format, va_list argu
 
 INTERPOSE_SYMBOL(int, isoc99_vfwscanf, __isoc99_vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fwscanf);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int items = REAL(isoc99_vfwscanf)(stream, format, arguments);
     call_end(&call);
     call_stream_read(&call, stream, before, BY_STATE);
+    stream_give(&turn);
     call_close(&call);
     return items;
 }
@@ -256,11 +283,14 @@ INTERPOSE_SYMBOL(int, isoc99_vwscanf, __isoc99_vwscanf, (const wchar_t *format, 
 
 INTERPOSE_SYMBOL(int, isoc23_vfwscanf, __isoc23_vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
 {
-    struct stream_state before = stream_state(stream);
     struct call call = call_begin(OP_fwscanf);
+    struct turn turn;
+    stream_take(&turn, stream);
+    struct stream_state before = stream_state(stream);
     int items = REAL(isoc23_vfwscanf)(stream, format, arguments);
     call_end(&call);
     call_stream_read(&call, stream, before, BY_STATE);
+    stream_give(&turn);
     call_close(&call);
     return items;
 }

@@ -1,6 +1,6 @@
 /* Calls of standard I/O that buffers serve, in the mode that is asked for; tells what they came to.
  *     stdio_served MODE FILE
- * families: characters, lines, items and formatted text, one thread      threads: four of them on one stream
+ * families: characters, lines, items and formatted text, one thread      threads: four of them on one stream; read: by four threads
  * killed: killed among them, with what was written still in the buffer    slowly: characters far apart, bursts of them, and formatted text far apart
  * memory: on a stream in memory, and on one that is emptied line by line
  * scans: words and lines of all lengths, with small buffers and large     wide: wide characters, of which every hundredth has three bytes
@@ -11,6 +11,7 @@
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <wchar.h>
@@ -70,21 +71,69 @@ static void families(const char *path)
 static void *write_characters(void *file)
 {
     for (int i = 0; i < CALLS; i++)
-        REQUIRE(i % 8 == 0 ? fputs("word", file) >= 0 : putc('c', file) == 'c');
+        REQUIRE(i % 8 == 0   ? fputs("word", file) >= 0
+                : i % 8 == 1 ? fprintf(file, "%c\n", 'f') == 2
+                : i % 8 == 2 ? fwrite("item", 2, 2, file) == 2
+                             : putc('\n', file) == '\n');
     return NULL;
+}
+
+static void *read_characters(void *file)
+{
+    char line[8];
+    while (getc(file) != EOF && fgets(line, sizeof line, file) != NULL && fread(line, 1, 3, file) > 0)
+        continue;
+    return NULL;
+}
+
+static void by_threads(const char *path, const char *mode, void *(*work)(void *))
+{
+    pthread_t ids[THREADS];
+    FILE *file = fopen(path, mode);
+    for (int t = 0; t < THREADS; t++)
+        REQUIRE(pthread_create(&ids[t], NULL, work, file) == 0);
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(ids[t], NULL);
+    REQUIRE(fclose(file) == 0);
 }
 
 static void threads(const char *path)
 {
-    pthread_t ids[THREADS];
-    FILE *file = fopen(path, "w");
-    for (int t = 0; t < THREADS; t++)
-        REQUIRE(pthread_create(&ids[t], NULL, write_characters, file) == 0);
-    for (int t = 0; t < THREADS; t++)
-        pthread_join(ids[t], NULL);
-    REQUIRE(fclose(file) == 0);
+    by_threads(path, "w", write_characters);
     writes = (long)THREADS * CALLS;
-    written = (long)THREADS * (CALLS + CALLS / 8 * 3);
+    written = (long)THREADS * (CALLS + CALLS / 8 * (3 + 1 + 3));
+}
+
+static void read_by_threads(const char *path)
+{
+    by_threads(path, "r", read_characters);
+}
+
+static void *fill_pipe(void *file)
+{
+    for (int i = 0;; i++)
+        REQUIRE(i % 3 == 0 ? fputs("word", file) >= 0 : i % 3 == 1 ? fprintf(file, "%d", i) > 0 : fwrite("item", 1, 4, file) == 4);
+    return NULL;
+}
+
+static void cancelled(const char *path)
+{
+    enum { PIPE = 1 << 16, APART_US = 2000 };
+    char block[PIPE];
+    int ends[2], held, more = -1;
+    pthread_t id;
+    (void)path;
+    REQUIRE(pipe(ends) == 0);
+    FILE *file = fdopen(ends[1], "w");
+    REQUIRE(file != NULL && pthread_create(&id, NULL, fill_pipe, file) == 0);
+    do {
+        held = more;
+        usleep(APART_US);
+        REQUIRE(ioctl(ends[0], FIONREAD, &more) == 0);
+    } while (more == 0 || more != held); /* until it waits */
+    REQUIRE(pthread_cancel(id) == 0 && pthread_join(id, NULL) == 0);
+    REQUIRE(read(ends[0], block, sizeof block) > 0);
+    REQUIRE(fputs("end", file) >= 0 && fflush(file) == 0);
 }
 
 static void slowly(const char *path)
@@ -275,7 +324,8 @@ static void memory(const char *path)
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(const char *path); } modes[] = {
-        { "families", families }, { "threads", threads }, { "slowly", slowly }, { "killed", killed }, { "memory", memory },
+        { "families", families }, { "threads", threads }, { "read", read_by_threads }, { "cancelled", cancelled },
+        { "slowly", slowly }, { "killed", killed }, { "memory", memory },
         { "scans", scans }, { "wide", wide }, { "swapped", swapped }, { "forked", forked }, { "lines", lines },
     };
     REQUIRE(argc == 3);

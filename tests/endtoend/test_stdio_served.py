@@ -52,9 +52,29 @@ def test_calls_that_tell_only_afterwards(job: Job, apps: Apps, mode: str) -> Non
 
 
 def test_calls_of_threads_on_one_stream(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("stdio_served", "-pthread"), "threads", job.data / "file"])
+    """What one of them moves while another waits for the stream is counted for one of them."""
+    target = job.data / "file"
+    ended = job.run([apps.build("stdio_served", "-pthread"), "threads", target])
     assert (ended.status, ended.errors) == (0, "")
-    assert_as_told(job.profile(bins=True), ended.output.decode())
+    profile = job.profile(bins=True)
+    assert_as_told(profile, ended.output.decode())
+    assert total(profile, "kernel_write_bytes", layers=STDIO, obj="file") == target.stat().st_size
+
+
+def test_threads_that_read_one_stream(job: Job, apps: Apps) -> None:
+    target = job.data / "file"
+    target.write_bytes(b"line\n" * 200_000)
+    ended = job.run([apps.build("stdio_served", "-pthread"), "read", target])
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    for column in ("read_bytes", "kernel_read_bytes"):
+        assert total(profile, column, layers=STDIO, obj="file") == target.stat().st_size
+
+
+def test_a_thread_that_is_cancelled_in_a_write(job: Job, apps: Apps) -> None:
+    """It lets its stream go, as without us: another thread goes on to write into it."""
+    ended = job.run([apps.build("stdio_served", "-pthread"), "cancelled", "-"])
+    assert (ended.status, ended.errors) == (0, "")
 
 
 def test_streams_in_memory_and_by_lines(job: Job, apps: Apps) -> None:
