@@ -303,6 +303,7 @@ static bool has_same_inode(const char *dir, const char *other)
 }
 
 bool (*adopt_is_same_directory)(const char *dir, const char *other);
+bool (*adopt_waits)(void);
 
 /* By name, or, since links and dots give one directory many names, by what is there. */
 static bool is_same_directory(const char *spool_dir, const char *other)
@@ -318,8 +319,9 @@ int adopt_open(int dir, const char *name, int *fd)
     *fd = raw_open_at(dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK, 0);
     if (*fd < 0)
         return ADOPT_FOREIGN;
-    if (syscall(SYS_flock, *fd, LOCK_EX | LOCK_NB) != 0)
-        return ADOPT_BUSY;
+    while (syscall(SYS_flock, *fd, LOCK_EX | LOCK_NB) != 0)
+        if (adopt_waits == NULL || !adopt_waits())
+            return ADOPT_BUSY;
     bool is_ours = syscall(SYS_fstat, *fd, &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size == sizeof(struct segment) &&
                    status.st_uid == raw_geteuid() && syscall(SYS_newfstatat, dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
                    named.st_ino == status.st_ino; /* and not finished, and removed, while we waited for nothing */

@@ -36,6 +36,9 @@ struct adoption_result adopt_in(int dir, const char *path, const char *only_spoo
 /* Whether two paths lead to one directory, for such a restriction: the collector sets one that does not wait for a server that is down. */
 extern bool (*adopt_is_same_directory)(const char *dir, const char *other);
 
+/* Asked while somebody else holds a segment, who may only look whose it is: waits a little, and says whether to try again. NULL: never. */
+extern bool (*adopt_waits)(void);
+
 /* Whether a segment that cannot be drained may go, as keep_segment says: in the library, whose processes are many. */
 extern bool adopt_may_drop;
 

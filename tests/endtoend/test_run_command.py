@@ -1,5 +1,6 @@
 """`slicewise run`, `recover` and `doctor`: the command must not notice, and the profile must be there."""
 
+import fcntl
 import json
 import os
 import pty
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -434,6 +436,24 @@ def test_recover_finishes_what_a_dead_process_left(slicewise, tmp_path):
     subprocess.run(["/usr/bin/python3", "-I", "-c", program], cwd=tmp_path, env=preloaded, check=False)
     (tmp_path / "p" / "dead").mkdir(parents=True, exist_ok=True)
     assert slicewise("recover", "p/dead", **own).returncode == 0
+    info = json.loads(slicewise("report", "--detail", "p/dead", "--json").stdout)
+    assert info["totals"]["posix"]["write_bytes"] == 8192
+
+
+def test_recover_waits_for_somebody_who_only_looks(slicewise, tmp_path):
+    """Whoever recovers something on a node looks whose each segment is, and holds it meanwhile."""
+    program = WRITES_8_KIB + "\nimport os; os.kill(os.getpid(), 9)"
+    own = own_segments(tmp_path)
+    preloaded = environment(LD_PRELOAD=str(LIBRARY), SLICEWISE_DIR=str(tmp_path / "p"), SLICEWISE_JOB="dead", **own)
+    subprocess.run(["/usr/bin/python3", "-I", "-c", program], cwd=tmp_path, env=preloaded, check=False)
+    (segment,) = (tmp_path / "segments").glob("*/dead.*")
+    with segment.open("rb") as file, ThreadPoolExecutor() as beside:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        recovering = beside.submit(slicewise, "recover", "p/dead", **own)
+        with pytest.raises(TimeoutError):
+            recovering.result(timeout=0.5)
+        fcntl.flock(file, fcntl.LOCK_UN)
+        assert "recovered 1 process" in recovering.result().stdout
     info = json.loads(slicewise("report", "--detail", "p/dead", "--json").stdout)
     assert info["totals"]["posix"]["write_bytes"] == 8192
 
