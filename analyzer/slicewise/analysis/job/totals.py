@@ -17,12 +17,13 @@ from slicewise.digest.processes import count_processes, has_rank, in_processes, 
 from slicewise.scalars import real, whole, whole_or_none
 
 # Prices of calls, as multiples of what a process measured of itself: counting a pwrite (`call_cost_ps`). Chosen from
-# processor time in pairs, bare and profiled, least of many stretches each, on three processors: pwrite, stat, readdir
-# and fsync add 0.6 to 1.5 times that, names 1.1 to 1.8, entries that come or go 7 to 19, opens 20 to 48, what a
-# stream's buffer serves 0.1 to 0.2, and a call that fills or empties it 4 to 6.6; the middle is taken. Where a new
-# descriptor leads is asked of the kernel each time, and where a name leads as soon as names may lead elsewhere; a
-# buffer asks nobody. Of opens and entries what the kernel takes is the larger part, and differs most from processor to
-# processor: it is so many times the least that a system call takes there (`system_call_ps`).
+# processor time in pairs, bare and profiled, least of many stretches each, on four processors: stat, readdir and fsync
+# add 0.6 to 1.5 times that, and a transfer as little as 0.55 times, since beside a system call some of it takes no
+# time; names 1.1 to 1.8, entries that come or go 7 to 19, opens 20 to 48, what a stream's buffer serves 0.1 to 0.2, and
+# a call that fills or empties it 4 to 6.6; the middle is taken. Where a new descriptor leads is asked of the kernel
+# each time, and where a name leads as soon as names may lead elsewhere; a buffer asks nobody. Of opens and entries what
+# the kernel takes is the larger part, and differs most from processor to processor: it is so many times the least that
+# a system call takes there (`system_call_ps`).
 OPENS = ("open", "openat", "creat", "fopen", "freopen", "tmpfile", "mkstemp", "popen")
 ENTRIES = (
     "link", "mkdir", "mkdirat", "mkdtemp", "mknod", "remove", "rename", "renameat", "rmdir", "symlink", "unlink",
@@ -36,8 +37,9 @@ FROM_BUFFERS = (
     "fgetc", "fgets", "fgetwc", "fgetws", "fprintf", "fputc", "fputs", "fputwc", "fputws", "fread", "fscanf",
     "fwprintf", "fwrite", "fwscanf", "getline",
 )  # fmt: skip
+TRANSFERS = ("pread", "preadv", "pwrite", "pwritev", "read", "readv", "write", "writev")
 # Operations, the cost of so many counted calls, and the time of so many system calls.
-PRICES = ((OPENS, 8.0, 8.0), (ENTRIES, 5.0, 3.0), (NAMES, 1.5, 0.0), (FROM_BUFFERS, 0.16, 0.0))
+PRICES = ((OPENS, 8.0, 8.0), (ENTRIES, 5.0, 3.0), (NAMES, 1.5, 0.0), (TRANSFERS, 0.8, 0.0), (FROM_BUFFERS, 0.16, 0.0))
 OF_OTHERS, FILL = 1.0, 5.0
 # Where a system call was not measured, as in profiles of older versions, it took this many times the cost of a call.
 SYSTEM_CALL = 2.4
