@@ -196,6 +196,33 @@ def test_calls_on_metadata_that_change_nothing_write_no_blocks(calls, does_write
     assert changing(one, does_write) == pytest.approx(part)
 
 
+def test_a_run_alone_whose_program_was_not_in_memory(tmp_path):
+    """It took 14 s, of which fio and its libraries took 4 to come from the disk: they say nothing of a job's calls."""
+    own = job(tmp_path / "job", 20, called=20, disk=40, command="cat big")
+    run = job(tmp_path / "alone", 14, called=40, disk=40, command="cat big", start=FIRST - 99, loading=4)
+    warm = job(tmp_path / "warm", 10, called=40, disk=40, command="cat big", start=FIRST - 199)
+    own, run, warm, other = digests([own, run, warm, job(tmp_path / "other", 20, called=20, disk=40)])
+    told = blame(own, [other], [], [run, warm])
+    assert {one.job: one.is_taken for one in told.runs} == {"alone": True, "warm": True}
+    assert (told.alone.value, told.is_claimed) == (pytest.approx(10.0, rel=0.02), True)
+    slow = blame(run, [], [], [warm])
+    assert slow.alone.value == pytest.approx(10.0)
+    assert "it lost 4.00 s outside of I/O calls, 4.00 s of it while its program and libraries were load" in headline(
+        slow
+    )
+    assert not blame(warm, [], [], [run]).is_claimed
+    assert blame(warm, [], [], [run]).alone.value == pytest.approx(10.0)
+
+
+def test_a_loss_that_is_not_sure_and_no_more_than_runs_differ_is_none(tmp_path):
+    own, run = digests([job(tmp_path / "job", 10, called=40, disk=40), job(tmp_path / "alone", 10, called=40, disk=40)])
+    lost = Estimate(0.4, 0.1, 0.7, "")
+    told = replace(blame(own, [], [run]), alone=Estimate(9.6, 9.3, 9.9, ""), lost=lost, is_claimed=True)
+    runs = Estimate(9.8, 9.3, 10.3, "the runtime of its standalone runs")
+    for confidence, is_claimed in (("low", False), ("medium", True)):
+        assert no_longer_than(replace(told, confidence=confidence), runs).is_claimed == is_claimed
+
+
 @pytest.mark.parametrize(
     ("alone", "lost", "told_lost", "is_claimed"),
     [

@@ -57,7 +57,7 @@ def run(runtime, processor, switches, faults=0, stall=None, delayed=None, signal
     return SimpleNamespace(
         about={"start_ns": 0, "end_ns": round(runtime * SECOND)},
         usage=pl.DataFrame(usage),
-        processes=pl.DataFrame({"process": [1], "node": ["n"], "rank": [-1], "matters": [True]}),
+        processes=pl.DataFrame({"process": [1], "node": ["n"], "rank": [-1], "matters": [True], "start_ns": [0]}),
         node_samples=pl.DataFrame(samples, schema={"node": pl.String, "seconds": pl.Float64}),
         node_slices=pl.DataFrame([("n", *row) for row in rows], SIGNALS, orient="row"),
         not_kept={} if fetched is not None else {"coverage": "nobody asks"},
@@ -160,7 +160,7 @@ def test_nobody_waited_for_a_processor_for_longer_than_somebody_did():
 def test_one_of_many_nodes_may_be_the_one_where_processors_were_waited_for():
     """The share is of all nodes' time."""
     job = run(27.6, 6.9, 3000, stall=0.1)
-    rows = [{"process": at, "node": f"n{at}", "rank": -1, "matters": True} for at in range(2, 10)]
+    rows = [{"process": at, "node": f"n{at}", "rank": -1, "matters": True, "start_ns": 0} for at in range(2, 10)]
     job.processes = pl.concat([job.processes, pl.DataFrame(rows)])
     assert outside_of_io(job, ALONE, 1, io_alone=0.5, io_lost=1.2, taken=0.1).waited_seconds > 15.0
 
@@ -285,7 +285,7 @@ def test_a_kernel_that_counts_no_waits_says_nothing_of_them():
 
 def test_ranks_that_spin_wait_for_no_processor():
     job = run(27.6, 6.9, 3000, delayed=20.0)
-    rows = [{"process": at, "node": "n", "rank": at - 1, "matters": True} for at in (1, 2)]
+    rows = [{"process": at, "node": "n", "rank": at - 1, "matters": True, "start_ns": 0} for at in (1, 2)]
     job.processes = pl.DataFrame(rows)
     assert delayed_seconds(job, 2) is None
     assert delayed_outside(job, 2, 5.0, Estimate(1.0, 0.9, 1.1, "")) is None

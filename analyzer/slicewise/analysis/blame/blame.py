@@ -237,9 +237,9 @@ def _asked(
         taken = float(told.shares["storage_seconds"].sum())
         told = with_outside(told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken))
         if told.is_claimed and told.outside is None:
-            told = no_longer_than(told, runtime_alone(same_work))
+            told = no_longer_than(told, runtime_alone(digest, same_work))
         elif told.outside is None:
-            told = as_runs_say(told, runtime_alone(same_work), hidden > 0)
+            told = as_runs_say(told, runtime_alone(digest, same_work), hidden > 0)
     elif told.lost is not None and not of_seconds_alone:
         told = with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":

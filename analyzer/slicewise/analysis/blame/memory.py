@@ -194,6 +194,13 @@ def runtime_of(digest: Digest) -> float:
     return real(digest.about["end_ns"] - digest.about["start_ns"]) / 1e9
 
 
+def loading_of(digest: Digest) -> float:
+    """From the begin of its command to that of its first process, s: so long its program and libraries were loaded,
+    from memory or from storage.
+    """
+    return max(0, int(str(digest.processes["start_ns"].min() or 0)) - int(digest.about["start_ns"])) / 1e9
+
+
 def seconds_refetching(digest: Digest, processes: int, in_calls: float = 0.0) -> Estimate | None:
     """For how long the mean process slept until what had been in memory before was fetched again, without `in_calls`
     (s), the time in calls; None: memory was not short, or nobody looked. An estimate, of looks at sleeping threads.

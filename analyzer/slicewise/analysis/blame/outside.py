@@ -11,6 +11,7 @@ import polars as pl
 
 from slicewise.analysis.blame.memory import (
     fetched_by,
+    loading_of,
     moved_by_no_call,
     on_its_nodes,
     runtime_of,
@@ -74,7 +75,7 @@ def outside_of_io(
     if not runs:
         return None
     job, alone = _took(digest, processes), [_took(run, processes) for run in runs]
-    told = runtime_alone(runs)
+    told = runtime_alone(digest, runs)
     mean, error = told.value, told.high - told.value
     seconds = job.runtime - mean - max(0.0, io_lost)  # where calls were faster, other work hid them
     if seconds < max(LEAST_OUTSIDE * job.runtime, error):
@@ -108,6 +109,7 @@ def outside_of_io(
         io_seconds=min(max(io_lost - taken, 0.0), lost_to_wait) if waited > seconds / 2 else 0.0,
         stall=stall,
         memory_seconds=min(seconds, _for_memory(digest, runs, slept_seconds, system)),
+        loaded_seconds=min(seconds, max(0.0, loading_of(digest) - fmean(map(loading_of, runs)))),
         slept_seconds=slept_seconds,
         slept_at=slept_at,
         faults=job.major_faults - fmean(one.major_faults for one in alone),
@@ -116,11 +118,13 @@ def outside_of_io(
     )
 
 
-def runtime_alone(runs: Sequence[Digest]) -> Estimate:
-    """What runs that did the same took, by how much such runs differ."""
-    runtimes = [runtime_of(run) for run in runs]
-    mean = fmean(runtimes)
-    error = error_of_next_run(deviation_of(runtimes), len(runtimes)) * mean
+def runtime_alone(digest: Digest, runs: Sequence[Digest]) -> Estimate:
+    """What runs that did the same took, by how much such runs differ. Their programs may have been loaded from storage,
+    and the job's from memory: then it is loaded as fast alone.
+    """
+    worked = [runtime_of(run) - loading_of(run) for run in runs]
+    mean = fmean(worked) + min(loading_of(digest), fmean(map(loading_of, runs)))
+    error = error_of_next_run(deviation_of(worked), len(worked)) * mean
     return Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs")
 
 
@@ -153,6 +157,7 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
         io_seconds=0.0,
         stall=_stall(digest),
         memory_seconds=memory.value,
+        loaded_seconds=0.0,
         slept_seconds=0.0,
         slept_at="",
         faults=0.0,

@@ -120,7 +120,8 @@ class Outside:
     alone: the runtime alone, of those runs where there are any. computed_seconds: for which it had a processor more
     than they; waited_seconds: in which it waited for one; io_seconds: of what its I/O lost, what that cost calls, too.
     stall: the share of the time in which some task of its nodes waited for a processor; None where nobody looked.
-    memory_seconds: for which memory was short, more than alone. slept_seconds: for which the mean process slept in the
+    memory_seconds: for which memory was short, more than alone. loaded_seconds: for which its program and libraries
+    were loaded for longer, from storage. slept_seconds: for which the mean process slept in the
     kernel (state D), more than alone and than what its I/O lost, by looks: an estimate; slept_at: mostly in this
     function; empty: not known.
     faults: page faults that read from storage, beyond those of the standalone runs, of the mean process. pages_bytes:
@@ -135,6 +136,7 @@ class Outside:
     io_seconds: float
     stall: float | None
     memory_seconds: float
+    loaded_seconds: float
     slept_seconds: float
     slept_at: str
     faults: float

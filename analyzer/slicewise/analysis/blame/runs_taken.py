@@ -14,6 +14,7 @@ from slicewise.analysis.blame.memory import (
     did_as_much_by_no_call,
     fetched_by,
     is_mostly_io,
+    loading_of,
     most_slept,
     moved_by_no_call,
     runtime_of,
@@ -113,7 +114,7 @@ def _longest_in_calls(run: Digest, grid_ns: int) -> float:
 
 
 def _outside_of_calls(run: Digest, grid_ns: int) -> float:
-    return max(0.0, runtime_of(run) - _longest_in_calls(run, grid_ns))
+    return max(0.0, runtime_of(run) - loading_of(run) - _longest_in_calls(run, grid_ns))
 
 
 def _held_up(run: Digest, least: tuple[float, str], grid_ns: int) -> str:

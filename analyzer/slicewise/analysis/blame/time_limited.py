@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from statistics import fmean
 
+from slicewise.analysis.blame.memory import loading_of, runtime_of
 from slicewise.analysis.blame.outside import runtime_alone
 from slicewise.analysis.blame.result import TimeLimited
 from slicewise.constants import EQUAL_VOLUMES
@@ -26,8 +27,7 @@ AROUND, AROUND_SECONDS = 0.05, 1.0
 
 def asked_to_run_for(digest: Digest) -> str:
     """The option of its command line that says for how long a job runs, if that is what it took; else empty."""
-    start_ns = digest.processes["start_ns"].min() or 0  # not that of the command, which was loaded first
-    runtime = (int(str(digest.about["end_ns"])) - int(str(start_ns))) / 1e9
+    runtime = runtime_of(digest) - loading_of(digest)
     for asked in ASKED.finditer(str(digest.about["command"] or "")):
         seconds = float(asked[2])
         if (1 - AROUND) * seconds <= runtime <= seconds + max(AROUND * seconds, AROUND_SECONDS):
@@ -50,6 +50,6 @@ def time_limited(digest: Digest, runs: Sequence[Digest]) -> TimeLimited | None:
         if max(done, alone) > 0:
             if abs(done - alone) <= EQUAL_VOLUMES * max(done, alone):
                 return None
-            took = runtime_alone(like)
+            took = runtime_alone(digest, like)
             return TimeLimited(took, names, done, alone)
     return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.memory import moved_by_no_call
+from slicewise.analysis.blame.memory import loading_of, moved_by_no_call
 from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.calls import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.capacity.by_kind import Capacities
@@ -197,9 +197,8 @@ def first_counted(digest: Digest, grid_ns: int) -> int:
     """The first slice of a job in which its calls were counted. What was read before for a command, to load a program
     and its libraries, is the job's own.
     """
-    start_ns = int(digest.about["start_ns"])
-    loaded_ns = max(0, int(str(digest.processes["start_ns"].min() or 0)) - start_ns)
-    return (start_ns + loaded_ns) // grid_ns + (1 if loaded_ns > LOADING * grid_ns else 0)
+    loaded_ns = round(loading_of(digest) * 1e9)
+    return (int(digest.about["start_ns"]) + loaded_ns) // grid_ns + (1 if loaded_ns > LOADING * grid_ns else 0)
 
 
 def _beyond_calls(

@@ -96,12 +96,16 @@ def as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
 def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     """The blame of a claimed loss, with the time alone of runs that did the same where the two contradict each other:
     waits for pages are known by looks alone, and calls may have hidden other work. No more was lost than the job took
-    longer.
+    longer; and nothing, as far as is known, where that is no more than runs differ and the loss is not sure.
     """
-    if told.alone is None or told.lost is None or (told.alone.high >= alone.low and told.alone.value <= alone.high):
+    if told.alone is None or told.lost is None:
         return told
     lost = told.lost
     part = (told.runtime_seconds - alone.value) / lost.value if lost.value > 0 else 1.0
+    if told.confidence not in SURE and told.runtime_seconds <= alone.high:
+        part = 0.0
+    elif told.alone.high >= alone.low and told.alone.value <= alone.high:
+        return told
     if part >= 1:
         return replace(told, alone=alone)
     part, is_claimed = max(0.0, part), part > 0

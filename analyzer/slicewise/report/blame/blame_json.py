@@ -101,6 +101,7 @@ def outside_record(outside: Outside) -> dict[str, Any]:
         "io_seconds": outside.io_seconds,
         "stall_share": outside.stall,
         "memory_seconds": outside.memory_seconds,
+        "loaded_seconds": outside.loaded_seconds,
         "slept_seconds": outside.slept_seconds,
         "slept_at": outside.slept_at,
         "major_faults": outside.faults,

@@ -160,6 +160,8 @@ def why_outside(outside: Outside) -> str:
             else f" (on its nodes somebody did {words.percent(outside.stall, 2)} of the time)"
         )
         return f", where its processes waited for a processor{stall}"
+    if outside.loaded_seconds > half:
+        return f", {words.duration(outside.loaded_seconds)} of it while its program and libraries were loaded"
     if outside.memory_seconds > half:
         return f", {words.duration(outside.memory_seconds)} of it because memory was short"
     if outside.computed_seconds > half:
@@ -187,7 +189,7 @@ def _is_outside_alone(blame: Blame, outside: Outside) -> bool:
 
 def _is_hidden_io(outside: Outside) -> bool:
     """Whether it was I/O without calls."""
-    return _for_pages(outside) or _by_no_call(outside)
+    return outside.loaded_seconds > outside.seconds / 2 or _for_pages(outside) or _by_no_call(outside)
 
 
 def _for_pages(outside: Outside) -> bool:

@@ -112,6 +112,8 @@ def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
         f"Lost outside of I/O calls: {words.duration(outside.seconds)}, by the kernel's counts {parts} waiting for a "
         "processor."
     )
+    if outside.loaded_seconds:
+        yield f"Its program and libraries took {words.duration(outside.loaded_seconds)} longer to be loaded."
     if outside.memory_seconds:
         yield (
             f"For {words.duration(outside.memory_seconds)} of its time memory was short: something waited for it, or "
