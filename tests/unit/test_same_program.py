@@ -143,7 +143,8 @@ def test_the_command_line_is_that_of_the_first_process(tmp_path):
 
 def run(seconds: float, mib: int, meta_ops: int = 0, processes: int = 1, command: str = "") -> SimpleNamespace:
     did = {"read_bytes": 0, "write_bytes": mib * MIB, "meta_ops": meta_ops, "command": command}
-    return SimpleNamespace(about={"processes": processes, "start_ns": 0, "end_ns": int(seconds * S)} | did)
+    about = {"processes": processes, "start_ns": 0, "end_ns": int(seconds * S)} | did
+    return SimpleNamespace(about=about, processes=pl.DataFrame({"start_ns": [0]}))
 
 
 @pytest.mark.parametrize(
@@ -181,5 +182,5 @@ def test_a_set_length_is_told_by_equal_times_and_other_amounts(job, alone, less)
 )
 def test_a_set_time_is_read_from_the_command_line(command, seconds, asked):
     processes = pl.DataFrame({"start_ns": [S]})
-    job = SimpleNamespace(about={"end_ns": S + round(seconds * S), "command": command}, processes=processes)
+    job = SimpleNamespace(about={"start_ns": 0, "end_ns": S + round(seconds * S), "command": command}, processes=processes)
     assert asked_to_run_for(job) == asked

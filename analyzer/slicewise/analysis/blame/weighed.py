@@ -16,8 +16,6 @@ from slicewise.estimate import Estimate
 from slicewise.kinds import SURE
 from slicewise.text import words
 
-# Relative: runs that did the same and whose time alone is known no better differ by more than chance.
-SCATTERED = 0.1
 # Waiting for processors explains a loss in I/O of which it leaves less than this part.
 MOSTLY_LEFT = 0.5
 SOMEBODY_WAITED = (
@@ -81,15 +79,12 @@ def with_outside(told: Blame, outside: Outside | None) -> Blame:
 
 def as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
     """The blame where no loss is claimed, with the time alone of runs that did the same: computing may have hidden the
-    time of calls that were faster than alone; and where such runs differ, it is known no better than they are.
-    is_hidden: most of its I/O is no call's.
+    time of calls that were faster than alone; and it is known no better than such runs differ. is_hidden: most of its
+    I/O is no call's.
     """
     own = told.alone or alone
-    if is_hidden or not alone.low <= own.value <= alone.high:
-        own = alone
-    elif alone.high - alone.value > SCATTERED * alone.value:
-        own = Estimate(own.value, min(own.low, alone.low), max(own.high, alone.high), alone.how)
-    told = replace(told, alone=own)
+    is_other = is_hidden or not alone.low <= own.value <= alone.high
+    told = replace(told, alone=alone if is_other else _with_bounds_of(own, alone))
     return replace(told, confidence="low") if told.is_too_uncertain and told.confidence in SURE else told
 
 
@@ -101,21 +96,29 @@ def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     if told.alone is None or told.lost is None:
         return told
     lost = told.lost
-    part = (told.runtime_seconds - alone.value) / lost.value if lost.value > 0 else 1.0
-    if told.confidence not in SURE and told.runtime_seconds <= alone.high:
-        part = 0.0
-    elif told.alone.high >= alone.low and told.alone.value <= alone.high:
-        return told
-    if part >= 1:
+    longer = told.runtime_seconds - alone.value
+    part = longer / lost.value if lost.value > 0 else 1.0
+    is_none = told.confidence not in SURE and told.runtime_seconds <= alone.high
+    if not is_none and told.alone.high >= alone.low and told.alone.value <= alone.high:
+        return replace(told, alone=_with_bounds_of(told.alone, alone))
+    if part >= 1 and not is_none:
         return replace(told, alone=alone)
-    part, is_claimed = max(0.0, part), part > 0
+    its_part = min(1.0, max(0.0, part))
+    found = replace(_with_part_of_neighbours(told, its_part), is_claimed=part > 0 and not is_none, alone=alone)
+    if not found.is_claimed:
+        left = longer - sum(one.lost.value for one in found.neighbours)
+        lost = Estimate(longer, told.runtime_seconds - alone.high, told.runtime_seconds - alone.low, alone.how)
+        return replace(found, lost=lost, unexplained_seconds=left)
     return replace(
-        _with_part_of_neighbours(told, part),
-        is_claimed=is_claimed,
-        alone=alone,
+        found,
         lost=lost.through(lambda seconds: part * seconds, lost.how),
         unexplained_seconds=part * told.unexplained_seconds,
     )
+
+
+def _with_bounds_of(own: Estimate, other: Estimate) -> Estimate:
+    """An estimate in an interval that holds another one's, too."""
+    return Estimate(own.value, min(own.low, other.low), max(own.high, other.high), own.how)
 
 
 def why_hidden_io(digest: Digest, io_seconds: float, moved: int) -> str:
