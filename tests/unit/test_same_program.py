@@ -182,5 +182,6 @@ def test_a_set_length_is_told_by_equal_times_and_other_amounts(job, alone, less)
 )
 def test_a_set_time_is_read_from_the_command_line(command, seconds, asked):
     processes = pl.DataFrame({"start_ns": [S]})
-    job = SimpleNamespace(about={"start_ns": 0, "end_ns": S + round(seconds * S), "command": command}, processes=processes)
+    about = {"start_ns": 0, "end_ns": S + round(seconds * S), "command": command}
+    job = SimpleNamespace(about=about, processes=processes)
     assert asked_to_run_for(job) == asked
