@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slicewise.analysis.blame.case import case_of
+from slicewise.analysis.blame.case import by_the_way, case_of
 from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
@@ -46,7 +46,8 @@ def report(job: str | Path) -> Answer:
     Raises UserError as `slicewise.read` does.
     """
     digest = read_digest(Path(job), distributions=True)
-    found = job_report(digest)
+    _, case = by_the_way(Path(job), Surroundings())
+    found = job_report(digest, lost_share=case.result().lost_share if case else 0.0)
     return Answer(found, job_page(found, unseen_lines([digest])))
 
 

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from slicewise.analysis.blame.case import case_of
+from slicewise.analysis.blame.case import by_the_way
 from slicewise.analysis.nodes.samples import moved
-from slicewise.catalog.sources import beside as find_beside
 from slicewise.catalog.sources import read_digest
 from slicewise.digest.beside import Surroundings
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.job.advice_words import advice_record
 from slicewise.report.job.job_page import job_page, job_report, opening
 from slicewise.report.job.job_tables import mounts_table, usage_record
 from slicewise.report.job.phase_words import phase_lines, phases_record
@@ -25,13 +25,11 @@ from slicewise.terminal.output import wants_json, write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text import words
 
-# So many profiles in a directory are read and compared by the way.
-MOST_TO_READ = 20
-
 
 def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
     digest = read_digest(profile, distributions=True)
-    result = job_report(digest, symbols or ())
+    next_lines, lost_share = _who_slowed_it_down(profile)
+    result = job_report(digest, symbols or (), lost_share)
     page = html or page_path(profile, f"report-{digest.job}")
     write_page(job_page(result, unseen_lines([digest])), page)
     if wants_json():
@@ -56,6 +54,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
                 "process": result.turns.label or None,
                 "slices": result.turns.slices.to_dicts(),
             },
+            "advice": advice_record(result.advice, result.runtime),
             "split": split_record(result.split),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
@@ -74,24 +73,23 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
             "",
             for_terminal(mounts_table(result.summary)),
             "",
-            *_who_slowed_it_down(profile),
+            *next_lines,
             line_for_terminal(f"Page: {page}", is_folded=False),
         ]
     )
 
 
-def _who_slowed_it_down(profile: Path) -> list[RenderableType]:
-    """The answer of `slicewise blame` where neighbours lie beside the profile and are soon read; else the command."""
+def _who_slowed_it_down(profile: Path) -> tuple[list[RenderableType], float]:
+    """The answer of `slicewise blame` where neighbours lie beside the profile and are soon read, else the command; and
+    the share of the time in I/O calls that was lost, as far as that says.
+    """
     command = line_for_terminal(f"Next, who slowed it down: slicewise blame {profile}", is_folded=False)
-    around = Surroundings(progress=reading_profiles())
-    beside = find_beside(profile, around)
-    if not beside.neighbours:
-        return [command]
-    if beside.looked_at > MOST_TO_READ:
+    beside, case = by_the_way(profile, Surroundings(progress=reading_profiles()))
+    if case is None:
         jobs = words.count(len(beside.neighbours), "other job")
-        return [f"{jobs} used its storage at the same time.", command]
-    case = case_of(profile, surroundings=around)
+        return [*([f"{jobs} used its storage at the same time."] if beside.neighbours else []), command], 0.0
     result = case.result()
+    share = result.lost_share
     if case.hides_names:
         result = without_names(result, case.job, case.others(), case.unread)
-    return [blame_words.headline_with_confidence(result), command]
+    return [blame_words.headline_with_confidence(result), command], share

@@ -16,6 +16,7 @@ from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
 from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptDigest, KeptJob
+from slicewise.catalog.sources import beside as find_beside
 from slicewise.catalog.sources import counted_beside, kept_job, read_digests
 from slicewise.catalog.store import Catalog
 from slicewise.digest import large
@@ -26,6 +27,8 @@ from slicewise.digest.shared import with_names_of_their_own
 from slicewise.text import words
 
 MOST_NAMED = 6
+# So many profiles in a directory are read and compared by the way.
+MOST_BY_THE_WAY = 20
 # Where all jobs are asked about at once, so many neighbours at most are asked for their frames.
 FEW = 20
 
@@ -87,6 +90,13 @@ class Case:
         """The digests of other people. A run that was found is the job's owner's if the same user ran it."""
         user = self.job.jobs["user"].item()
         return [*self.neighbours, *(run for run in self.found if run.jobs["user"].item() != user)]
+
+
+def by_the_way(profile: Path, surroundings: Surroundings) -> tuple[Beside, Case | None]:
+    """What lies beside a job, and the job with it; None: no neighbours do, or too many to be read by the way."""
+    found = find_beside(profile, surroundings)
+    is_soon = bool(found.neighbours) and found.looked_at <= MOST_BY_THE_WAY
+    return found, case_of(profile, surroundings=surroundings) if is_soon else None
 
 
 def case_of(

@@ -300,6 +300,12 @@ class Blame:
         return value > LARGE_LOSS * self.runtime_seconds or high > MOST_OPEN * self.runtime_seconds
 
     @property
+    def lost_share(self) -> float:
+        """Of the time in I/O calls, what is claimed to be lost."""
+        is_known = self.is_claimed and self.lost is not None and self.io_seconds > 0
+        return min(1.0, self.lost.value / self.io_seconds) if is_known and self.lost else 0.0
+
+    @property
     def slowdown(self) -> float | None:
         """How many times as long as alone the job took; None where the time alone is not known, or 0, or set."""
         if self.time_limited is not None:

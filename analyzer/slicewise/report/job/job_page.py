@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.job import io_time as analysis
+from slicewise.analysis.job.advice import Advice, advise
 from slicewise.analysis.job.heat import Heat, heats_of
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.phases import Phases
@@ -30,6 +31,7 @@ from slicewise.digest.processes import program_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
+from slicewise.report.job.advice_words import advice_lines
 from slicewise.report.job.job_tables import NOTE as USAGE_NOTE
 from slicewise.report.job.job_tables import usage_lines, usage_table
 from slicewise.report.job.phase_words import phase_lines, phases_table
@@ -88,10 +90,20 @@ class JobReport:
     turns: TurnWaits
     split: Split | None
     usage: Usage | None
+    advice: Sequence[Advice]
+
+    @property
+    def runtime(self) -> float:
+        """Seconds from its first process's start to its last one's end."""
+        job = self.digest.jobs.row(0, named=True)
+        return float(job["end_ns"] - job["start_ns"]) / 1e9
 
 
-def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
-    """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py."""
+def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float = 0.0) -> JobReport:
+    """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py. lost_share:
+    see analysis/job/advice.py.
+    """
+    found = sites(digest, symbols)
     per_slice = analysis.per_slice(analysis.own_slices(digest))
     turns = find_turns(digest)
     numbers = pl.concat([per_slice["slice"], turns.slices["slice"]])
@@ -108,13 +120,14 @@ def job_report(digest: Digest, symbols: Sequence[Path] = ()) -> JobReport:
         sizes=analysis.by_bin(digest, "size"),
         latencies=analysis.by_bin(digest, "latency"),
         files=analysis.busiest_files(digest, MOST_FILES),
-        sites=sites(digest, symbols),
+        sites=found,
         hardware=hardware(digest),
         digest=digest,
         span=whole_span(run_of(digest)),
         turns=turns,
         split=split_of(digest),
         usage=usage_of(digest),
+        advice=advise(digest, found, lost_share),
     )
 
 
@@ -149,12 +162,13 @@ def opening(report: JobReport) -> list[str]:
     said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
+        *advice_lines(report.advice, report.runtime),
         *words.asked(report.digest.about),
         *turn_lines(summary),
         *split_lines(report.split),
         *usage_lines(report.usage),
         f"{said}.",
-        *site_lines(report.sites),
+        *([] if report.advice else site_lines(report.sites)),
     ]
 
 
@@ -169,15 +183,12 @@ def _times(report: JobReport) -> str:
 
 def _of_threads(report: JobReport) -> str:
     """Why a process can have spent longer in calls than the job ran."""
-    job = report.digest.jobs.row(0, named=True)
-    is_longer = report.io_time.slowest * 1e9 > job["end_ns"] - job["start_ns"]
-    return " (added up over its threads)" if is_longer else ""
+    return " (added up over its threads)" if report.io_time.slowest > report.runtime else ""
 
 
 def _runtime(report: JobReport) -> str:
-    job = report.digest.jobs.row(0, named=True)
-    runtime = words.duration((job["end_ns"] - job["start_ns"]) / 1e9)
-    return f"{runtime} so far, for it still runs" if job["is_running"] else runtime
+    runtime = words.duration(report.runtime)
+    return f"{runtime} so far, for it still runs" if report.digest.jobs["is_running"][0] else runtime
 
 
 def job_page(report: JobReport, unseen: Sequence[str]) -> Page:

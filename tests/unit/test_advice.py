@@ -1,0 +1,167 @@
+"""What to change in a program, and what that saves: told where a habit is planted, and nothing where there is none."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.analysis.job.advice import Advice, advise
+from slicewise.analysis.job.sites import SAMPLES_SCHEMA, Sites
+from slicewise.digest.digest import read_digest
+from slicewise.report.job.advice_words import advice_lines, advice_record
+from slicewise.symbols.resolve import CodePlace
+from support.swz import build_profile
+
+NS = 10**9
+FIRST = 1_700_000_000
+MIB = 1 << 20
+NOWHERE = Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
+
+
+def told(
+    directory: Path,
+    did: dict[str, int],
+    files: list[dict[str, object]] = (),
+    *,
+    found: Sites = NOWHERE,
+    seconds: int = 20,
+    processes: int = 1,
+    one_after_another: bool = False,
+    lost: float = 0.0,
+    sent: int = 0,
+) -> list[Advice]:
+    """Of a job of so many processes, each of which did that; side by side unless said otherwise."""
+    spans = [
+        (FIRST + (n * seconds if one_after_another else 0), FIRST + (n * seconds if one_after_another else 0) + seconds)
+        for n in range(processes)
+    ]
+    rows = [
+        {"process": n + 1, "program": "/bin/x", "slice_ns": NS, "start_ns": NS * begin, "end_ns": NS * end}
+        for n, (begin, end) in enumerate(spans)
+    ]
+    slices = [{"process": n + 1, "slice": begin, **did} for n, (begin, _) in enumerate(spans)]
+    slices += [
+        {"process": n + 1, "layer": "kernel", "slice": begin, "mount": 0, "kernel_write_bytes": sent}
+        for n, (begin, _) in enumerate(spans)
+    ]
+    per_file = [{"process": n + 1, "file": k, **file} for n in range(processes) for k, file in enumerate(files, 1)]
+    return advise(read_digest(build_profile(directory / "job", rows, slices, files=per_file)), found, lost)
+
+
+def sites(operation: str, seconds: float, samples: int = 100) -> Sites:
+    stack = (CodePlace("main", "", "a.c", 1), CodePlace("write_row", "", "io.f90", 123), CodePlace(operation))
+    row = {
+        "stack": 0, "process": 1, "slice": FIRST, "operation": operation, "samples": samples, "seconds": seconds,
+        "bytes": 0.0, "calls": 1.0,
+    }  # fmt: skip
+    return Sites([stack], pl.DataFrame([row], schema=SAMPLES_SCHEMA), 0.001)
+
+
+SYNCS = {"sync_ops": 3000, "sync_ns": 12 * NS, "write_ops": 3000, "write_bytes": 3000 * 512, "write_ns": NS // 10}
+
+
+def test_a_sync_after_each_record(tmp_path):
+    (one,) = told(tmp_path, SYNCS, found=sites("fsync", 12.0), sent=3000 * 8192)
+    assert (one.habit, one.seconds, one.calls, one.bytes) == ("syncs", pytest.approx(12), 3000, 512)
+    assert (one.saving.low, one.saving.high) == (pytest.approx(11.88 * (1 - 512 / 8192)), pytest.approx(11.88))
+    (line,) = advice_lines([one], 20.0)
+    assert line.startswith(
+        "3,000 syncs, one for every 512 B written, took 12.0 s of 20.0 s, by fsync() called by write_row (io.f90:123). "
+        "About 11.5 s [11.1-11.9] of that can be saved with one for 100 of them: sync once"
+    )
+    (record,) = advice_record([one], 20.0)
+    assert (record["kind"], record["site"][1]["line"], record["sentence"]) == ("syncs", 123, line)
+
+
+def test_seconds_are_of_the_runtime(tmp_path):
+    """Of processes side by side the mean one's; of those one after another all."""
+    for name, after, seconds in (("beside", False, 12), ("after", True, 48)):
+        (one,) = told(tmp_path / name, SYNCS, processes=4, one_after_another=after)
+        assert one.seconds == pytest.approx(seconds)
+
+
+def test_what_others_cost_is_taken_off(tmp_path):
+    (one,) = told(tmp_path / "a", SYNCS, lost=0.5)
+    assert one.seconds == pytest.approx(6)
+    assert told(tmp_path / "b", SYNCS, lost=0.95) == []
+
+
+SMALL = {
+    "path": "/scratch/out.dat",
+    "opens": 1,
+    "write_ops": 100_000,
+    "write_bytes": 100_000 * 4096,
+    "write_ns": 10 * NS,
+}
+LARGE = {"path": "/scratch/big", "opens": 1, "write_ops": 100, "write_bytes": 100 * MIB, "write_ns": NS // 2}
+WROTE = {"write_ops": 100_100, "write_bytes": 100_000 * 4096 + 100 * MIB, "write_ns": 21 * NS // 2}
+
+
+def test_small_writes_cost_what_large_ones_do_not(tmp_path):
+    """In pieces of 1 MiB 391 MiB take 1.95 s; half or twice that in another run."""
+    (one,) = told(tmp_path, WROTE, [SMALL, LARGE])
+    assert (one.habit, one.file, one.calls) == ("small writes", "/scratch/out.dat", 100_000)
+    rest = 100_000 * 4096 / MIB / 200
+    low, value, high = one.saving.low, one.saving.value, one.saving.high
+    assert (low, value, high) == tuple(pytest.approx(10 - rest * factor) for factor in (2, 1, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("size", "ns", "is_told", "has_saving"),
+    [
+        (4096, 100_000, True, False),  # waits for a device, and nothing shows how fast that is
+        (4096, 20_000, False, False),  # into a cache: what pages cost is not the program's habit
+        (100, 20_000, True, True),  # hardly anything to copy
+        (60_000, 300_000, False, False),  # 200 MB/s
+    ],
+)
+def test_what_large_ones_cost_is_not_always_known(tmp_path, size, ns, is_told, has_saving):
+    small = SMALL | {"write_bytes": 100_000 * size, "write_ns": 100_000 * ns}
+    found = told(tmp_path, {"write_ops": 100_000, "write_bytes": 100_000 * size, "write_ns": 100_000 * ns}, [small])
+    assert [one.saving is not None for one in found] == [has_saving] * is_told
+    for line in advice_lines(found, 20.0):
+        assert ("this run does not show" in line) != has_saving
+
+
+def test_one_file_that_is_opened_again_and_again(tmp_path):
+    log = {"path": "/scratch/log", "opens": 30_000, "write_ops": 30_000, "write_bytes": 3_000_000, "write_ns": NS}
+    did = {"meta_ops": 60_000, "meta_ns": 5 * NS, "write_ops": 30_000, "write_bytes": 3_000_000, "write_ns": NS // 2}
+    (one,) = told(tmp_path / "a", did, [log], found=sites("open", 5.0))
+    assert (one.habit, one.file, one.seconds, one.calls) == ("opens", "/scratch/log", pytest.approx(5), 30_000)
+    assert one.saving.high == pytest.approx(5, rel=0.001)
+    assert told(tmp_path / "b", did, [log], found=sites("open", 5.0, samples=10)) == [], "too few samples"
+    many = [log | {"path": f"/scratch/{n}", "opens": 1, "write_ops": 1} for n in range(50)]
+    assert told(tmp_path / "c", did, many, found=sites("open", 5.0)) == [], "each file once"
+
+
+def test_many_files_of_a_little_each(tmp_path):
+    """Most have no row of their own."""
+    one = {"opens": 1, "read_ops": 1, "read_bytes": 3000, "read_ns": 1000}
+    rest = {"path": "", "opens": 20_000, "read_ops": 20_000, "read_bytes": 20_000 * 3000, "read_ns": NS // 2}
+    did = {"meta_ops": 60_000, "meta_ns": 9 * NS}
+    (few,) = told(tmp_path, did, [{"path": "/a", **one}, {"path": "/b", **one}, rest], found=sites("openat", 5.0))
+    assert (few.habit, few.calls, few.bytes, few.saving) == ("small files", 20_002, 3000, None)
+    (line,) = advice_lines([few], 20.0)
+    assert line.startswith("20,002 opens of small files, for 2.93 KiB each, took 5.00 s of 20.0 s, by openat() called")
+
+
+def test_names_that_are_not_there(tmp_path):
+    (one,) = told(tmp_path, {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 7500})
+    assert (one.habit, one.seconds, one.calls) == ("failing calls", pytest.approx(6), 7500)
+    assert (one.saving.low, one.saving.high) == (pytest.approx(3), pytest.approx(9))
+
+
+@pytest.mark.parametrize(
+    "did",
+    [
+        {"write_ops": 400, "write_bytes": 400 * MIB, "write_ns": 10 * NS, "sync_ops": 1, "sync_ns": 5 * NS},
+        {"sync_ops": 3000, "sync_ns": NS // 2, "write_ops": 3000, "write_bytes": 3000},  # half a second
+        {"sync_ops": 200, "sync_ns": 12 * NS, "write_ops": 200, "write_bytes": 200 * MIB},  # a MiB each
+        {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 500},
+    ],
+)
+def test_who_does_well_is_told_nothing(tmp_path, did):
+    assert told(tmp_path, did) == []
+
+
+def test_a_share_of_a_long_job_is_little(tmp_path):
+    assert told(tmp_path, SYNCS, seconds=1000) == []
