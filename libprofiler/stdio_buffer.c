@@ -52,7 +52,7 @@ void stream_take(struct turn *turn, FILE *stream)
     if (!is_shared(stream))
         return;
     find_locks();
-    if (cleanup_push == NULL || cleanup_pop == NULL)
+    if (real_lock == NULL || cleanup_push == NULL || cleanup_pop == NULL) /* or another thread finds them at this moment */
         return;
     turn->stream = stream;
     real_lock(stream);

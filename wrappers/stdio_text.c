@@ -56,8 +56,8 @@ SAME_AS(getchar_unlocked, getchar);
 /* What the inlined getc_unlocked calls when the buffer is empty. */
 INTERPOSE(int, __uflow, (FILE *stream))
 {
-    struct call call = call_begin(OP_fgetc);
     struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fgetc);
     int c = REAL(__uflow)(stream);
     call_end(&call);
     call_stream_read(&call, stream, before, c != EOF);
@@ -391,8 +391,8 @@ SAME_AS(putchar_unlocked, putchar);
 /* What the inlined putc_unlocked calls when the buffer is full. */
 INTERPOSE(int, __overflow, (FILE *stream, int c))
 {
-    struct call call = call_begin(OP_fputc);
     struct stream_state before = stream_state(stream);
+    struct call call = call_begin(OP_fputc);
     int put = REAL(__overflow)(stream, c);
     call_end(&call);
     call_stream_wrote(&call, stream, before, put != EOF ? 1 : -1);

@@ -46,8 +46,7 @@ def report(job: str | Path) -> Answer:
     Raises UserError as `slicewise.read` does.
     """
     digest = read_digest(Path(job), distributions=True)
-    _, case = by_the_way(Path(job), Surroundings())
-    found = job_report(digest, lost_share=case.result().lost_share if case else 0.0)
+    found = job_report(digest, lost_share=by_the_way(Path(job), Surroundings()).lost_share)
     return Answer(found, job_page(found, unseen_lines([digest])))
 
 

@@ -1,5 +1,6 @@
 """What to change in a program, and what that saves: told where a habit is planted, and nothing where there is none."""
 
+import json
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +10,7 @@ from slicewise.analysis.job.sites import SAMPLES_SCHEMA, Sites
 from slicewise.digest.digest import read_digest
 from slicewise.report.job.advice_words import advice_lines, advice_record
 from slicewise.symbols.resolve import CodePlace
+from support.command_line import slicewise_command
 from support.swz import build_profile
 
 NS = 10**9
@@ -165,3 +167,42 @@ def test_who_does_well_is_told_nothing(tmp_path, did):
 
 def test_a_share_of_a_long_job_is_little(tmp_path):
     assert told(tmp_path, SYNCS, seconds=1000) == []
+
+
+def test_a_report_has_the_advice_without_what_a_neighbour_cost(tmp_path):
+    """The job beside it took the disk half of the time. One whose slices fit none of the job's tells nothing of it."""
+    wrote = {"write_ops": 100_000, "write_bytes": 10_000_000, "write_ns": NS}
+    small = {"path": "/data/out", "opens": 1, "write_ops": 2_000_000, "write_bytes": 200_000_000, "write_ns": 20 * NS}
+    job_of(tmp_path / "job", 1, NS, 20, wrote, small)
+    (alone,) = asked(tmp_path)
+    assert alone["seconds"] == pytest.approx(20)
+    job_of(tmp_path / "odd", 9, 700_000_000, 20, wrote, small)
+    (odd,) = asked(tmp_path)
+    assert odd["seconds"] == pytest.approx(20)
+    for place in (tmp_path / "odd").iterdir():
+        place.unlink()
+    (tmp_path / "odd").rmdir()
+    run = {"write_ops": 200_000, "write_bytes": 20_000_000, "write_ns": NS}
+    job_of(tmp_path / "alone", 2, NS, 10, run, small | {"write_ns": 10 * NS}, start=FIRST - 1000)
+    job_of(tmp_path / "other", 3, NS, 20, wrote, small)
+    (beside,) = asked(tmp_path)
+    assert beside["seconds"] == pytest.approx(10, rel=0.05)
+
+
+def job_of(
+    directory: Path, number: int, slice_ns: int, slices: int, did: dict[str, int], file: dict[str, object],
+    start: int = FIRST,
+) -> None:  # fmt: skip
+    """A job that does the same in each of its slices."""
+    first = start * NS // slice_ns
+    process = {"process": number, "host": "n1", "program": f"/bin/p{number if number > 2 else 1}"}
+    process |= {"slice_ns": slice_ns, "start_ns": first * slice_ns, "end_ns": (first + slices) * slice_ns}
+    rows = [{"process": number, "slice": first + at, **did} for at in range(slices)]
+    mounts = [{"process": number, "point": "/data", "type": "ext4", "source": "/dev/sda1"}]
+    build_profile(directory, [process], rows, mounts, files=[{"process": number, "file": 1, **file}])
+
+
+def asked(directory: Path) -> list[dict[str, object]]:
+    done = slicewise_command("report", directory / "job", "--json", "--html", directory.parent / "page.html")
+    assert done.status == 0, done.errors
+    return json.loads(done.output)["advice"]

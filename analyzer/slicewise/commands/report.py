@@ -84,12 +84,12 @@ def _who_slowed_it_down(profile: Path) -> tuple[list[RenderableType], float]:
     the share of the time in I/O calls that was lost, as far as that says.
     """
     command = line_for_terminal(f"Next, who slowed it down: slicewise blame {profile}", is_folded=False)
-    beside, case = by_the_way(profile, Surroundings(progress=reading_profiles()))
-    if case is None:
-        jobs = words.count(len(beside.neighbours), "other job")
-        return [*([f"{jobs} used its storage at the same time."] if beside.neighbours else []), command], 0.0
-    result = case.result()
-    share = result.lost_share
-    if case.hides_names:
-        result = without_names(result, case.job, case.others(), case.unread)
-    return [blame_words.headline_with_confidence(result), command], share
+    found = by_the_way(profile, Surroundings(progress=reading_profiles()))
+    if found.case is None or found.result is None:
+        jobs = words.count(len(found.beside.neighbours), "other job")
+        there = [f"{jobs} used its storage at the same time."] if found.beside.neighbours else []
+        return [*there, command], 0.0
+    result = found.result
+    if found.case.hides_names:
+        result = without_names(result, found.case.job, found.case.others(), found.case.unread)
+    return [blame_words.headline_with_confidence(result), command], found.lost_share

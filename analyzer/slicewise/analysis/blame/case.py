@@ -24,6 +24,7 @@ from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings, job_dir
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import know_each_other
 from slicewise.digest.shared import with_names_of_their_own
+from slicewise.errors import UserError
 from slicewise.text import words
 
 MOST_NAMED = 6
@@ -92,11 +93,32 @@ class Case:
         return [*self.neighbours, *(run for run in self.found if run.jobs["user"].item() != user)]
 
 
-def by_the_way(profile: Path, surroundings: Surroundings) -> tuple[Beside, Case | None]:
-    """What lies beside a job, and the job with it; None: no neighbours do, or too many to be read by the way."""
-    found = find_beside(profile, surroundings)
-    is_soon = bool(found.neighbours) and found.looked_at <= MOST_BY_THE_WAY
-    return found, case_of(profile, surroundings=surroundings) if is_soon else None
+@dataclass(frozen=True)
+class ByTheWay:
+    """What lies beside a job, and the answer that this gives; None: no neighbours do, too many to be read by the way,
+    or such that cannot be compared with it.
+    """
+
+    beside: Beside
+    case: Case | None = None
+    result: Blame | None = None
+
+    @property
+    def lost_share(self) -> float:
+        """Of the job's time in I/O calls, what is claimed to be lost."""
+        return self.result.lost_share if self.result else 0.0
+
+
+def by_the_way(profile: Path, surroundings: Surroundings) -> ByTheWay:
+    """What `blame` would say of a job, for an answer about the job by itself."""
+    beside = find_beside(profile, surroundings)
+    if not beside.neighbours or beside.looked_at > MOST_BY_THE_WAY:
+        return ByTheWay(beside)
+    try:
+        case = case_of(profile, surroundings=surroundings)
+        return ByTheWay(beside, case, case.result())
+    except UserError:
+        return ByTheWay(beside)
 
 
 def case_of(
