@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.job.advice import Advice, advise
+from slicewise.analysis.job.advice import CostlyHabit, advise
 from slicewise.analysis.job.sites import SAMPLES_SCHEMA, Sites
 from slicewise.digest.digest import read_digest
 from slicewise.report.job.advice_words import advice_lines, advice_record
@@ -30,7 +30,7 @@ def told(
     one_after_another: bool = False,
     lost: float = 0.0,
     sent: int = 0,
-) -> list[Advice]:
+) -> list[CostlyHabit]:
     """Of a job of so many processes, each of which did that; side by side unless said otherwise."""
     spans = [
         (FIRST + (n * seconds if one_after_another else 0), FIRST + (n * seconds if one_after_another else 0) + seconds)

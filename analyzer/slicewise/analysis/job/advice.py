@@ -54,7 +54,7 @@ NAMES = ("stat", "lstat", "fstatat", "statx", "access", "readlink", "open", "ope
 
 
 @dataclass(frozen=True)
-class Advice:
+class CostlyHabit:
     """seconds: what the calls cost; saving: of these what the change saves (None: this run does not show it). calls;
     bytes: of one, or between two. file: the one path, else empty, of `files`. site: from where most are made.
     """
@@ -69,7 +69,7 @@ class Advice:
     site: tuple[CodePlace, ...]
 
 
-def advise(digest: Digest, found: Sites, lost_share: float = 0.0) -> list[Advice]:
+def advise(digest: Digest, found: Sites, lost_share: float = 0.0) -> list[CostlyHabit]:
     """The habits that cost a job most, the costliest first. lost_share: of its time in calls, what others cost it: that
     is not the program's fault, and taken off.
     """
@@ -113,7 +113,7 @@ def _site(found: Sites, operations: Sequence[str]) -> tuple[CodePlace, ...]:
     return found.stacks[whole(most["stack"][0])]
 
 
-def _syncs(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> Iterator[Advice]:
+def _syncs(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> Iterator[CostlyHabit]:
     """Syncs after little was written each. What is written in any case is a part of what storage was sent meanwhile:
     of a storage that bytes hold up that part is left, or half; of one that requests hold up, next to nothing.
     """
@@ -127,10 +127,10 @@ def _syncs(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> Iter
     high = seconds * (1 - 1 / A_BATCH)
     low = high * max(0.5, 1 - wrote / sent) if sent else high / 2
     saving = Estimate((low + high) / 2, low, high, f"one sync for {A_BATCH} of these")
-    yield Advice("syncs", seconds, saving, syncs, wrote / syncs, "", 0, _site(found, SYNCS))
+    yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, "", 0, _site(found, SYNCS))
 
 
-def _transfers(files: pl.DataFrame, found: Sites, part: float, way: Literal["read", "write"]) -> Iterator[Advice]:
+def _transfers(files: pl.DataFrame, found: Sites, part: float, way: Literal["read", "write"]) -> Iterator[CostlyHabit]:
     """Small transfers, at what large ones of the same run cost a byte."""
     ops, moved, spent = (pl.col(f"{way}_{what}") for what in ("ops", "bytes", "ns"))
     by_path = files.filter(pl.col("path") != "").group_by("path").agg(ops.sum(), moved.sum(), spent.sum())
@@ -153,13 +153,13 @@ def _transfers(files: pl.DataFrame, found: Sites, part: float, way: Literal["rea
         return
     is_one = real(small[f"{way}_ns"][0]) > ns / 2
     habit: Habit = "small writes" if way == "write" else "small reads"
-    yield Advice(
+    yield CostlyHabit(
         habit, seconds, saving, calls, size / calls, small["path"][0] if is_one else "", small.height,
         _site(found, TRANSFERS[way]),
     )  # fmt: skip
 
 
-def _opens(own: pl.DataFrame, files: pl.DataFrame, found: Sites, part: float) -> Iterator[Advice]:
+def _opens(own: pl.DataFrame, files: pl.DataFrame, found: Sites, part: float) -> Iterator[CostlyHabit]:
     """Opening one file again and again, and many files once, for a little each time: by the sampled time of opens and
     closes.
     """
@@ -179,14 +179,16 @@ def _opens(own: pl.DataFrame, files: pl.DataFrame, found: Sites, part: float) ->
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
         bytes_each = real(again.select(moved.sum()).item()) / often
-        yield Advice("opens", seconds, saving, often, bytes_each, path, by_path.height, _site(found, OPENS[:-2]))
+        yield CostlyHabit("opens", seconds, saving, often, bytes_each, path, by_path.height, _site(found, OPENS[:-2]))
     few = files.remove(is_again)
     once, each = int(few["opens"].sum()), real(few.select(moved.sum()).item())
     if once >= MANY and each < SMALL * once:
-        yield Advice("small files", spent * once / opens, None, once, each / once, "", once, _site(found, OPENS[:-2]))
+        yield CostlyHabit(
+            "small files", spent * once / opens, None, once, each / once, "", once, _site(found, OPENS[:-2])
+        )
 
 
-def _failing(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> Iterator[Advice]:
+def _failing(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> Iterator[CostlyHabit]:
     """Calls on names that are not there, taken to last as long as the job's other metadata calls."""
     on_files = digest.counters.filter(pl.col("object") == "file")
     failed = int(on_files["errors"].sum()) if "errors" in on_files.columns else 0  # servers and logs count none
@@ -196,4 +198,4 @@ def _failing(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> It
     seconds = part * min(1.0, failed / calls) * real(own["meta_ns"].sum()) / 1e9
     low, high = (share * seconds for share in OF_A_LOOK)
     saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
-    yield Advice("failing calls", seconds, saving, failed, 0.0, "", 0, _site(found, NAMES))
+    yield CostlyHabit("failing calls", seconds, saving, failed, 0.0, "", 0, _site(found, NAMES))

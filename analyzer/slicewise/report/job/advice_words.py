@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from slicewise.analysis.job.advice import A_BATCH, A_PIECE, Advice, Habit
+from slicewise.analysis.job.advice import A_BATCH, A_PIECE, CostlyHabit, Habit
 from slicewise.report.job.site_words import place_words
 from slicewise.text import words
 
@@ -18,7 +18,7 @@ HOW: dict[Habit, str] = {
 }
 
 
-def advice_lines(told: Sequence[Advice], runtime: float) -> Iterator[str]:
+def advice_lines(told: Sequence[CostlyHabit], runtime: float) -> Iterator[str]:
     """Two sentences for each: what it costs, and what the change saves."""
     for one in told:
         by = f", by {place_words(one.site)}" if one.site else ""
@@ -26,7 +26,7 @@ def advice_lines(told: Sequence[Advice], runtime: float) -> Iterator[str]:
         yield f"{cost} {_saving(one)}: {HOW[one.habit]}."
 
 
-def _what(one: Advice) -> str:
+def _what(one: CostlyHabit) -> str:
     count, size = f"{one.calls:,}", words.size(round(one.bytes))
     where = one.file or words.count(one.files, "file")
     if one.habit == "syncs":
@@ -40,14 +40,14 @@ def _what(one: Advice) -> str:
     return f"{count} {one.habit.removeprefix('small ')} of {size} {'to' if 'writes' in one.habit else 'from'} {where}"
 
 
-def _saving(one: Advice) -> str:
+def _saving(one: CostlyHabit) -> str:
     if one.saving is None:
         return "How much of that can be saved this run does not show; to try"
     by = f" with one for {A_BATCH} of them" if one.habit == "syncs" else ""
     return f"About {words.estimate_of_seconds(one.saving)} of that can be saved{by}"
 
 
-def advice_record(told: Sequence[Advice], runtime: float) -> list[dict[str, Any]]:
+def advice_record(told: Sequence[CostlyHabit], runtime: float) -> list[dict[str, Any]]:
     """The key `advice` of JSON output, see docs/commands.md."""
     return [
         {

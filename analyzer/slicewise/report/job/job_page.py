@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.job import io_time as analysis
-from slicewise.analysis.job.advice import Advice, advise
+from slicewise.analysis.job.advice import CostlyHabit, advise
 from slicewise.analysis.job.heat import Heat, heats_of
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.phases import Phases
@@ -90,7 +90,7 @@ class JobReport:
     turns: TurnWaits
     split: Split | None
     usage: Usage | None
-    advice: Sequence[Advice]
+    advice: Sequence[CostlyHabit]
 
     @property
     def runtime(self) -> float:
