@@ -75,7 +75,9 @@ def test_a_sync_after_each_record(tmp_path):
 
 
 def test_seconds_are_of_the_runtime(tmp_path):
-    """Of processes side by side the mean one's; of those one after another all."""
+    """Of processes and threads side by side the mean one's; of those one after another all."""
+    (one,) = told(tmp_path / "threads", SYNCS | {"threads": 4})
+    assert one.seconds == pytest.approx(3)
     for name, after, seconds in (("beside", False, 12), ("after", True, 48)):
         (one,) = told(tmp_path / name, SYNCS, processes=4, one_after_another=after)
         assert one.seconds == pytest.approx(seconds)

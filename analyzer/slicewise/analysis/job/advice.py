@@ -1,6 +1,7 @@
 """What a program's calls cost its runtime, and what changing them saves: habits that one would not have for free.
 
-A digest and its call sites in, dataclasses out. Seconds are of the runtime: of processes side by side the mean one's.
+A digest and its call sites in, dataclasses out. Seconds are of the runtime: of processes and threads side by side the
+mean one's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -93,15 +94,21 @@ def advise(digest: Digest, found: Sites, lost_share: float = 0.0) -> list[Costly
 
 
 def _side_by_side(digest: Digest, own: pl.DataFrame) -> float:
-    """How many processes with I/O lived at a time, on average; 1 at least."""
-    spent = own.group_by("process").agg(ns=pl.sum_horizontal("^(read|write|meta|sync)_ns$").sum())
+    """How many processes with I/O lived at a time, on average, 1 at least; each thread of them counts where several
+    surely were in calls at once, as a process then was for longer than its slice lasted.
+    """
+    ns = pl.sum_horizontal("^(read|write|meta|sync)_ns$")
+    threads = pl.when(ns > digest.slice_ns).then(pl.col("threads").clip(1)).otherwise(1)
+    in_turn = own.select(real_ns=ns.sum(), thread_ns=(ns / threads).sum()).row(0, named=True)
+    at_once = real(in_turn["real_ns"]) / max(1.0, real(in_turn["thread_ns"]))
+    spent = own.group_by("process").agg(ns=ns.sum())
     lived = digest.processes.join(spent, on="process").select(
         "start_ns", "end_ns", life=pl.col("end_ns") - pl.col("start_ns"), ns="ns"
     )
     busy = lived.filter(pl.col("ns") >= IDLE * pl.col("life")).sort("start_ns")
     until = busy["end_ns"].cum_max().shift(1, fill_value=0)
     union = (busy["end_ns"] - pl.select(pl.max_horizontal(busy["start_ns"], until)).to_series()).clip(0).sum()
-    return max(1.0, real(busy["life"].sum()) / max(1.0, real(union)))
+    return max(1.0, at_once) * max(1.0, real(busy["life"].sum()) / max(1.0, real(union)))
 
 
 def _site(found: Sites, operations: Sequence[str]) -> tuple[CodePlace, ...]:
