@@ -29,7 +29,8 @@ static uint64_t wait_ns = 5 * NS_PER_SECOND;
 
 /* Others hold a segment for microseconds while they look, and longer while they finish it: then it is theirs. */
 #define HELD_APART_NS (NS_PER_SECOND / 1000)
-static unsigned waits_left = 1000;
+enum { WAITS_MAX = 1000 };
+static unsigned waits_left = WAITS_MAX;
 
 static bool wait_for_another(void)
 {

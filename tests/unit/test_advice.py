@@ -1,6 +1,7 @@
 """What to change in a program, and what that saves: told where a habit is planted, and nothing where there is none."""
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -31,21 +32,19 @@ def told(
     lost: float = 0.0,
     sent: int = 0,
 ) -> list[CostlyHabit]:
-    """Of a job of so many processes, each of which did that; side by side unless said otherwise."""
-    spans = [
-        (FIRST + (n * seconds if one_after_another else 0), FIRST + (n * seconds if one_after_another else 0) + seconds)
-        for n in range(processes)
-    ]
+    """The advice for a job whose processes, so many, each did that; side by side unless said otherwise."""
+    apart = seconds if one_after_another else 0
+    begins = {n + 1: FIRST + n * apart for n in range(processes)}
     rows = [
-        {"process": n + 1, "program": "/bin/x", "slice_ns": NS, "start_ns": NS * begin, "end_ns": NS * end}
-        for n, (begin, end) in enumerate(spans)
+        {"process": n, "program": "/bin/x", "slice_ns": NS, "start_ns": NS * begin, "end_ns": NS * (begin + seconds)}
+        for n, begin in begins.items()
     ]
-    slices = [{"process": n + 1, "slice": begin, **did} for n, (begin, _) in enumerate(spans)]
+    slices = [{"process": n, "slice": begin, **did} for n, begin in begins.items()]
     slices += [
-        {"process": n + 1, "layer": "kernel", "slice": begin, "mount": 0, "kernel_write_bytes": sent}
-        for n, (begin, _) in enumerate(spans)
+        {"process": n, "layer": "kernel", "slice": begin, "mount": 0, "kernel_write_bytes": sent}
+        for n, begin in begins.items()
     ]
-    per_file = [{"process": n + 1, "file": k, **file} for n in range(processes) for k, file in enumerate(files, 1)]
+    per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
     return advise(read_digest(build_profile(directory / "job", rows, slices, files=per_file)), found, lost)
 
 
@@ -181,9 +180,7 @@ def test_a_report_has_the_advice_without_what_a_neighbour_cost(tmp_path):
     job_of(tmp_path / "odd", 9, 700_000_000, 20, wrote, small)
     (odd,) = asked(tmp_path)
     assert odd["seconds"] == pytest.approx(20)
-    for place in (tmp_path / "odd").iterdir():
-        place.unlink()
-    (tmp_path / "odd").rmdir()
+    shutil.rmtree(tmp_path / "odd")
     run = {"write_ops": 200_000, "write_bytes": 20_000_000, "write_ns": NS}
     job_of(tmp_path / "alone", 2, NS, 10, run, small | {"write_ns": 10 * NS}, start=FIRST - 1000)
     job_of(tmp_path / "other", 3, NS, 20, wrote, small)

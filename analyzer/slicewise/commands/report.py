@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from slicewise.analysis.blame.case import by_the_way
 from slicewise.analysis.nodes.samples import moved
 from slicewise.catalog.sources import read_digest
+from slicewise.digest.activity import runtime_of
 from slicewise.digest.beside import Surroundings
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous as without_names
@@ -54,7 +55,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
                 "process": result.turns.label or None,
                 "slices": result.turns.slices.to_dicts(),
             },
-            "advice": advice_record(result.advice, result.runtime),
+            "advice": advice_record(result.advice, runtime_of(digest)),
             "split": split_record(result.split),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),

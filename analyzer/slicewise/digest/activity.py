@@ -10,6 +10,7 @@ import polars as pl
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import synced_ns, with_mapped
 from slicewise.errors import UserError
+from slicewise.scalars import real
 
 Direction = Literal["read", "write"]
 DIRECTIONS: tuple[Direction, ...] = ("read", "write")
@@ -91,6 +92,11 @@ def bytes_by_storage(digest: Digest, direction: Direction) -> pl.DataFrame:
         .sort("bytes", "storage", descending=[True, False])
         .collect()
     )
+
+
+def runtime_of(digest: Digest) -> float:
+    """From its first process's start to its last one's end, s."""
+    return real(digest.about["end_ns"] - digest.about["start_ns"]) / 1e9
 
 
 def common_slice_ns(digests: Sequence[Digest]) -> int:

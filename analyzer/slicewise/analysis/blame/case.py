@@ -105,7 +105,7 @@ class ByTheWay:
 
     @property
     def lost_share(self) -> float:
-        """Of the job's time in I/O calls, what is claimed to be lost."""
+        """The share of the job's time in I/O calls that is claimed to be lost."""
         return self.result.lost_share if self.result else 0.0
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.constants import EQUAL_VOLUMES, LITTLE_BYTES, WORTH_NAMING_BYTES
-from slicewise.digest.activity import members
+from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.slices import TIMES
@@ -187,11 +187,6 @@ def _longest_in(digest: Digest, *columns: str) -> float:
     """Seconds in calls, of the process with most."""
     sums = digest.process_slices.group_by("process").agg(ns=pl.sum_horizontal(*columns).sum())["ns"]
     return real(sums.max()) / 1e9 if len(sums) else 0.0
-
-
-def runtime_of(digest: Digest) -> float:
-    """From its first process's start to its last one's end, s."""
-    return real(digest.about["end_ns"] - digest.about["start_ns"]) / 1e9
 
 
 def loading_of(digest: Digest) -> float:

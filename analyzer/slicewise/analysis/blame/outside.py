@@ -14,7 +14,6 @@ from slicewise.analysis.blame.memory import (
     loading_of,
     moved_by_no_call,
     on_its_nodes,
-    runtime_of,
     sampled_seconds,
     seconds_refetching,
     seconds_short_of_memory,
@@ -22,7 +21,7 @@ from slicewise.analysis.blame.memory import (
 )
 from slicewise.analysis.blame.result import CostByWaiting, Outside
 from slicewise.analysis.job.split import Split
-from slicewise.digest.activity import members
+from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.processes import are_ranks

@@ -301,7 +301,7 @@ class Blame:
 
     @property
     def lost_share(self) -> float:
-        """Of the time in I/O calls, what is claimed to be lost."""
+        """The share of the time in I/O calls that is claimed to be lost."""
         is_known = self.is_claimed and self.lost is not None and self.io_seconds > 0
         return min(1.0, self.lost.value / self.io_seconds) if is_known and self.lost else 0.0
 

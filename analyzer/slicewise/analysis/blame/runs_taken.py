@@ -17,7 +17,6 @@ from slicewise.analysis.blame.memory import (
     loading_of,
     most_slept,
     moved_by_no_call,
-    runtime_of,
     waited_little,
 )
 from slicewise.analysis.blame.result import RunTaken
@@ -30,6 +29,7 @@ from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.disk import from_disk
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS
+from slicewise.digest.activity import runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
 from slicewise.scalars import real

@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from statistics import fmean
 
-from slicewise.analysis.blame.memory import loading_of, runtime_of
+from slicewise.analysis.blame.memory import loading_of
 from slicewise.analysis.blame.outside import runtime_alone
 from slicewise.analysis.blame.result import TimeLimited
 from slicewise.constants import EQUAL_VOLUMES
+from slicewise.digest.activity import runtime_of
 from slicewise.digest.company import ran_as_long
 from slicewise.digest.digest import Digest
 

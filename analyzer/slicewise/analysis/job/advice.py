@@ -12,6 +12,7 @@ import polars as pl
 
 from slicewise.analysis.job.io_time import of_own_processes
 from slicewise.analysis.job.sites import Sites
+from slicewise.digest.activity import runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.scalars import real, whole
@@ -45,13 +46,9 @@ OF_A_LOOK = (0.5, 1.5)
 # An open and a close cost the same each time but for this part.
 OF_AN_OPEN = 0.2
 
-TRANSFERS = {
-    "read": ("read", "pread", "readv", "fread", "fgets", "getline", "fscanf"),
-    "write": ("write", "pwrite", "writev", "fwrite", "fputs", "fprintf", "fputc"),
-}
-OPENS = ("open", "openat", "creat", "fopen", "fopen64", "close", "fclose")
-SYNCS = ("fsync", "fdatasync", "msync", "sync_file_range", "syncfs", "sync")
-NAMES = ("stat", "lstat", "fstatat", "statx", "access", "readlink", "open", "openat", "fopen", "opendir", "unlink")
+# Functions that open a file, and close it.
+OPENINGS = ("open", "openat", "creat", "fopen")
+OPENS = (*OPENINGS, "close", "fclose")
 
 
 @dataclass(frozen=True)
@@ -71,11 +68,10 @@ class CostlyHabit:
 
 
 def advise(digest: Digest, found: Sites, lost_share: float = 0.0) -> list[CostlyHabit]:
-    """The habits that cost a job most, the costliest first. lost_share: of its time in calls, what others cost it: that
-    is not the program's fault, and taken off.
+    """The habits that cost a job most, those first where a change saves most. lost_share: of its time in calls, what
+    others cost it: that is not the program's fault, and taken off.
     """
-    about = digest.about
-    runtime = real(about["end_ns"] - about["start_ns"]) / 1e9
+    runtime = runtime_of(digest)
     own = of_own_processes(digest, digest.process_slices)
     if own.is_empty() or runtime <= 0 or "files" in digest.not_kept:
         return []
@@ -84,8 +80,8 @@ def advise(digest: Digest, found: Sites, lost_share: float = 0.0) -> list[Costly
     least = max(LEAST_SECONDS, LEAST_SHARE * runtime)
     told = [
         *_syncs(digest, own, found, part),
-        *_transfers(files, found, part, "write"),
-        *_transfers(files, found, part, "read"),
+        *_transfers(digest, files, found, part, "write"),
+        *_transfers(digest, files, found, part, "read"),
         *_opens(own, files, found, part),
         *_failing(digest, own, found, part),
     ]
@@ -120,6 +116,12 @@ def _site(found: Sites, operations: Sequence[str]) -> tuple[CodePlace, ...]:
     return found.stacks[whole(most["stack"][0])]
 
 
+def _site_of_kind(digest: Digest, found: Sites, kind: str) -> tuple[CodePlace, ...]:
+    """The same of all functions of a kind."""
+    sampled = found.samples["operation"].unique()
+    return _site(found, [name for name in sampled if digest.kind_of_operation(name) == kind])
+
+
 def _syncs(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> Iterator[CostlyHabit]:
     """Syncs after little was written each. What is written in any case is a part of what storage was sent meanwhile:
     of a storage that bytes hold up that part is left, or half; of one that requests hold up, next to nothing.
@@ -134,10 +136,12 @@ def _syncs(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> Iter
     high = seconds * (1 - 1 / A_BATCH)
     low = high * max(0.5, 1 - wrote / sent) if sent else high / 2
     saving = Estimate((low + high) / 2, low, high, f"one sync for {A_BATCH} of these")
-    yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, "", 0, _site(found, SYNCS))
+    yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, "", 0, _site_of_kind(digest, found, "sync"))
 
 
-def _transfers(files: pl.DataFrame, found: Sites, part: float, way: Literal["read", "write"]) -> Iterator[CostlyHabit]:
+def _transfers(
+    digest: Digest, files: pl.DataFrame, found: Sites, part: float, way: Literal["read", "write"]
+) -> Iterator[CostlyHabit]:
     """Small transfers, at what large ones of the same run cost a byte."""
     ops, moved, spent = (pl.col(f"{way}_{what}") for what in ("ops", "bytes", "ns"))
     by_path = files.filter(pl.col("path") != "").group_by("path").agg(ops.sum(), moved.sum(), spent.sum())
@@ -162,7 +166,7 @@ def _transfers(files: pl.DataFrame, found: Sites, part: float, way: Literal["rea
     habit: Habit = "small writes" if way == "write" else "small reads"
     yield CostlyHabit(
         habit, seconds, saving, calls, size / calls, small["path"][0] if is_one else "", small.height,
-        _site(found, TRANSFERS[way]),
+        _site_of_kind(digest, found, way),
     )  # fmt: skip
 
 
@@ -186,12 +190,12 @@ def _opens(own: pl.DataFrame, files: pl.DataFrame, found: Sites, part: float) ->
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
         bytes_each = real(again.select(moved.sum()).item()) / often
-        yield CostlyHabit("opens", seconds, saving, often, bytes_each, path, by_path.height, _site(found, OPENS[:-2]))
+        yield CostlyHabit("opens", seconds, saving, often, bytes_each, path, by_path.height, _site(found, OPENINGS))
     few = files.remove(is_again)
     once, each = int(few["opens"].sum()), real(few.select(moved.sum()).item())
     if once >= MANY and each < SMALL * once:
         yield CostlyHabit(
-            "small files", spent * once / opens, None, once, each / once, "", once, _site(found, OPENS[:-2])
+            "small files", spent * once / opens, None, once, each / once, "", once, _site(found, OPENINGS)
         )
 
 
@@ -205,4 +209,4 @@ def _failing(digest: Digest, own: pl.DataFrame, found: Sites, part: float) -> It
     seconds = part * min(1.0, failed / calls) * real(own["meta_ns"].sum()) / 1e9
     low, high = (share * seconds for share in OF_A_LOOK)
     saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
-    yield CostlyHabit("failing calls", seconds, saving, failed, 0.0, "", 0, _site(found, NAMES))
+    yield CostlyHabit("failing calls", seconds, saving, failed, 0.0, "", 0, _site_of_kind(digest, found, "meta"))

@@ -25,7 +25,7 @@ from slicewise.analysis.job.usage import usage as usage_of
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.on_storage import whole_span
 from slicewise.charts import distributions, heatmap, style, throughput
-from slicewise.digest.activity import DIRECTIONS, Direction
+from slicewise.digest.activity import DIRECTIONS, Direction, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import program_names
 from slicewise.report.coverage import coverage_words
@@ -92,12 +92,6 @@ class JobReport:
     usage: Usage | None
     advice: Sequence[CostlyHabit]
 
-    @property
-    def runtime(self) -> float:
-        """Seconds from its first process's start to its last one's end."""
-        job = self.digest.jobs.row(0, named=True)
-        return float(job["end_ns"] - job["start_ns"]) / 1e9
-
 
 def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float = 0.0) -> JobReport:
     """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py. lost_share:
@@ -162,7 +156,7 @@ def opening(report: JobReport) -> list[str]:
     said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
-        *advice_lines(report.advice, report.runtime),
+        *advice_lines(report.advice, runtime_of(report.digest)),
         *words.asked(report.digest.about),
         *turn_lines(summary),
         *split_lines(report.split),
@@ -183,11 +177,11 @@ def _times(report: JobReport) -> str:
 
 def _of_threads(report: JobReport) -> str:
     """Why a process can have spent longer in calls than the job ran."""
-    return " (added up over its threads)" if report.io_time.slowest > report.runtime else ""
+    return " (added up over its threads)" if report.io_time.slowest > runtime_of(report.digest) else ""
 
 
 def _runtime(report: JobReport) -> str:
-    runtime = words.duration(report.runtime)
+    runtime = words.duration(runtime_of(report.digest))
     return f"{runtime} so far, for it still runs" if report.digest.jobs["is_running"][0] else runtime
 
 
