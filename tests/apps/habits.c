@@ -1,17 +1,31 @@
-/* Records of 512 B into a file, in a way that costs much or little:
- *     habits WAY FILE SECONDS|RECORDS
- * syncs: one after each record, for so many seconds; synced: so many records, one sync for a hundred
- * small: synchronous writes of 4 KiB, after 20 of 1 MiB to another file; large: as many bytes in writes of 1 MiB
- * Prints how many records it were. */
+/* The same work in a way that costs much, or little:
+ *     habits WAY FILE SECONDSs|COUNT
+ * Goes on for so many seconds (2.5s), or steps, and prints how many steps it did. The costly way of each, and the other:
+ *     syncs, synced:       a record of 512 B, and a sync; one sync for 100
+ *     small, large:        a synchronous write of 4 KiB, after 20 of 1 MiB to another file; pieces of 1 MiB
+ *     buffers, buffered:   4 KiB by a stream with a buffer as large, synchronous; a buffer of 1 MiB; both after 20 of 1 MiB
+ *     random, ordered:     4 KiB of FILE (512 MiB) at random, after 20 MiB of FILE.large; as much in pieces of 1 MiB
+ *     again, once:         FILE from its begin to its end; once
+ *     opens, opened:       opening FILE, one byte more, closing it; opened once
+ *     missing, found:      a look at a name that is not there; no look
+ *     looks, kept:         a look at a name that is there; one
+ *     locks, unlocked:     two processes take turns at 1 ms each by a lock of one file; a file each */
 #include "scenario.h"
 
+#include <limits.h>
 #include <stdbool.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 enum { SYNCHRONOUS = O_CREAT | O_WRONLY | O_TRUNC | O_DSYNC };
-enum { RECORD = 512, SMALL = 4096, LARGE = 1 << 20, LARGE_FIRST = 20, A_BATCH = 100 };
+enum { RECORD = 512, SMALL = 4096, LARGE = 1 << 20, LARGE_FIRST = 20, A_BATCH = 100, COLD = 512, A_TURN_US = 1000 };
 
-static char block[LARGE];
+static char block[LARGE], buffer[LARGE];
+static const char *path;
+static double until;
+static long wanted;
 
 static double now(void)
 {
@@ -20,49 +34,186 @@ static double now(void)
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static bool goes_on(long done)
+{
+    return until > 0 ? now() < until : done < wanted;
+}
+
+static const char *beside(const char *suffix)
+{
+    static char other[4096];
+    REQUIRE(snprintf(other, sizeof other, "%s.%s", path, suffix) < (int)sizeof other);
+    return other;
+}
+
+static int opened(const char *name, int flags)
+{
+    int file = open(name, flags, 0600);
+    REQUIRE(file >= 0);
+    return file;
+}
+
 static void put(int file, size_t bytes)
 {
     REQUIRE(write(file, block, bytes) == (ssize_t)bytes);
 }
 
-static long records(int file, bool is_synced_each, double until, long count)
+static void put_large(void)
+{
+    int large = opened(beside("large"), SYNCHRONOUS);
+    for (int i = 0; i < LARGE_FIRST; i++)
+        put(large, LARGE);
+    close(large);
+}
+
+static void sync_file(int file)
+{
+    REQUIRE(fsync(file) == 0);
+}
+
+static long records(long a_sync)
 {
     long done = 0;
-    for (; until > 0 ? now() < until : done < count; done++) {
+    for (int file = opened(path, O_CREAT | O_WRONLY | O_TRUNC); goes_on(done); done++) {
         put(file, RECORD);
-        if (is_synced_each || done % A_BATCH == A_BATCH - 1)
-            REQUIRE(fsync(file) == 0);
+        if (done % a_sync == a_sync - 1)
+            sync_file(file);
     }
     return done;
 }
 
-static long pieces(int file, const char *path, size_t piece, double until, long count)
+static long pieces(long piece)
 {
-    char other[4096];
     long done = 0;
-    REQUIRE(snprintf(other, sizeof other, "%s.large", path) < (int)sizeof other);
-    int large = open(other, SYNCHRONOUS, 0600);
-    for (int i = 0; i < LARGE_FIRST; i++)
-        put(large, LARGE);
-    for (long bytes = 0; until > 0 ? now() < until : bytes < count * SMALL; bytes += (long)piece, done++)
-        put(file, piece);
+    put_large();
+    for (int file = opened(path, SYNCHRONOUS); goes_on(done); done += piece / SMALL)
+        put(file, (size_t)piece);
     return done;
 }
+
+static long stream(long size)
+{
+    long done = 0;
+    put_large();
+    FILE *file = fdopen(opened(path, SYNCHRONOUS), "w");
+    REQUIRE(file != NULL && setvbuf(file, buffer, _IOFBF, (size_t)size) == 0);
+    for (; goes_on(done); done++)
+        for (int part = 0; part < 8; part++)
+            REQUIRE(fwrite(block, 1, RECORD, file) == RECORD);
+    fclose(file);
+    return done;
+}
+
+static long cold_reads(long is_at_random)
+{
+    int large = opened(beside("large"), O_RDONLY), file = opened(path, O_RDONLY);
+    long done = 0, pieces = COLD * (LARGE / SMALL);
+    for (long i = 0; i < LARGE_FIRST; i++)
+        REQUIRE(read(large, block, LARGE) == LARGE);
+    for (; is_at_random && goes_on(done); done++)
+        REQUIRE(pread(file, block, SMALL, done * 1000003 % pieces * SMALL) == SMALL);
+    for (long i = 0; !is_at_random && i < COLD && i * (LARGE / SMALL) < wanted; i++)
+        REQUIRE(pread(file, block, LARGE, i * LARGE) == LARGE);
+    return done;
+}
+
+static long whole_file(long most)
+{
+    long done = 0;
+    for (; done < most && (most == 1 || goes_on(done)); done++) {
+        int file = opened(path, O_RDONLY);
+        while (read(file, buffer, LARGE) > 0)
+            ;
+        close(file);
+    }
+    return done;
+}
+
+static long opening(long is_once)
+{
+    long done = 0;
+    int file = is_once ? opened(path, O_CREAT | O_WRONLY | O_APPEND) : -1;
+    for (; goes_on(done); done++) {
+        if (!is_once)
+            file = opened(path, O_CREAT | O_WRONLY | O_APPEND);
+        put(file, 1);
+        if (!is_once)
+            close(file);
+    }
+    return done;
+}
+
+static long looking_at(const char *name, long most)
+{
+    struct stat status;
+    long done = 0;
+    for (; done < most && goes_on(done); done++)
+        stat(name, &status);
+    return done;
+}
+
+static long looking(long most)
+{
+    return looking_at(path, most);
+}
+
+static long looking_for_none(long most)
+{
+    return looking_at(beside("none"), most);
+}
+
+static long locking(long is_shared)
+{
+    pid_t child = fork();
+    long done = 0;
+    int file = opened(is_shared || child == 0 ? path : beside("own"), O_CREAT | O_RDWR);
+    for (; goes_on(done); done++) {
+        REQUIRE(flock(file, LOCK_EX) == 0);
+        usleep(A_TURN_US);
+        REQUIRE(flock(file, LOCK_UN) == 0);
+        usleep(A_TURN_US / 10); /* or it has the lock again before the other one is awake */
+    }
+    if (child == 0)
+        exit(0);
+    REQUIRE(waitpid(child, NULL, 0) == child);
+    return done;
+}
+
+static const struct way {
+    const char *name;
+    long (*work)(long);
+    long how;
+} ways[] = {
+    { "syncs", records, 1 },
+    { "synced", records, A_BATCH },
+    { "small", pieces, SMALL },
+    { "large", pieces, LARGE },
+    { "buffers", stream, SMALL },
+    { "buffered", stream, LARGE },
+    { "random", cold_reads, true },
+    { "ordered", cold_reads, false },
+    { "again", whole_file, LONG_MAX },
+    { "once", whole_file, 1 },
+    { "opens", opening, false },
+    { "opened", opening, true },
+    { "missing", looking_for_none, LONG_MAX },
+    { "found", looking_for_none, 0 },
+    { "looks", looking, LONG_MAX },
+    { "kept", looking, 1 },
+    { "locks", locking, true },
+    { "unlocked", locking, false },
+};
 
 int main(int argc, char **argv)
 {
     REQUIRE(argc == 4);
-    const char *way = argv[1];
-    bool is_syncs = strcmp(way, "syncs") == 0, is_small = strcmp(way, "small") == 0;
-    bool is_of_records = is_syncs || strcmp(way, "synced") == 0;
-    double until = is_syncs || is_small ? now() + atof(argv[3]) : 0;
-    long count = atol(argv[3]);
-    int file = open(argv[2], is_of_records ? O_CREAT | O_WRONLY | O_TRUNC : SYNCHRONOUS, 0600);
-    REQUIRE(file >= 0);
-    if (is_of_records)
-        count = records(file, is_syncs, until, count);
-    else
-        count = pieces(file, argv[2], is_small ? SMALL : LARGE, until, count);
-    printf("%ld\n", count);
-    return 0;
+    char *unit;
+    double amount = strtod(argv[3], &unit);
+    path = argv[2];
+    until = *unit == 's' ? now() + amount : 0;
+    wanted = (long)amount;
+    for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        if (strcmp(ways[i].name, argv[1]) == 0)
+            return printf("%ld\n", ways[i].work(ways[i].how)) < 0;
+    return 2;
 }

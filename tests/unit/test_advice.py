@@ -2,16 +2,22 @@
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 import pytest
-from slicewise.analysis.job.advice import CostlyHabit, advise
+from slicewise.analysis.job.advice import advise
+from slicewise.analysis.job.file_sizes import sizes_now
+from slicewise.analysis.job.habits import CostlyHabit
 from slicewise.analysis.job.sites import SAMPLES_SCHEMA, Sites
+from slicewise.analysis.job.split import Split, split
 from slicewise.digest.digest import read_digest
 from slicewise.report.job.advice_words import advice_lines, advice_record
 from slicewise.symbols.resolve import CodePlace
 from support.command_line import slicewise_command
+from support.ranks import digest_of
 from support.swz import build_profile
 
 NS = 10**9
@@ -31,8 +37,14 @@ def told(
     one_after_another: bool = False,
     lost: float = 0.0,
     sent: int = 0,
+    calls: Mapping[str, int] = MappingProxyType({}),
+    sizes: Mapping[str, int] = MappingProxyType({}),
+    ranks: Split | None = None,
+    mounts: list[dict[str, object]] | None = None,
 ) -> list[CostlyHabit]:
-    """The advice for a job whose processes, so many, each did that; side by side unless said otherwise."""
+    """The advice for a job whose processes, so many, each did that; side by side unless said otherwise. calls: of each
+    process, by function; sizes: of files that are still there.
+    """
     apart = seconds if one_after_another else 0
     begins = {n + 1: FIRST + n * apart for n in range(processes)}
     rows = [
@@ -45,7 +57,10 @@ def told(
         for n, begin in begins.items()
     ]
     per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
-    return advise(read_digest(build_profile(directory / "job", rows, slices, files=per_file)), found, lost)
+    called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
+    seen = mounts and [{"process": n, **mount} for n in begins for mount in mounts]
+    profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called)
+    return advise(read_digest(profile, distributions=True), found, lost, ranks, lambda paths: sizes)
 
 
 def sites(operation: str, seconds: float, samples: int = 100) -> Sites:
@@ -130,7 +145,7 @@ def test_one_file_that_is_opened_again_and_again(tmp_path):
     did = {"meta_ops": 60_000, "meta_ns": 5 * NS, "write_ops": 30_000, "write_bytes": 3_000_000, "write_ns": NS // 2}
     (one,) = told(tmp_path / "a", did, [log], found=sites("open", 5.0))
     assert (one.habit, one.file, one.seconds, one.calls) == ("opens", "/scratch/log", pytest.approx(5), 30_000)
-    assert one.saving.high == pytest.approx(5, rel=0.001)
+    assert (one.saving.low, one.saving.high) == pytest.approx((4, 6), rel=0.001)
     assert told(tmp_path / "b", did, [log], found=sites("open", 5.0, samples=10)) == [], "too few samples"
     many = [log | {"path": f"/scratch/{n}", "opens": 1, "write_ops": 1} for n in range(50)]
     assert told(tmp_path / "c", did, many, found=sites("open", 5.0)) == [], "each file once"
@@ -156,7 +171,7 @@ def test_names_that_are_not_there(tmp_path):
 @pytest.mark.parametrize(
     "did",
     [
-        {"write_ops": 400, "write_bytes": 400 * MIB, "write_ns": 10 * NS, "sync_ops": 1, "sync_ns": 5 * NS},
+        {"write_ops": 400, "write_bytes": 400 * MIB, "write_ns": 19 * NS, "sync_ops": 1, "sync_ns": NS},  # no computing
         {"sync_ops": 3000, "sync_ns": NS // 2, "write_ops": 3000, "write_bytes": 3000},  # half a second
         {"sync_ops": 200, "sync_ns": 12 * NS, "write_ops": 200, "write_bytes": 200 * MIB},  # a MiB each
         {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 500},
@@ -164,6 +179,130 @@ def test_names_that_are_not_there(tmp_path):
 )
 def test_who_does_well_is_told_nothing(tmp_path, did):
     assert told(tmp_path, did) == []
+
+
+READ = {"read_ops": 20_000, "read_bytes": 20_000 * 4096, "read_ns": 10 * NS, "read_sequential": 1000}
+BIG = {"path": "/scratch/big", "opens": 1, "read_ops": 100, "read_bytes": 100 * MIB, "read_ns": NS // 2}
+
+
+def test_reads_in_no_order_that_wait(tmp_path):
+    file = {"path": "/scratch/a", "opens": 1, "read_ops": 20_000, "read_bytes": 20_000 * 4096, "read_ns": 10 * NS}
+    rest, cached = 20_000 * 4096 / MIB / 200, {"read_ops": 40_000, "read_ns": 3 * NS // 2}
+    (one,) = told(tmp_path / "a", READ, [file, BIG])
+    assert (one.habit, one.seconds, one.file) == ("random reads", pytest.approx(10), "/scratch/a")
+    assert (one.saving.low, one.saving.high) == (pytest.approx(10 - 2 * rest), pytest.approx(10 - rest / 2))
+    assert told(tmp_path / "b", READ | cached, [file | cached]) == [], "from a cache"
+    (one,) = told(tmp_path / "c", READ | {"read_sequential": 19_000}, [file])
+    assert one.habit == "small reads"
+
+
+def test_a_file_that_is_read_again(tmp_path):
+    """Where storage sent it each time all but one is saved; from the cache it is not known what the first cost."""
+    did = {"read_ops": 400, "read_bytes": 400 * MIB, "read_ns": 10 * NS}
+    file = did | {"path": "/scratch/a", "opens": 4}
+    (one,) = told(tmp_path / "a", did, [file], sizes={"/scratch/a": 100 * MIB})
+    assert (one.habit, one.seconds, one.times, one.file) == ("reads again", pytest.approx(10), 4, "/scratch/a")
+    assert (one.saving.low, one.saving.high) == (pytest.approx(300 * MIB / 10e9), pytest.approx(7.5))
+    (line,) = advice_lines([one], 20.0)
+    assert line.startswith("Reading /scratch/a 4 times, 100 MiB each, took 10.0 s of 20.0 s.")
+    assert told(tmp_path / "b", did, [file], sizes={"/scratch/a": 300 * MIB}) == []
+    assert told(tmp_path / "c", did, [file]) == [], "it is there no longer"
+
+
+def test_a_stream_with_a_small_buffer(tmp_path):
+    """fprintf is called often; the kernel is when the buffer is full."""
+    bins = {"write_size_0": 800_000, "write_latency_12": 20_000}
+    did = {"write_ops": 800_000, "write_bytes": 20_000 * 4096, "write_ns": 10 * NS, **bins}
+    file = {"path": "/scratch/a", "opens": 1, "write_ops": 800_000, "write_bytes": 20_000 * 4096, "write_ns": 10 * NS}
+    (one,) = told(tmp_path, did, [file])
+    assert (one.habit, one.calls, one.bytes, one.saving) == ("small buffers", 20_000, 4096, None)
+
+
+@pytest.mark.parametrize(("computing", "high"), [(10, 9), (4, 4), (0, None)])
+def test_a_sync_that_could_go_on_while_the_program_computes(tmp_path, computing, high):
+    did = {
+        "write_ops": 400,
+        "write_bytes": 400 * MIB,
+        "write_ns": (11 - computing) * NS,
+        "sync_ops": 1,
+        "sync_ns": 9 * NS,
+    }
+    found = told(tmp_path, did)
+    assert [(one.habit, one.saving.low, one.saving.high) for one in found] == [
+        ("last syncs", pytest.approx(high / 2), pytest.approx(high)) for _ in range(high is not None)
+    ]
+
+
+def test_processes_that_write_one_file_in_between_each_other(tmp_path):
+    did = {"write_ops": 10_000, "write_bytes": 10_000 * 4096, "write_ns": 10 * NS, "write_consecutive": 100}
+    file = {"path": "/scratch/a", "opens": 1, "write_ops": 10_000, "write_bytes": 10_000 * 4096, "write_ns": 10 * NS}
+    (one,) = told(tmp_path / "a", did, [file], processes=4)
+    assert (one.habit, one.seconds, one.times, one.file) == ("shared file", pytest.approx(10), 4, "/scratch/a")
+    (one,) = told(tmp_path / "b", did, [file], processes=4, calls={"MPI_File_write_at": 10_000})
+    assert one.habit == "shared file"
+    (one,) = told(tmp_path / "c", did, [file], calls={"MPI_File_write_at": 10_000})
+    assert one.habit == "independent MPI-IO"
+
+
+def test_looks_again_and_again(tmp_path):
+    did = {"meta_ops": 90_000, "meta_ns": 8 * NS}
+    (one,) = told(tmp_path / "a", did, calls={"stat": 90_000}, found=sites("stat", 8.0))
+    assert (one.habit, one.seconds, one.calls, one.saving) == ("looks", pytest.approx(8), 90_000, None)
+    (one,) = told(tmp_path / "b", did | {"errors": 80_000}, calls={"stat": 90_000}, found=sites("stat", 8.0))
+    assert one.habit == "failing calls"
+    (one,) = told(tmp_path / "c", did, calls={"open": 90_000}, found=sites("open", 8.0))
+    assert one.habit == "looks", "nothing is transferred with what it opens"
+
+
+def test_waits_for_locks(tmp_path):
+    (one,) = told(tmp_path, {"meta_ops": 500, "meta_ns": 8 * NS}, calls={"flock": 500}, found=sites("flock", 8.0))
+    assert (one.habit, one.calls, one.saving.low, one.saving.high) == (
+        "locks",
+        500,
+        pytest.approx(4),
+        pytest.approx(9.6),
+    )
+
+
+def test_a_crowd_in_one_directory_or_at_the_begin(tmp_path):
+    files = [
+        {"path": f"/scratch/d/{n}", "opens": 1, "write_ops": 1, "write_bytes": 99, "write_ns": 9} for n in range(200)
+    ]
+    did = {"meta_ops": 400, "meta_ns": 8 * NS}
+    for processes, kind in ((8, "one directory"), (7, "small files")):
+        (one,) = told(tmp_path / kind, did, files, processes=processes, found=sites("open", 8.0 * processes))
+        assert (one.habit, one.calls) == (kind, 200 * processes)
+    (one,) = told(tmp_path / "begin", did, processes=8)
+    assert (one.habit, one.seconds, one.times) == ("metadata at the begin", pytest.approx(8), 8)
+
+
+def test_files_on_a_server_that_only_their_writer_reads(tmp_path):
+    file = {"path": "/n/tmp.1", "opens": 2, "write_bytes": 100 * MIB, "read_bytes": 100 * MIB}
+    file |= {"write_ops": 100, "read_ops": 100, "write_ns": 5 * NS, "read_ns": 3 * NS}
+    did = {"write_ops": 100, "write_bytes": 100 * MIB, "write_ns": 5 * NS, "read_ops": 100, "read_ns": 3 * NS}
+    for point, type_, is_told in (("/n", "nfs4", True), ("/n", "ext4", False), ("/other", "nfs4", False)):
+        mounts = [{"point": point, "type": type_, "source": "server:/x" if type_ == "nfs4" else "/dev/sda1"}]
+        found = told(tmp_path / f"{type_}{point[1:]}", did, [file], mounts=mounts)
+        assert [(one.habit, one.seconds, one.file) for one in found] == [("scratch files", 8, "/n/tmp.1")] * is_told
+
+
+@pytest.mark.parametrize(("others", "kind"), [(0.0, "one rank"), (2.0, "uneven ranks")])
+def test_ranks_that_wait_for_the_io_of_one(tmp_path, others, kind):
+    calls = [(rank, at, "barrier", 0.9 - others / 10) for rank in (1, 2, 3) for at in range(10)]
+    io = [(0, at, "write", 0.9) for at in range(10)] + [
+        (rank, at, "write", others / 10) for rank in (1, 2, 3) for at in range(10)
+    ]
+    (one,) = told(tmp_path, {"write_ops": 4, "write_bytes": 4 * MIB}, ranks=split(digest_of(10, calls, io, ranks=4)))
+    waited = 9.0 - others
+    assert (one.habit, one.seconds, one.calls, one.who) == (kind, pytest.approx(waited), 3, "rank 0 on n")
+    assert (one.saving.low, one.saving.high) == (0, pytest.approx(0.75 * waited))
+
+
+def test_sizes_of_files_that_are_there(tmp_path):
+    (tmp_path / "a\tb\nc").write_bytes(b"12345")
+    paths = [str(tmp_path / name) for name in ("a\tb\nc", "none", ".")]
+    assert sizes_now(paths) == {paths[0]: 5}
+    assert sizes_now([]) == {}
 
 
 def test_a_share_of_a_long_job_is_little(tmp_path):

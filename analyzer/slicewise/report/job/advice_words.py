@@ -3,19 +3,92 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from slicewise.analysis.job.advice import A_BATCH, A_PIECE, CostlyHabit, Habit
+from slicewise.analysis.job.habits import A_BATCH, A_PIECE, CostlyHabit, Habit
 from slicewise.report.job.site_words import place_words
 from slicewise.text import words
 
-HOW: dict[Habit, str] = {
-    "syncs": "sync once after many records (in a database: many changes in one transaction)",
-    "small writes": f"write {words.size(A_PIECE)} at a time, from a buffer (setvbuf; in MPI-IO a collective call)",
-    "small reads": f"read {words.size(A_PIECE)} at a time, into a buffer (setvbuf; in MPI-IO a collective call)",
-    "opens": "open it once and keep it open",
-    "small files": "one file instead of many (an archive, a container, HDF5), or a copy of them on the node",
-    "failing calls": "fewer directories in the paths that are searched (PATH, PYTHONPATH, -I), or all of it in one "
-    "directory or container on the node",
+PIECE = words.size(A_PIECE)
+COLLECTIVE = "a collective call (MPI_File_write_at_all, MPI_File_read_at_all), which makes large pieces of them"
+# What was done, with the habit's own figures; and what to do instead.
+WHAT: dict[Habit, tuple[str, str]] = {
+    "syncs": (
+        "{count} syncs, one for every {size} written,",
+        "sync once after many records (in a database: many changes in one transaction)",
+    ),
+    "last syncs": (
+        "waiting in {count} syncs, each for {size},",
+        "begin to write earlier (sync_file_range after each piece), or sync in a thread, while the program computes",
+    ),
+    "small writes": (
+        "{count} writes of {size} to {where}",
+        f"write {PIECE} at a time, from a buffer (setvbuf; in MPI-IO a collective call)",
+    ),
+    "small reads": (
+        "{count} reads of {size} from {where}",
+        f"read {PIECE} at a time, into a buffer (setvbuf; in MPI-IO a collective call)",
+    ),
+    "small buffers": (
+        "emptying or filling the buffer of a stream {count} times, for {size} each, with {where}",
+        f"a buffer of {PIECE} (setvbuf; in Python: open(..., buffering=))",
+    ),
+    "independent MPI-IO": ("{count} transfers of {size} by single ranks with {where}", COLLECTIVE),
+    "shared file": (
+        "{count} writes of {size} by {times} processes, in between each other, to {where}",
+        f"a file, or a long stretch of the file, for each process; in MPI {COLLECTIVE}",
+    ),
+    "random reads": (
+        "{count} reads of {size} in no order from {where}, one at a time,",
+        "read in the order of the file, or ask for many at a time (threads, posix_fadvise, io_uring), or copy the file "
+        "into memory or to a disk of the node first",
+    ),
+    "reads again": (
+        "reading {where} {times} times, {size} each,",
+        "read it once and keep it in memory, or on a disk of the node",
+    ),
+    "scratch files": (
+        "writing {where} and reading it again, {size} each,",
+        "put what only this job reads on a disk of the node or in its memory (TMPDIR, /dev/shm)",
+    ),
+    "opens": ("{count} opens of {where}, for {size} each,", "open it once and keep it open"),
+    "small files": (
+        "{count} opens of small files, for {size} each,",
+        "one file instead of many (an archive, a container, HDF5), or a copy of them on the node",
+    ),
+    "one directory": (
+        "{count} opens of files that many processes write in {where}, {size} each,",
+        "a directory for each process or node, or one file for all",
+    ),
+    "failing calls": (
+        "{count} calls that failed",
+        "fewer directories in the paths that are searched (PATH, PYTHONPATH, -I), or all of it in one directory or "
+        "container on the node",
+    ),
+    "looks": (
+        "{count} looks at files and directories (stat, access, readdir)",
+        "look at fewer, or once: keep what a look has found, and wait for a change (inotify)",
+    ),
+    "locks": (
+        "waiting for locks on files in {count} calls",
+        "a file for each process, or one lock for many records",
+    ),
+    "metadata at the begin": (
+        "{count} metadata calls of {times} processes at once, when they began,",
+        "let one process look and tell the others, or start from a container or a copy on the node",
+    ),
+    "one rank": (
+        "waiting for the I/O of {who}, which does nearly all of it, for {count} others",
+        "let several ranks read and write (MPI_File_write_at_all), or go on computing meanwhile (a thread, MPI_Ibcast)",
+    ),
+    "uneven ranks": (
+        "waiting for the I/O of {who}, which takes longer than that of {count} others,",
+        "divide reading and writing evenly among ranks",
+    ),
 }
+
+
+def how(habit: Habit) -> str:
+    """What to do instead."""
+    return WHAT[habit][1]
 
 
 def advice_lines(told: Sequence[CostlyHabit], runtime: float) -> Iterator[str]:
@@ -23,21 +96,18 @@ def advice_lines(told: Sequence[CostlyHabit], runtime: float) -> Iterator[str]:
     for one in told:
         by = f", by {place_words(one.site)}" if one.site else ""
         cost = f"{_what(one)} took {words.duration(one.seconds)} of {words.duration(runtime)}{by}."
-        yield f"{cost} {_saving(one)}: {HOW[one.habit]}."
+        yield f"{cost} {_saving(one)}: {how(one.habit)}."
 
 
 def _what(one: CostlyHabit) -> str:
-    count, size = f"{one.calls:,}", words.size(round(one.bytes))
-    where = one.file or words.count(one.files, "file")
-    if one.habit == "syncs":
-        return f"{count} syncs, one for every {size} written,"
-    if one.habit == "opens":
-        return f"{count} opens of {where}, for {size} each,"
-    if one.habit == "small files":
-        return f"{count} opens of small files, for {size} each,"
-    if one.habit == "failing calls":
-        return f"{count} calls that failed"
-    return f"{count} {one.habit.removeprefix('small ')} of {size} {'to' if 'writes' in one.habit else 'from'} {where}"
+    said = WHAT[one.habit][0].format(
+        count=f"{one.calls:,}",
+        size=words.size(round(one.bytes)),
+        where=one.file or words.count(one.files, "file"),
+        times=f"{one.times:.3g}",
+        who=one.who,
+    )
+    return said[0].upper() + said[1:]
 
 
 def _saving(one: CostlyHabit) -> str:
@@ -58,7 +128,7 @@ def advice_record(told: Sequence[CostlyHabit], runtime: float) -> list[dict[str,
             "bytes_a_call": one.bytes,
             "files": [one.file] if one.file else [],
             "site": [vars(place) for place in one.site],
-            "how": HOW[one.habit],
+            "how": how(one.habit),
             "sentence": sentence,
         }
         for one, sentence in zip(told, advice_lines(told, runtime), strict=True)

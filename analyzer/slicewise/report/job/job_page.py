@@ -8,7 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.job import io_time as analysis
-from slicewise.analysis.job.advice import CostlyHabit, advise
+from slicewise.analysis.job.advice import advise
+from slicewise.analysis.job.file_sizes import sizes_now
+from slicewise.analysis.job.habits import CostlyHabit
 from slicewise.analysis.job.heat import Heat, heats_of
 from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.phases import Phases
@@ -97,7 +99,7 @@ def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float =
     """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py. lost_share:
     see analysis/job/advice.py.
     """
-    found = sites(digest, symbols)
+    found, ranks = sites(digest, symbols), split_of(digest)
     per_slice = analysis.per_slice(analysis.own_slices(digest))
     turns = find_turns(digest)
     numbers = pl.concat([per_slice["slice"], turns.slices["slice"]])
@@ -119,9 +121,9 @@ def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float =
         digest=digest,
         span=whole_span(run_of(digest)),
         turns=turns,
-        split=split_of(digest),
+        split=ranks,
         usage=usage_of(digest),
-        advice=advise(digest, found, lost_share),
+        advice=advise(digest, found, lost_share, ranks, sizes_now),
     )
 
 
