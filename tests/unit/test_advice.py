@@ -40,6 +40,7 @@ def told(
     calls: Mapping[str, int] = MappingProxyType({}),
     sizes: Mapping[str, int] = MappingProxyType({}),
     ranks: Split | None = None,
+    who: Mapping[str, str] = MappingProxyType({"program": "/bin/x"}),
     mounts: list[dict[str, object]] | None = None,
 ) -> list[CostlyHabit]:
     """The advice for a job whose processes, so many, each did that; side by side unless said otherwise. calls: of each
@@ -48,7 +49,7 @@ def told(
     apart = seconds if one_after_another else 0
     begins = {n + 1: FIRST + n * apart for n in range(processes)}
     rows = [
-        {"process": n, "program": "/bin/x", "slice_ns": NS, "start_ns": NS * begin, "end_ns": NS * (begin + seconds)}
+        {"process": n, "slice_ns": NS, "start_ns": NS * begin, "end_ns": NS * (begin + seconds), **who}
         for n, begin in begins.items()
     ]
     slices = [{"process": n, "slice": begin, **did} for n, begin in begins.items()]
@@ -162,10 +163,22 @@ def test_many_files_of_a_little_each(tmp_path):
     assert line.startswith("20,002 opens of small files, for 2.93 KiB each, took 5.00 s of 20.0 s, by openat() called")
 
 
+def test_a_script_s_interpreter_computes_around_calls(tmp_path):
+    """2 us around each look: 12 of 20 s at most, as far as it was out of calls for as long."""
+    script = {"program": "/usr/bin/python3.11", "script": "/home/a.py"}
+    looks = {"meta_ops": 6_000_000, "meta_ns": 8 * NS, "errors": 6_000_000}
+    (one,) = told(tmp_path / "a", looks, who=script)
+    assert (one.seconds, one.saving.low, one.saving.value, one.saving.high) == pytest.approx((8, 8, 17, 20))
+    (line,) = advice_lines([one], 20.0)
+    assert "took 8.00 s of 20.0 s. With what goes with each about 17.0 s [8.00-20.0] can be saved: " in line
+    (one,) = told(tmp_path / "b", looks)
+    assert one.saving.high == pytest.approx(8)
+
+
 def test_names_that_are_not_there(tmp_path):
     (one,) = told(tmp_path, {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 7500})
     assert (one.habit, one.seconds, one.calls) == ("failing calls", pytest.approx(6), 7500)
-    assert (one.saving.low, one.saving.high) == (pytest.approx(3), pytest.approx(9))
+    assert (one.saving.low, one.saving.high) == pytest.approx((6 * 0.875, 6 * 1.125))
 
 
 @pytest.mark.parametrize(

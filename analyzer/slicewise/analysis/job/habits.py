@@ -5,7 +5,7 @@ the mean one's.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import polars as pl
@@ -13,7 +13,9 @@ import polars as pl
 from slicewise.analysis.job.sites import Sites
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import WITHOUT_PATH
 from slicewise.estimate import Estimate
+from slicewise.kinds import KINDS
 from slicewise.scalars import real, whole
 from slicewise.symbols.resolve import CodePlace
 
@@ -40,12 +42,16 @@ NO_COPY, OF_A_CALL = 1 << 10, 0.3
 WAITS_NS, SLOW = 50_000, 100e6
 # Samples of call sites that show how time divides among calls, within a fifth (binomial).
 FEWEST_SAMPLES = 30
-# A failing call may take less or more time than another look at a name.
-OF_A_LOOK = (0.5, 1.5)
+# A failing call may take less or more time than the job's other metadata calls, which are the rest of these.
+OF_A_LOOK = 0.5
 # An open and a close, or a wait for a lock, cost the same each time but for this part; and around them more is done.
 OF_AN_OPEN = 0.2
 # Of calls: reads of which fewer go on after the last one are at random; of streams' calls so many reach the kernel.
 IN_ORDER, BUFFERED = 0.5, 0.5
+# What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(). And
+# what of that goes most likely: it was 0.6 to 1.
+AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
+LIKELY = 0.75
 # What is read so often is read again; what storage sent of it is nearly all; and bytes/s of a copy in memory, at most.
 READ_TIMES, ALMOST_ALL, OF_MEMORY = 2.0, 0.9, 10e9
 # What of a wait for locks, or for a sync that can go on meanwhile, goes at least, if the change is made.
@@ -56,6 +62,8 @@ CROWD, BEGIN = 8, 0.1
 # Functions that open a file, and close it; and those that wait for locks.
 OPENINGS = ("open", "openat", "creat", "fopen")
 OPENS = (*OPENINGS, "close", "fclose")
+# What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
+WITH_AN_OPEN = (*OPENS, "fstat", "ioctl", "isatty", "lseek")
 LOCKS = ("flock", "fcntl")
 # Calls of MPI-IO, without MPI_File_write or MPI_File_read, that a rank makes by itself.
 BY_ONE_RANK = ("", "_at", "_shared")
@@ -106,6 +114,22 @@ class JobCalls:
     def seconds(self, kind: str) -> float:
         """In calls of a kind, of the runtime."""
         return self.part * real(self.own[f"{kind}_ns"].sum()) / 1e9
+
+    @property
+    def computing(self) -> float:
+        """Seconds of the runtime out of calls."""
+        return max(0.0, self.runtime - sum(self.seconds(kind) for kind in KINDS))
+
+    def with_what_is_around(self, saving: Estimate, calls: int, each_ns: int = AROUND_NS) -> Estimate:
+        """The same, with what goes with the calls: of a script what its interpreter does around each, from nothing to
+        all that it may be.
+        """
+        name = pl.col("path").str.extract(f"({WITHOUT_PATH})")
+        runs_script = self.digest.processes.select(pl.col("program").str.starts_with(pl.concat_str(name, pl.lit(" "))))
+        if not runs_script.to_series().any():
+            return saving
+        around = min(self.computing, self.part * calls * each_ns / 1e9)
+        return replace(saving, value=saving.value + LIKELY * around, high=saving.high + around)
 
     def sampled(self, operations: Sequence[str]) -> float:
         """The same by samples of call sites, of metadata calls; 0 where these are too few to tell."""
@@ -182,8 +206,7 @@ def _last_syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     few = of.own.group_by("process").agg(pl.col("sync_ops", "sync_ns", "write_bytes").sum())
     few = few.filter(pl.col("sync_ops").is_between(1, OFTEN), pl.col("write_bytes") >= LARGE * pl.col("sync_ops"))
     syncs, seconds = int(few["sync_ops"].sum()), of.part * real(few["sync_ns"].sum()) / 1e9
-    computing = of.runtime - sum(of.seconds(kind) for kind in ("read", "write", "meta", "sync"))
-    high = min(seconds, computing)
+    high = min(seconds, of.computing)
     if syncs and high > 0:
         saving = Estimate(high * (1 + AT_LEAST) / 2, high * AT_LEAST, high, "it computes for long enough")
         wrote = int(few["write_bytes"].sum()) / syncs
@@ -243,7 +266,7 @@ def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
     saving = of.at_large(way, size, seconds)
     if saving is None and size <= NO_COPY * calls:
         low, value, high = ((1 - share) * seconds for share in (OF_A_CALL, OF_A_CALL / 2, 0.0))
-        saving = Estimate(value, low, high, "so few bytes take no time to copy")
+        saving = of.with_what_is_around(Estimate(value, low, high, "so few bytes take no time to copy"), made)
     elif (saving is None or is_buffered) and (ns < WAITS_NS * calls or size > SLOW * ns / 1e9):
         return
     is_one = real(small[f"{way}_ns"][0]) > ns / 2
@@ -320,7 +343,7 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     closes.
     """
     moved = pl.col("read_bytes") + pl.col("write_bytes")
-    spent, opens = of.sampled(OPENS), of.opens
+    spent, opens = of.sampled(WITH_AN_OPEN), of.opens
     if not spent or not opens:
         return
     is_again = (pl.col("opens") >= OFTEN) & (pl.col("path") != "")
@@ -330,6 +353,7 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         seconds = spent * often / opens
         high = seconds * (1 - again.height / often)
         saving = Estimate(high, high * (1 - OF_AN_OPEN), high * (1 + OF_AN_OPEN), "opening it once")
+        saving = of.with_what_is_around(saving, often, AROUND_AN_OPEN_NS)
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
         bytes_each = real(again.select(moved.sum()).item()) / often
@@ -363,9 +387,11 @@ def _failing(of: JobCalls) -> Iterator[CostlyHabit]:
     failed, calls = _failed(of), int(of.own["meta_ops"].sum())
     if failed < MANY or not calls:
         return
-    seconds = min(1.0, failed / calls) * of.seconds("meta")
-    low, high = (share * seconds for share in OF_A_LOOK)
+    share = min(1.0, failed / calls)
+    seconds = share * of.seconds("meta")
+    low, high = ((1 + sign * OF_A_LOOK * (1 - share)) * seconds for sign in (-1, 1))
     saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
+    saving = of.with_what_is_around(saving, failed)
     yield CostlyHabit("failing calls", seconds, saving, failed, 0.0, site=of.site_of("meta"))
 
 
@@ -373,11 +399,11 @@ def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
     """Calls on names that are there (stat, access, directories, opens without a transfer), again and again; but where
     most of them fail.
     """
-    looks = [name for name in of.operations("meta") if name not in (*OPENS, *LOCKS)]
+    looks = [name for name in of.operations("meta") if name not in (*WITH_AN_OPEN, *LOCKS)]
     opened = of.opens - int(of.files["opens"].sum())
     calls = of.called(looks) + opened
     if calls >= MANY and 2 * _failed(of) < int(of.own["meta_ops"].sum()):
-        seconds = of.sampled(looks) + (of.sampled(OPENS) * opened / of.opens if opened else 0.0)
+        seconds = of.sampled(looks) + (of.sampled(WITH_AN_OPEN) * opened / of.opens if opened else 0.0)
         yield CostlyHabit("looks", seconds, None, calls, 0.0, site=of.site([*looks, *OPENINGS]))
 
 
