@@ -71,7 +71,7 @@ static void take_in(struct belonging *belonging, const uint32_t *pids, long coun
             *one = (struct seen){ .pid = pids[i], .start_ticks = look.start_ticks, .is_kernels = look.is_kernels };
         one->parent = look.parent;
         one->session = look.session;
-        one->is_of_job |= !look.is_kernels && procfs_is_in_cgroup(belonging->root, pids[i], belonging->cgroup);
+        one->is_of_job |= !look.is_kernels && (pids[i] == belonging->attached || procfs_is_in_cgroup(belonging->root, pids[i], belonging->cgroup));
         belonging->used++;
     }
 }

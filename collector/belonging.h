@@ -1,7 +1,7 @@
 /* Which processes of the node are the job's. These are: processes with a segment of the job, children of the process that began the job
- * (`launcher`), whoever lies in the control group that the scheduler named after the job, and of all these the descendants and the members of
- * a session that one of them began. A process is told by its number and by when it began. No process is asked anything: a scan reads one
- * directory, and one file a process that was not there before. */
+ * (`launcher`), the one that was given (`attached`), whoever lies in the control group that the scheduler named after the job, and of all these
+ * the descendants and the members of a session that one of them began. A process is told by its number and by when it began. No process is
+ * asked anything: a scan reads one directory, and one file a process that was not there before. */
 #ifndef SLICEWISE_BELONGING_H
 #define SLICEWISE_BELONGING_H
 
@@ -21,6 +21,7 @@ struct seen {
 struct belonging {
     const char *root;
     uint32_t self, launcher; /* the collector, and the process that began the job: neither is the job's; 0: nobody began it */
+    uint32_t attached;       /* a process that is the job's, and lives for longer than the collector; 0: none was given */
     uint64_t pid_namespace;
     char cgroup[512];
     unsigned scans, used;

@@ -28,7 +28,7 @@ static int usage(FILE *out)
     fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users [--since TIME]] [--job JOB] [--into DIR] [JOBDIR]\n"
                  "       slicewise-collect left [--all-users]\n"
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
-                 "                              [--others named|hidden] [--bpf]\n"
+                 "                              [--others named|hidden] [--bpf] [--attach]\n"
                  "       slicewise-collect stop [--job JOB] [--user USER]\n"
                  "       slicewise-collect servers [--detach] [--root DIR] [--source SOURCE]\n"
                  "       slicewise-collect live [--every SECONDS] [--all-users]\n"
@@ -49,7 +49,7 @@ static int usage(FILE *out)
                  "         from a node where none of its processes runs, as its file server; with --others, for root, also what everybody\n"
                  "         else on the node moves without a profile: by user, or of all together but the job's own user;\n"
                  "         with --bpf, for root, also what the job and all others read and write on each file system, as the kernel counts it\n"
-                 "         by a program of ours\n"
+                 "         by a program of ours; with --attach process PID and its descendants are the job's, from now on\n"
                  "stop:    ends it, and waits until it has; with --job servers: the one of `servers`\n"
                  "servers: samples what this file server serves by job (Lustre's job_stats) or client (by the connections of NFS, samba,\n"
                  "         GlusterFS, Ceph, BeeGFS, OrangeFS), slice by slice, until SIGTERM comes; with DIR below that directory instead of /,\n"
@@ -85,11 +85,14 @@ static bool read_number(const char *text, double *number)
 static bool read_options(struct options *options, const char *allowed, int argc, char **argv)
 {
     static const struct option names[] = {
-        { "user", required_argument, NULL, 'u' },   { "all-users", no_argument, NULL, 'a' },    { "job", required_argument, NULL, 'j' },
-        { "parent", required_argument, NULL, 'p' }, { "detach", no_argument, NULL, 'd' },       { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' },  { "samples", no_argument, NULL, 'o' },      { "into", required_argument, NULL, 'i' },
-        { "others", required_argument, NULL, 't' }, { "bpf", no_argument, NULL, 'b' },          { "since", required_argument, NULL, 'c' },
-        { "root", required_argument, NULL, 'r' },   { "source", required_argument, NULL, 'f' }, { 0 },
+        { "user", required_argument, NULL, 'u' },  { "all-users", no_argument, NULL, 'a' },
+        { "job", required_argument, NULL, 'j' },   { "parent", required_argument, NULL, 'p' },
+        { "detach", no_argument, NULL, 'd' },      { "json", no_argument, NULL, 's' },
+        { "every", required_argument, NULL, 'e' }, { "samples", no_argument, NULL, 'o' },
+        { "into", required_argument, NULL, 'i' },  { "others", required_argument, NULL, 't' },
+        { "bpf", no_argument, NULL, 'b' },         { "since", required_argument, NULL, 'c' },
+        { "root", required_argument, NULL, 'r' },  { "source", required_argument, NULL, 'f' },
+        { "attach", no_argument, NULL, 'h' },      { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -106,6 +109,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         options->node.is_detached |= option == 'd';
         options->node.is_json |= option == 's';
         options->node.is_for_samples |= option == 'o';
+        options->node.is_attached |= option == 'h';
         if (strchr("pec", option) == NULL)
             continue;
         if (!read_number(optarg, &number) || (option == 'p' && number > 1e9))
@@ -189,8 +193,8 @@ int main(int argc, char **argv)
     }
     const struct {
         const char *name, *allowed;
-    } commands[] = { { "recover", "uajic*" }, { "node", "ujpdsotb" }, { "stop", "uj" },    { "live", "ea" },
-                     { "snapshot", "i*" },    { "left", "a" },        { "servers", "drf" } };
+    } commands[] = { { "recover", "uajic*" }, { "node", "ujpdsotbh" }, { "stop", "uj" },    { "live", "ea" },
+                     { "snapshot", "i*" },    { "left", "a" },         { "servers", "drf" } };
     enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, LEFT, SERVERS, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))

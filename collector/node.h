@@ -72,6 +72,7 @@ struct node_options {
     int moved_fd;    /* of bpf_begin; 0: nothing is counted by file system */
     int parent;      /* ends when this process does; 0: with the signal alone */
     bool is_detached, is_json, is_for_samples;
+    bool is_attached; /* the parent is the job's, and did not begin it */
 };
 
 /* Runs it. Returns the exit status. */

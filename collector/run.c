@@ -102,13 +102,15 @@ static int run_attached(const struct node_options *options, const struct setting
         return 2;
     }
     patience_begin(settings->exit_ns);
-    int begun = node_begin(&node, "", settings, job, (uint32_t)options->parent, options->moved_fd);
+    int begun = node_begin(&node, "", settings, job, options->is_attached ? 0 : (uint32_t)options->parent, options->moved_fd);
     if (begun < 0) {
         tell(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
         return 1;
     }
     left_remove_old(settings->segment_dir);
     node.is_for_samples = options->is_for_samples;
+    if (options->is_attached && node.sampled != NULL)
+        node.sampled->belonging.attached = (uint32_t)options->parent;
     node.others.fd = options->others_fd;
     if (ready >= 0)
         background_let_go(ready);

@@ -33,10 +33,11 @@ COMMANDS = [
         "run:run",
         """Profile a command, and say where the profile is. Its exit status is the command's.""",
         "slicewise run --job first -- mpirun -n 4 ./program input.nml",
-        argument("command", "COMMAND...", str, "The command and its arguments."),
+        argument("command", "[COMMAND...]", str, "The command and its arguments."),
         option("--dir", "DIR", str, "Where profiles go; else $SLICEWISE_DIR, else ./slicewise.", name="directory"),
         option("--job", "NAME", str, "The job's name; else $SLICEWISE_JOB, the scheduler's id, or a new one."),
         SLICE,
+        option("--attach", "PID", int, "Instead of a command: sample a process that runs already, and what it begins."),
         flag(
             "--collector/--no-collector",
             "Run a collector beside the command: it saves counts as they come, and samples the node.",

@@ -261,7 +261,7 @@ def _close(
     if any(place.job_dir.glob("*.swz")):
         is_little = counts[1] <= LITTLE_BYTES  # of writes: what a short command reads is mostly its own program
         if ran_seconds < CLOSING_SECONDS and is_little and not is_worth_a_look and reason == "unknown":
-            _say_where(place.job_dir)
+            say_where(place.job_dir)
         else:
             _say_what_was_seen(place.job_dir, LOOK_SECONDS + CLOSING_SHARE * ran_seconds)
     elif not troubles:  # else these are the reasons, and nothing has to be guessed
@@ -285,7 +285,8 @@ def _ask(
     return (done.stderr if on_error else done.stdout).decode(errors="replace"), done.returncode == 0
 
 
-def _say_where(job_dir: Path) -> None:
+def say_where(job_dir: Path) -> None:
+    """The profile, and what to do next."""
     shown = as_named_from_here(job_dir)
     say(f"profile in {shown}; next: slicewise report {shown}")
 
@@ -334,7 +335,7 @@ def _say_what_was_seen(job_dir: Path, seconds: float) -> None:
     """seconds: it takes no longer."""
     said, has_ended = _in_child(lambda writing: _tell_what_was_seen(job_dir, writing), seconds)
     if not has_ended or not said:
-        _say_where(job_dir)
+        say_where(job_dir)
         shown = as_named_from_here(job_dir)
         say(f"what it did would take too long to tell here; who slowed it down:  slicewise blame {shown}")
         return
