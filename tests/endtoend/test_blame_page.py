@@ -202,10 +202,7 @@ def test_the_browser_computes_what_the_analysis_does_for_the_whole_run_and_a_par
     """The runtime lost is more than what the mean process lost: by its slowest one, and as processes end apart."""
     several = [neighbour("large", 6 * scaled), neighbour("other", 4.65 * scaled)]
     told = blame(
-        several,
-        lost=estimate(10.8 * scaled + 0.3, 10, 18),
-        apart_seconds=0.3,
-        unexplained_seconds=0.15 * scaled + 0.3,
+        several, lost=estimate(10.8 * scaled + 0.3, 10, 18), apart_seconds=0.3, unexplained_seconds=0.15 * scaled + 0.3
     )
     window, axis = opened(told), _axis(told)
     data = json.dumps(_selection(told, axis))

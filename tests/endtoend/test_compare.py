@@ -22,35 +22,11 @@ DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('tro
 
 
 def load(folder: Path, shared: Contention, job: str, mib: int, start_at: float = 0) -> subprocess.Popen[str]:
-    command = [
-        SLICEWISE,
-        "run",
-        "--dir",
-        folder,
-        "--job",
-        job,
-        "--slice",
-        "0.5",
-        "--",
-        "mpirun.openmpi",
-    ]
-    command += [
-        "--allow-run-as-root",
-        "--oversubscribe",
-        "-n",
-        "2",
-        LOAD,
-        "--direct",
-        "--volume",
-        f"{mib}M",
-    ]
+    command = [SLICEWISE, "run", "--dir", folder, "--job", job, "--slice", "0.5", "--", "mpirun.openmpi"]
+    command += ["--allow-run-as-root", "--oversubscribe", "-n", "2", LOAD, "--direct", "--volume", f"{mib}M"]
     command += ["--start-at", f"{start_at:.3f}", folder / f"data-{job}"]
     return subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=shared.join,
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=shared.join
     )
 
 
@@ -110,11 +86,7 @@ def pages(tmp_path_factory):
     runs = [
         write_run(directory / "yesterday", 15.2, [rows]),
         write_run(directory / NASTY, 27.3, [{at: wrote(50, 0.9) for at in range(24)}]),
-        write_run(
-            directory / "reader",
-            19.5,
-            [rows | {at: read(100, 0.8) for at in range(12, 16)}],
-        ),
+        write_run(directory / "reader", 19.5, [rows | {at: read(100, 0.8) for at in range(12, 16)}]),
     ]
     made: dict[object, Path] = {}
     for count in (2, 3):
@@ -128,8 +100,7 @@ def pages(tmp_path_factory):
 
 
 @pytest.mark.skipif(
-    browser.executable() is None,
-    reason="no Chromium that runs: pages are not looked at (apt-get install chromium)",
+    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
 )
 def test_pages_are_drawn_within_their_edges_and_names_are_shown_as_they_are(pages):
     with browser.Browser() as window:

@@ -186,10 +186,7 @@ def test_a_phase_is_judged_by_the_one_before_it(job: Job, tmp_path: Path) -> Non
 
 
 def test_a_command_waits_for_its_turn(job: Job, apps: Apps, tmp_path: Path) -> None:
-    with (
-        coordinator(tmp_path, "--policy", "fcfs") as service,
-        another_goes(job, apps.build("burst"), service),
-    ):
+    with coordinator(tmp_path, "--policy", "fcfs") as service, another_goes(job, apps.build("burst"), service):
         began = time.monotonic()
         done = run_slicewise(
             "turns", "wait", "--at", service.address, "--", "sh", "-c", "echo mine; exit 3", directory=tmp_path

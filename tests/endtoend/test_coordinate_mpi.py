@@ -128,11 +128,7 @@ def test_where_a_collective_call_lets_others_go(
     name, hints = tmp_path / "shared", tmp_path / "hints"
     hints.write_text("cb_buffer_size 1048576\ncb_config_list *:2\nromio_cb_write enable\n")
     slow = apps.build("slow_writes", "-shared", "-fPIC", "-ldl", "-DPAUSE_US=100000", "-DLEAST_BYTES=65536")
-    settings = {
-        "SLICEWISE_COORDINATE_BY": step,
-        "SLICEWISE_COORDINATE_BURST": "2",
-        "ROMIO_HINTS": str(hints),
-    }
+    settings = {"SLICEWISE_COORDINATE_BY": step, "SLICEWISE_COORDINATE_BURST": "2", "ROMIO_HINTS": str(hints)}
     program = build(MPICH, "mpi_turns.c", "-DPART_BYTES=16777216")
 
     def beside_another() -> Ended:

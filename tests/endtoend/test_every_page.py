@@ -69,8 +69,7 @@ COMMANDS = {
 OF_FIGURES = {"expect-box": box, "size-table": sizes, "policies": policies, "probabilities": probabilities}
 
 pytestmark = pytest.mark.skipif(
-    browser.executable() is None,
-    reason="no Chromium that runs: pages are not looked at (apt-get install chromium)",
+    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
 )
 
 

@@ -149,14 +149,7 @@ def test_the_report_draws_hardware_events_under_the_throughput(profile, tmp_path
 def test_the_command_limits_slices(profile, tmp_path):
     page = tmp_path / "page.html"
     done = slicewise(
-        "report",
-        "--flamegraph",
-        profile,
-        "--html",
-        page,
-        "--slices",
-        f"{FIRST + 9}:{FIRST + 10}",
-        "--json",
+        "report", "--flamegraph", profile, "--html", page, "--slices", f"{FIRST + 9}:{FIRST + 10}", "--json"
     )
     record = json.loads(done.stdout)
     assert [round(site["seconds"], 3) for site in record["sites"]] == [0.7, 0.2, 0.1]

@@ -47,10 +47,7 @@ sys.exit(ctypes.CDLL(words[0]).main(len(words), (ctypes.c_char_p * len(words))(*
 
 def names_of_mpi() -> list[str]:
     listing = subprocess.run([BUILD / "generate", "exports"], check=True, capture_output=True, text=True).stdout
-    return sorted(
-        re.findall(r"^    (mpi_\w+);$", listing, re.MULTILINE | re.IGNORECASE),
-        key=place_of,
-    )
+    return sorted(re.findall(r"^    (mpi_\w+);$", listing, re.MULTILINE | re.IGNORECASE), key=place_of)
 
 
 def library_with(names: Iterable[str], folder: Path) -> list[str]:

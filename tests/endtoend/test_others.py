@@ -168,10 +168,7 @@ def collect(folder: Path, *words: str, user: int = 0) -> subprocess.CompletedPro
 
 @pytest.mark.parametrize(
     ("words", "user", "said"),
-    [
-        (["--others", "named"], STEADY, "only root may see"),
-        (["--others", "all"], 0, "named or hidden"),
-    ],
+    [(["--others", "named"], STEADY, "only root may see"), (["--others", "all"], 0, "named or hidden")],
 )
 def test_who_may_not_is_told_in_one_line(folder: Path, words: list[str], user: int, said: str) -> None:
     done = collect(folder, *words, user=user)

@@ -19,24 +19,15 @@ MIB = 1 << 20
 SLICES, SLICE_NS = range(1000, 1010), 4_000_000_000
 
 pytestmark = pytest.mark.skipif(
-    browser.executable() is None,
-    reason="no Chromium that runs: pages are not looked at (apt-get install chromium)",
+    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
 )
 
 
 def wide_table(rows: int) -> Table:
     """Many columns, a figure that is told of a chosen time, and names made to break out."""
-    headings = [
-        Column("job", is_figure=False),
-        Column("written", "bytes"),
-        Column("interference"),
-    ]
+    headings = [Column("job", is_figure=False), Column("written", "bytes"), Column("interference")]
     table = Table(
-        [
-            *headings,
-            *(Column(f"a figure of the kind {number}", "s") for number in range(8)),
-        ],
-        title=f"{rows} jobs",
+        [*headings, *(Column(f"a figure of the kind {number}", "s") for number in range(8))], title=f"{rows} jobs"
     )
     for number in range(rows):
         name = [NASTY, "=1+1", f"job {number}"][min(number, 2)]
@@ -71,10 +62,7 @@ def page() -> Page:
     return Page(
         title="a page",
         kicker="Slicewise of a job",
-        sentences=[
-            "The job took 1.9 times as long as alone.",
-            f"Its region is of {NASTY}.",
-        ],
+        sentences=["The job took 1.9 times as long as alone.", f"Its region is of {NASTY}."],
         facts=[
             Fact("slowdown", "1.9", "#009E73", note="Confidence: high"),
             Fact("written", "30 MiB", over_time=bytes_of),
@@ -124,10 +112,7 @@ def test_nothing_hangs_over_and_nothing_is_cut(window, width):
     )
     assert window.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     # Short tables drop to rows of headings and cells, long ones scroll in their own box and say so.
-    few, many = (
-        "document.querySelectorAll('figure.table')[0]",
-        "document.querySelectorAll('figure.table')[1]",
-    )
+    few, many = ("document.querySelectorAll('figure.table')[0]", "document.querySelectorAll('figure.table')[1]")
     window.wait_for(f"{few}.querySelector('.scroll').scrollWidth <= {few}.querySelector('.scroll').clientWidth")
     window.wait_for(
         f"{many}.querySelector('.scroll').scrollWidth <= {many}.querySelector('.scroll').clientWidth "

@@ -186,12 +186,7 @@ PYTHON_ITSELF = {"file read calls": 3, "lseek": 2, "readlink": 1}
 OPENSSL = r"/openssl\.cnf$"
 
 PROGRAMS = {
-    "git": Program(
-        GIT,
-        ("git", "split"),
-        read_by_stdio=r"/\.git/(config|logs/.*)$",
-        written_by_stdio=GIT_STREAMS,
-    ),
+    "git": Program(GIT, ("git", "split"), read_by_stdio=r"/\.git/(config|logs/.*)$", written_by_stdio=GIT_STREAMS),
     "tar": Program(MAKE_INPUT + TAR, ("tar",), written_by_stdio="/scene/(from/)?input$"),
     "zstd": Program(
         MAKE_INPUT + ZSTD,

@@ -18,13 +18,7 @@ from support.programs import APPS, BUILD, ROOT, need, need_built
 
 OBJECTS = [
     BUILD / "objects" / name
-    for name in (
-        "libprofiler/unwind.o",
-        "libprofiler/module.o",
-        "store/peek.o",
-        "store/clock.o",
-        "store/vdso.o",
-    )
+    for name in ("libprofiler/unwind.o", "libprofiler/module.o", "store/peek.o", "store/clock.o", "store/vdso.o")
 ]
 FRAME = re.compile(r" (\S+?)\+0x([0-9a-f]+)\((.*?)\)(\*?)| \?\+0x([0-9a-f]+)(\*?)")
 TIMEOUT_SECONDS = 300
@@ -126,9 +120,7 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     need_built(*OBJECTS)
     folder = tmp_path_factory.mktemp("oracle")
     probe = subprocess.run(
-        ["gcc", "-E", "-include", "libunwind.h", "-x", "c", os.devnull],
-        capture_output=True,
-        check=False,
+        ["gcc", "-E", "-include", "libunwind.h", "-x", "c", os.devnull], capture_output=True, check=False
     )
     if probe.returncode != 0:
         pytest.skip("libunwind is missing: install libunwind-dev")
@@ -168,16 +160,7 @@ def test_each_instruction(name: str, oracle: Path, tmp_path: Path) -> None:
     links = ["-L", oracle.parent, "-lstackoracle"]
     places = [f"-Wl,-rpath,{oracle.parent}", "-lpthread"]
     if compiler == "rustc":
-        command = [
-            compiler,
-            *options,
-            source,
-            *links,
-            "-C",
-            f"link-arg={places[0]}",
-            "-o",
-            program,
-        ]
+        command = [compiler, *options, source, *links, "-C", f"link-arg={places[0]}", "-o", program]
     else:
         command = [compiler, *options, "-w", source, *links, *places, "-o", program]
     built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

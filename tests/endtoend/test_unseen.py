@@ -8,12 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.coverage import (
-    Unprofiled,
-    coverage,
-    coverage_by_process,
-    unprofiled_programs,
-)
+from slicewise.analysis.coverage import Unprofiled, coverage, coverage_by_process, unprofiled_programs
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
 from slicewise.report.coverage import coverage_words

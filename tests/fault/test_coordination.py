@@ -126,10 +126,7 @@ def cut_from_coordinator(
     secret = tmp_path / "secret"
     secret.write_text("a secret of the site")
     secret.chmod(0o600)
-    ours = {
-        "SLICEWISE_COORDINATE_SECRET": str(secret),
-        "SLICEWISE_COORDINATE_DEADLINE": str(deadline_seconds),
-    }
+    ours = {"SLICEWISE_COORDINATE_SECRET": str(secret), "SLICEWISE_COORDINATE_DEADLINE": str(deadline_seconds)}
     with (
         network() as net,
         two_jobs(job, apps, tmp_path, "--secret-file", str(secret), launcher=net.enter, **ours) as (_, first, second),

@@ -84,11 +84,7 @@ def assert_holds(job: Job, *programs: Program) -> None:
     """All of these are in the profile, killed, and nothing else is."""
     profile = job.profile()
     assert profile.processes["ending"].to_list() == ["killed"] * len(programs)
-    assert_counts_tally(
-        profile,
-        read_tallies([program.tally for program in programs]),
-        2 * len(programs),
-    )
+    assert_counts_tally(profile, read_tallies([program.tally for program in programs]), 2 * len(programs))
 
 
 def test_what_lived_and_died_in_a_namespace_is_recovered_from_outside(tmp_path: Path, apps: Apps) -> None:
@@ -155,16 +151,7 @@ def test_a_namespace_with_the_proc_of_another(job: Job, apps: Apps) -> None:
     """There /proc/PID is some other process: what lives beside whoever recovers is left alone."""
     recovery = f"{COLLECTOR} recover $SLICEWISE_DIR/$SLICEWISE_JOB"
     inside = f'LD_PRELOAD={LIBRARY} "$@" & read line && {recovery}; echo done; wait'
-    launcher = (
-        "unshare",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "bash",
-        "-c",
-        inside,
-        "bash",
-    )
+    launcher = ("unshare", "--pid", "--fork", "--kill-child", "bash", "-c", inside, "bash")
     with running(job, apps, "within", launcher) as program:
         before = job.segments()
         program.launched.stdin.write(b"recover\n")

@@ -181,29 +181,19 @@ def in_ns(seconds: float) -> int:
     return round(seconds * 1e9)
 
 
-@given(
-    runs=st.lists(RUNS, min_size=2, max_size=3),
-    losses=st.dictionaries(st.integers(0, 2), ESTIMATES),
-)
+@given(runs=st.lists(RUNS, min_size=2, max_size=3), losses=st.dictionaries(st.integers(0, 2), ESTIMATES))
 def test_parts_add_up_exactly(runs, losses):
     with tempfile.TemporaryDirectory() as directory:
         paths = [
             write_run(Path(directory) / f"r{place}", seconds, processes, is_mpi=is_mpi)
             for place, (seconds, processes, is_mpi) in enumerate(runs)
         ]
-        found = compare(
-            read_digests(paths),
-            {f"r{place}": Loss(lost) for place, lost in losses.items()},
-        )
+        found = compare(read_digests(paths), {f"r{place}": Loss(lost) for place, lost in losses.items()})
     for told in found.differences:
         assert sum(in_ns(value) for value in told.parts().values()) == in_ns(told.difference_seconds)
         of_own = [part.value for part in told.own_io.parts.values() if part]
         assert sum(map(in_ns, of_own)) == in_ns(told.own_io.seconds.value)
-        for part in [
-            told.own_io.seconds,
-            told.unexplained_seconds,
-            *filter(None, told.own_io.parts.values()),
-        ]:
+        for part in [told.own_io.seconds, told.unexplained_seconds, *filter(None, told.own_io.parts.values())]:
             assert part.low <= part.value <= part.high
     if found.shares:
         assert sum(found.shares.values()) == pytest.approx(1)

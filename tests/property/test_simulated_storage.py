@@ -9,16 +9,7 @@ from hypothesis import strategies as st
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.simulated_profiles import write_profile
-from support.simulated_storage import (
-    MIB,
-    Barrier,
-    Compute,
-    SimulatedJob,
-    Storage,
-    Transfer,
-    shares,
-    simulate,
-)
+from support.simulated_storage import MIB, Barrier, Compute, SimulatedJob, Storage, Transfer, shares, simulate
 
 DISK = Storage("disk", 100 * MIB, 80 * MIB, 2000)
 NOISY = Storage("disk", 100 * MIB, 80 * MIB, 2000, noise=0.1, drift=0.1)
@@ -80,11 +71,7 @@ def test_who_wants_less_leaves_the_rest_to_others():
 def test_jobs_of_known_weights_caps_and_starts_end_when_they_must():
     """The second and the third of the vectors of water-filling in test_sharing.py."""
     storage = Storage("disk", write=100 * MIB, by="job")
-    jobs = [
-        writer("a", 1000, weight=50),
-        writer("b", 300, weight=10, start=2),
-        writer("c", 600, weight=40, start=5),
-    ]
+    jobs = [writer("a", 1000, weight=50), writer("b", 300, weight=10, start=2), writer("c", 600, weight=40, start=5)]
     ends = [process.end for process in simulate([storage], jobs).processes]
     assert ends == pytest.approx([16, 19, 18], abs=1e-6)
     capped = [writer("a", 300, weight=10, cap=30 * MIB), writer("b", 400, weight=20, cap=40 * MIB)]

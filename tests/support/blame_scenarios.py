@@ -7,17 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from support.simulated_profiles import BEGIN_SECONDS, write_profile
-from support.simulated_storage import (
-    MIB,
-    Barrier,
-    Compute,
-    Outcome,
-    SimulatedJob,
-    Step,
-    Storage,
-    Transfer,
-    simulate,
-)
+from support.simulated_storage import MIB, Barrier, Compute, Outcome, SimulatedJob, Step, Storage, Transfer, simulate
 
 # Standalone runs took place so much earlier, with noise of their own.
 EARLIER_SECONDS = 100_000
@@ -182,12 +172,7 @@ def victims() -> Iterator[tuple[str, SimulatedJob, SimulatedJob, Storage]]:
         replace(reader, processes=6, cap=12.0 * MIB),
         SCRATCH,
     )
-    yield (
-        "several in latency",
-        job(reading(400, latency=0.06), processes=6),
-        replace(reader, processes=4),
-        SCRATCH,
-    )
+    yield ("several in latency", job(reading(400, latency=0.06), processes=6), replace(reader, processes=4), SCRATCH)
     mixed = tuple(
         step for _ in range(8) for step in (reading(40, call=MIB / 16, latency=0.002), reading(300, call=4.0 * MIB))
     )
@@ -198,12 +183,7 @@ def victims() -> Iterator[tuple[str, SimulatedJob, SimulatedJob, Storage]]:
     yield "pairs of programs", job(writing(2000), processes=2, in_turn=12), writer, SCRATCH
     yield "bursts of writes", job(writing(2000, burst=128.0 * MIB), processes=2), writer, SCRATCH
     yield "checkpoints with sync", job(*(Compute(4, 0.05), writing(160, is_synced=True)) * 16), writer, SCRATCH
-    yield (
-        "reads and writes in turn",
-        job(*(reading(200), writing(160)) * 14),
-        replace(writer, processes=1),
-        SCRATCH,
-    )
+    yield ("reads and writes in turn", job(*(reading(200), writing(160)) * 14), replace(writer, processes=1), SCRATCH)
 
 
 def of_several() -> Iterator[Scenario]:

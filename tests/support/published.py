@@ -11,10 +11,7 @@ MIB = 1 << 20
 VOLUME = 16_000 * MIB
 SLICE_SECONDS = 4.0
 # processes: MiB/s alone
-ALONE = {
-    "private": {1: 82.6, 12: 95.5, 36: 95.0, 60: 93.5},
-    "shared": {1: 83.8, 12: 78.5, 36: 73.8, 60: 55.4},
-}
+ALONE = {"private": {1: 82.6, 12: 95.5, 36: 95.0, 60: 93.5}, "shared": {1: 83.8, 12: 78.5, 36: 73.8, 60: 55.4}}
 # (p, q): overall MiB/s of P and Q, then the same in the active overlapping region
 TOGETHER = {
     "private": {

@@ -12,17 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from support.simulated_profiles import BEGIN_SECONDS, write_profile
-from support.simulated_storage import (
-    MIB,
-    Barrier,
-    Compute,
-    Outcome,
-    SimulatedJob,
-    Step,
-    Storage,
-    Transfer,
-    simulate,
-)
+from support.simulated_storage import MIB, Barrier, Compute, Outcome, SimulatedJob, Step, Storage, Transfer, simulate
 
 SECONDS_A_DAY = 86_400
 # Longer calls make a simulation shorter, and change no share.

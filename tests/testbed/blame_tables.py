@@ -9,14 +9,7 @@ from slicewise.analysis.blame.sources import SURE
 from slicewise.estimate import Estimate
 
 from testbed import blame_validation as recorded
-from testbed.blame_validation import (
-    AIMS,
-    POINTS_AIM,
-    Case,
-    cases,
-    quiet,
-    shares,
-)
+from testbed.blame_validation import AIMS, POINTS_AIM, Case, cases, quiet, shares
 from testbed.tables import Table, table
 
 MIB = 1 << 20

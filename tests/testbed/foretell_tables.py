@@ -103,25 +103,13 @@ def tables(campaigns: Path) -> list[Table]:
 def _summary(by_storage: dict[str, list[Outcome]]) -> Table:
     rows = []
     for storage, found in by_storage.items():
-        kinds = {
-            "all": found,
-            "without a doubt told beforehand": [one for one in found if not one.doubt],
-        }
+        kinds = {"all": found, "without a doubt told beforehand": [one for one in found if not one.doubt]}
         rows += [_row(storage, which, some) for which, some in kinds.items() if some]
     every = [one for found in by_storage.values() for one in found]
     for length in sorted({one.run.slice_seconds for one in every}):
         some = [one for one in every if one.run.slice_seconds == length]
         rows.append(_row("all", f"in slices of {length:g} s", some))
-    headings = [
-        "storage",
-        "jobs",
-        "count",
-        "mean |RE|",
-        "largest |RE|",
-        "bias",
-        "within the interval",
-        "end / end",
-    ]
+    headings = ["storage", "jobs", "count", "mean |RE|", "largest |RE|", "bias", "within the interval", "end / end"]
     return table("errors", headings, rows)
 
 

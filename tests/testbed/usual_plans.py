@@ -51,11 +51,7 @@ class Usual:
         return [*given, "--volume", str(self.volume_mib), "--runs", runs, *self.options]
 
 
-_NODES = (
-    "2 4/2 6/3 2+6/3",
-    "4/2+6/3 2+4/2+6/3",
-    "2+4/2+4/2+6/3 2+6/3+4@10!",
-)
+_NODES = ("2 4/2 6/3 2+6/3", "4/2+6/3 2+4/2+6/3", "2+4/2+4/2+6/3 2+6/3+4@10!")
 _READERS = (
     "2~reads 6/3~reads 4/2~writes",
     "2~reads+6/3~reads 2~reads+4/2~writes",

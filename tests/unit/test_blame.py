@@ -11,11 +11,7 @@ from slicewise.analysis.blame.to_runtime import decisive
 from slicewise.analysis.blame.uncontended import Points, Price, SpeedLine, speed_line
 from slicewise.analysis.blame.unprofiled import apart
 from slicewise.analysis.calls import AMOUNTS, COUNTS, SECONDS, call_rows, slice_rows
-from slicewise.analysis.capacity.by_kind import (
-    Capacities,
-    capacities,
-    storage_seconds,
-)
+from slicewise.analysis.capacity.by_kind import Capacities, capacities, storage_seconds
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.blame_trials import digests
@@ -60,16 +56,7 @@ def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> No
     lost = lost_time(own, {(1, "read"): Price(1 / (100 * MIB), 0.0)})
     assert lost["read_lost"].to_list() == pytest.approx([0, 2, 2, -0.1])
     company = storage_seconds(
-        others(
-            [
-                ("W", 1, 0, 80, 0),
-                ("S", 1, 0, 0, 2000),
-                ("W", 2, 0, 160, 0),
-                (None, 2, 50, 0, 0),
-            ]
-        ),
-        KNOWN,
-        SLICE_NS,
+        others([("W", 1, 0, 80, 0), ("S", 1, 0, 0, 2000), ("W", 2, 0, 160, 0), (None, 2, 50, 0, 0)]), KNOWN, SLICE_NS
     ).rename({"job": "neighbour"})
     shares = blamed(lost, company, KNOWN, 4.0)
     sums = dict(shares.group_by("neighbour").agg(pl.col("lost_seconds").sum()).iter_rows())
@@ -133,33 +120,16 @@ def test_a_line_through_speeds() -> None:
     ("collected", "missing"),
     [
         ({}, ["rank 1"]),
-        (
-            {"nodes": [{"process": 9, "host": "n2", "slice_ns": SLICE_NS}]},
-            ["rank 1 (perhaps on n2)"],
-        ),
+        ({"nodes": [{"process": 9, "host": "n2", "slice_ns": SLICE_NS}]}, ["rank 1 (perhaps on n2)"]),
         ({"launches": [{"process": 9, "pid": 7, "host": "n2"}]}, ["rank 1 (on n2)"]),
     ],
 )
 def test_a_missing_rank_is_named_by_its_node(tmp_path: Path, collected: dict, missing: list[str]) -> None:
     if "nodes" in collected:
         collected |= {"node_slices": [{"process": 9, "slice": 425_000_000, "sampled_ns": SLICE_NS}]}
-    process = {
-        "process": 1,
-        "host": "n1",
-        "rank": 0,
-        "ranks": 2,
-        "start_ns": 425_000_000 * SLICE_NS,
-    }
+    process = {"process": 1, "host": "n1", "rank": 0, "ranks": 2, "start_ns": 425_000_000 * SLICE_NS}
     process["end_ns"] = process["start_ns"] + SLICE_NS
-    rows = [
-        {
-            "process": 1,
-            "slice": 425_000_000,
-            "write_bytes": MIB,
-            "write_ns": 10**9,
-            "write_ops": 1,
-        }
-    ]
+    rows = [{"process": 1, "slice": 425_000_000, "write_bytes": MIB, "write_ns": 10**9, "write_ops": 1}]
     profile = build_profile(tmp_path / "job", [process], rows, collected=collected)
     assert blame(Digest(read_profile(profile)), []).missing == missing
 
@@ -249,11 +219,7 @@ def test_what_is_too_uncertain_to_tell_is_not_told_with_confidence(tmp_path: Pat
     [
         ([40] * 12, [0, 200] * 6, True),  # they are as fast, however much others move
         ([40, 20] * 6, [0, 20] * 6, False),  # they are slower while others move
-        (
-            [40] * 12,
-            [20] * 12,
-            False,
-        ),  # it never ceased: the storage may be so slow for that very reason
+        ([40] * 12, [20] * 12, False),  # it never ceased: the storage may be so slow for that very reason
         ([40] * 6, [0, 200] * 3, False),  # too few slices to tell
     ],
 )
@@ -262,13 +228,7 @@ def test_traffic_that_comes_and_goes_without_a_trace_takes_nothing(jobs_mib, oth
     none = dict.fromkeys((*AMOUNTS.values(), *SECONDS.values()), 0)
     rows = pl.DataFrame(
         [
-            none
-            | {
-                "storage": 7,
-                "slice": at,
-                "write_bytes": mib << 20,
-                "write_seconds": 1.0,
-            }
+            none | {"storage": 7, "slice": at, "write_bytes": mib << 20, "write_seconds": 1.0}
             for at, mib in zip(slices, jobs_mib, strict=True)
         ],
         schema_overrides={"storage": pl.UInt64},

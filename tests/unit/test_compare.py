@@ -37,12 +37,7 @@ def test_more_bytes_count_at_the_first_runs_cost(tmp_path, yesterday):
     found = told(yesterday, today)
     assert found.difference_seconds == pytest.approx(9.0)
     assert found.own_io.seconds.value == pytest.approx(1000 * 0.9 / 100)
-    assert parts_of(found) == {
-        "bytes": pytest.approx(9.0),
-        "calls": 0.0,
-        "sizes": 0.0,
-        "metadata": 0.0,
-    }
+    assert parts_of(found) == {"bytes": pytest.approx(9.0), "calls": 0.0, "sizes": 0.0, "metadata": 0.0}
     assert found.computing_seconds == pytest.approx(0.0)
     assert found.unexplained_seconds.value == pytest.approx(0.0)
     assert found.confidence == "high"
@@ -82,9 +77,7 @@ def test_prices_are_those_without_what_the_first_run_lost(tmp_path, yesterday):
     assert found.unexplained_seconds.value == pytest.approx(0, abs=1e-6)
 
 
-def test_calls_cost_by_themselves_where_the_first_run_made_them_of_several_sizes(
-    tmp_path,
-):
+def test_calls_cost_by_themselves_where_the_first_run_made_them_of_several_sizes(tmp_path):
     # 0.5 ms a call and 5 ms a MiB.
     large = {at: wrote(100, 100 * 0.0005 + 100 * 0.005) for at in range(8)}
     small = {at: wrote(10, 160 * 0.0005 + 10 * 0.005, size=MIB // 16) for at in range(8, 16)}
@@ -100,11 +93,7 @@ def test_other_sizes_cost_what_the_first_run_paid_for_them(tmp_path):
     # Sizes so near to each other that no line through them is drawn, of which the small ones cost twice as much a byte.
     rows = {at: wrote(100, 0.5) for at in range(8)} | {at: wrote(50, 0.5, size=MIB // 4) for at in range(8, 16)}
     first = write_run(tmp_path / "first", 20, [rows])
-    other = write_run(
-        tmp_path / "other",
-        20,
-        [{at: wrote(75, 0.75, size=MIB // 4) for at in range(16)}],
-    )
+    other = write_run(tmp_path / "other", 20, [{at: wrote(75, 0.75, size=MIB // 4) for at in range(16)}])
     found = told(first, other)
     assert parts_of(found)["bytes"] == pytest.approx(0)
     assert parts_of(found)["sizes"] == pytest.approx(1200 * 0.01 - 8, rel=1e-6)
@@ -113,12 +102,7 @@ def test_other_sizes_cost_what_the_first_run_paid_for_them(tmp_path):
 def test_sizes_that_the_first_run_never_used_are_not_priced(tmp_path, yesterday):
     today = write_run(tmp_path / "today", 27.3, [{at: wrote(50, 0.9, size=4096) for at in range(24)}])
     found = told(yesterday, today)
-    assert parts_of(found) == {
-        "bytes": 0.0,
-        "calls": None,
-        "sizes": None,
-        "metadata": 0.0,
-    }
+    assert parts_of(found) == {"bytes": 0.0, "calls": None, "sizes": None, "metadata": 0.0}
     assert [work.why for work in found.own_io.unknown] == ["other sizes"]
 
 
@@ -126,12 +110,7 @@ def test_metadata_calls_have_a_price_of_their_own(tmp_path):
     first = write_run(tmp_path / "first", 10, [{at: metadata(1000, 0.5) for at in range(4)}])
     other = write_run(tmp_path / "other", 12, [{at: metadata(1000, 0.5) for at in range(8)}])
     found = told(first, other)
-    assert parts_of(found) == {
-        "bytes": 0.0,
-        "calls": 0.0,
-        "sizes": 0.0,
-        "metadata": pytest.approx(2.0),
-    }
+    assert parts_of(found) == {"bytes": 0.0, "calls": 0.0, "sizes": 0.0, "metadata": pytest.approx(2.0)}
     assert found.unexplained_seconds.value == pytest.approx(0.0)
 
 
@@ -145,10 +124,7 @@ def test_work_that_the_first_run_never_did_counts_as_long_as_it_took(tmp_path, y
 
 
 def test_of_independent_processes_the_longest_counts(tmp_path):
-    rows = [
-        {at: wrote(10, 0.2) for at in range(10)},
-        {at: wrote(10, 0.5) for at in range(10)},
-    ]
+    rows = [{at: wrote(10, 0.2) for at in range(10)}, {at: wrote(10, 0.5) for at in range(10)}]
     work = work_of(read_digest(write_run(tmp_path / "two", 10, rows)))
     assert (work.waits, work.io_ns) == ("processes", 5_000_000_000)
     assert work.decided_by == "process 101 on n1"
@@ -188,19 +164,11 @@ def test_another_number_of_processes_widens_the_interval_and_is_less_sure(tmp_pa
 
 def test_several_runs_are_compared_with_the_median_and_shares_add_up(tmp_path):
     runs = [
-        write_run(
-            tmp_path / f"r{place}",
-            15 + extra,
-            [{at: wrote(100, 0.5 + extra / 20) for at in range(10)}],
-        )
+        write_run(tmp_path / f"r{place}", 15 + extra, [{at: wrote(100, 0.5 + extra / 20) for at in range(10)}])
         for place, extra in enumerate((0.0, 1.0, 2.0, 3.0, 4.0))
     ]
     found = compare(read_digests(runs))
-    assert (found.against.job.job, found.told.of.job.job, found.chosen) == (
-        "r2",
-        "r4",
-        "the median",
-    )
+    assert (found.against.job.job, found.told.of.job.job, found.chosen) == ("r2", "r4", "the median")
     assert [each.of.job.job for each in found.differences] == ["r0", "r1", "r3", "r4"]
     assert sum(found.shares.values()) == pytest.approx(1)
     assert found.shares["unexplained"] == pytest.approx(0.5)
@@ -261,14 +229,8 @@ def runs(tmp_path):
         "today": (27.3, {at: wrote(50, 0.9) for at in range(24)}),
         "bigger": (24.2, {at: wrote(100, 0.9) for at in range(22)}),
         "smaller": (27.3, {at: wrote(50, 0.9, size=4096) for at in range(24)}),
-        "reader": (
-            19.0,
-            {at: wrote(100, 0.9) for at in range(12)} | {at: read(200, 0.95) for at in range(12, 16)},
-        ),
-        "storm": (
-            17.2,
-            {at: wrote(100, 0.9) | metadata(500, 0.05) for at in range(12)},
-        ),
+        "reader": (19.0, {at: wrote(100, 0.9) for at in range(12)} | {at: read(200, 0.95) for at in range(12, 16)}),
+        "storm": (17.2, {at: wrote(100, 0.9) | metadata(500, 0.05) for at in range(12)}),
     }
     return {name: write_run(tmp_path / name, seconds, [did]) for name, (seconds, did) in rows.items()}
 
@@ -309,32 +271,16 @@ def test_without_neighbours_it_says_what_would_tell(runs):
     ("first", "other", "said"),
     [
         ("yesterday", "bigger", "59 % longer than"),
-        (
-            "yesterday",
-            "bigger",
-            "9.00 s of it in I/O of its own (it wrote 2.15 GiB instead of 1.17 GiB)",
-        ),
-        (
-            "yesterday",
-            "reader",
-            "3.80 s of it in I/O of its own (it read 800 MiB instead of 0 B)",
-        ),
-        (
-            "yesterday",
-            "storm",
-            "600 ms of it in I/O of its own (it made 6,000 metadata calls instead of 0)",
-        ),
+        ("yesterday", "bigger", "9.00 s of it in I/O of its own (it wrote 2.15 GiB instead of 1.17 GiB)"),
+        ("yesterday", "reader", "3.80 s of it in I/O of its own (it read 800 MiB instead of 0 B)"),
+        ("yesterday", "storm", "600 ms of it in I/O of its own (it made 6,000 metadata calls instead of 0)"),
         (
             "bigger",
             "yesterday",
             "yesterday took 37 % less time than bigger: 9.00 s less, 9.00 s of it in I/O of its own",
         ),
         ("today", "smaller", "smaller took as long as today: 27.3 s and 27.3 s."),
-        (
-            "yesterday",
-            "smaller",
-            "in I/O that took longer (in write calls of 4 KiB instead of 1 MiB)",
-        ),
+        ("yesterday", "smaller", "in I/O that took longer (in write calls of 4 KiB instead of 1 MiB)"),
     ],
 )
 def test_reasons(runs, first, other, said):
@@ -380,20 +326,9 @@ def test_what_is_not_known_is_called_so_in_the_tables(runs):
 
 def test_json_has_the_documented_keys(runs):
     record = compare_record(comparison(runs, "yesterday", "today", today=LOST), None)
-    assert {
-        "runs",
-        "difference_seconds",
-        "computing_seconds",
-        "own_io_seconds",
-        "lost_seconds",
-    } <= set(record)
+    assert {"runs", "difference_seconds", "computing_seconds", "own_io_seconds", "lost_seconds"} <= set(record)
     assert set(record["own_io_seconds"]) == {"value", "low", "high", "how", "parts"}
-    assert set(record["own_io_seconds"]["parts"]) == {
-        "bytes",
-        "calls",
-        "sizes",
-        "metadata",
-    }
+    assert set(record["own_io_seconds"]["parts"]) == {"bytes", "calls", "sizes", "metadata"}
     assert record["neighbours"] == ["large"]
     several = compare_record(comparison(runs, "yesterday", "today", "bigger"), None)
     assert [each["job"] for each in several["differences"]] == ["yesterday", "today"]

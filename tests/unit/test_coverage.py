@@ -8,16 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from slicewise.analysis.coverage import (
-    Cause,
-    Coverage,
-    Gap,
-    LeastSeen,
-    ProcessCoverage,
-    Rings,
-    Unprofiled,
-    coverage,
-)
+from slicewise.analysis.coverage import Cause, Coverage, Gap, LeastSeen, ProcessCoverage, Rings, Unprofiled, coverage
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage import coverage_words

@@ -115,12 +115,7 @@ def test_what_is_missing_is_said():
 
 
 def served_by(server: str) -> dict:
-    return {
-        "type": "fuse.sshfs",
-        "source": f"{server}:/export",
-        "point": "/mnt/0",
-        "object": "file",
-    }
+    return {"type": "fuse.sshfs", "source": f"{server}:/export", "point": "/mnt/0", "object": "file"}
 
 
 def write_runs(folder: Path, servers: dict[str, str], first: list[list[float]] = RATES_ALONE) -> None:
@@ -177,13 +172,7 @@ def test_jobs_on_one_server_share_it(tmp_path):
 def test_a_trifle_on_a_common_file_system_is_not_what_they_share(tmp_path):
     write_runs(tmp_path, {"a": "s1", "b": "s2"})
     for number, path in enumerate(sorted(tmp_path.iterdir())):
-        write_job(
-            path,
-            [[0.5]],
-            host="n3",
-            first_slice=EPOCH + 7 * number,
-            mount=served_by("home"),
-        )
+        write_job(path, [[0.5]], host="n3", first_slice=EPOCH + 7 * number, mount=served_by("home"))
     assert graph_of(tmp_path).apart == {"A": "s1:/export", "B": "s2:/export"}
 
 
@@ -196,22 +185,14 @@ def test_a_job_alone_elsewhere_is_not_its_standalone_run(tmp_path):
 def test_runs_of_both_kinds_are_refused(tmp_path):
     write_runs(tmp_path, {"a": "s1", "b": "s2"})
     for job in "ab":
-        write_job(
-            tmp_path / f"dt+0-1-{job}",
-            RATES_ALONE,
-            first_slice=EPOCH + 2000,
-            mount=served_by("s1"),
-        )
+        write_job(tmp_path / f"dt+0-1-{job}", RATES_ALONE, first_slice=EPOCH + 2000, mount=served_by("s1"))
     with pytest.raises(UserError, match="share a file system in some runs and in others not"):
         graph_of(tmp_path)
 
 
 def test_other_commands_still_want_a_common_file_system(tmp_path):
     write_runs(tmp_path, {"a": "s1", "b": "s2"})
-    with pytest.raises(
-        UserError,
-        match="there is no file system on which all of these jobs moved bytes",
-    ):
+    with pytest.raises(UserError, match="there is no file system on which all of these jobs moved bytes"):
         campaign(several(sorted(tmp_path.iterdir())))
 
 

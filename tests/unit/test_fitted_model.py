@@ -7,13 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from slicewise.analysis.capacity.by_clients import (
-    CapacityCurve,
-    CostLine,
-    CurvePoint,
-    combined_rates,
-    fit_capacity,
-)
+from slicewise.analysis.capacity.by_clients import CapacityCurve, CostLine, CurvePoint, combined_rates, fit_capacity
 from slicewise.analysis.runs.rates import outliers
 from slicewise.analysis.sharing import weights
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model, predict, with_held_out

@@ -304,10 +304,7 @@ def test_requests_of_two_neighbours_are_told_apart_by_the_slices_in_which_each_a
     )
     told = blame(own, others, [run])
     lost = {neighbour.job: neighbour.lost.value for neighbour in told.neighbours}
-    assert lost == {
-        "small": pytest.approx(12 * 20 / 60, rel=0.03),
-        "large": pytest.approx(16 * 20 / 60, rel=0.03),
-    }
+    assert lost == {"small": pytest.approx(12 * 20 / 60, rel=0.03), "large": pytest.approx(16 * 20 / 60, rel=0.03)}
 
 
 @pytest.mark.parametrize(("other", "seconds"), [("/users/anna", 20), ("/users/ben", 10)])

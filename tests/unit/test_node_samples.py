@@ -120,10 +120,7 @@ def test_the_table_says_the_unit_of_each_signal_and_that_it_is_of_the_whole_node
 def test_a_collector_that_was_begun_anew_goes_on_in_the_same_node(tmp_path):
     tables = {
         "nodes": [{"process": run, "host": "n1", "slice_ns": TAU_NS} for run in (RUN, RUN + 1)],
-        "node_slices": [
-            row(RUN, 1, sampled_ns=S, io_stall_ns=S),
-            row(RUN + 1, 1, sampled_ns=3 * S, io_stall_ns=S),
-        ],
+        "node_slices": [row(RUN, 1, sampled_ns=S, io_stall_ns=S), row(RUN + 1, 1, sampled_ns=3 * S, io_stall_ns=S)],
     }
     (one,) = moved(Digest(read_profile(job(tmp_path / "job", tables)))).iter_rows(named=True)
     assert (one["mean"], one["highest"]) == pytest.approx((0.5, 0.5))

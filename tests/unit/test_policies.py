@@ -21,8 +21,7 @@ def ends(simulated):
 
 
 @pytest.mark.parametrize(
-    ("offset", "costs"),
-    [(0, (71680, 92160, 61440)), (14, (71680, 63488, 61440)), (16, (67584, 59392, 61440))],
+    ("offset", "costs"), [(0, (71680, 92160, 61440)), (14, (71680, 63488, 61440)), (16, (67584, 59392, 61440))]
 )
 def test_cpu_seconds_of_two_jobs_are_those_of_the_formulas(offset, costs):
     found = [

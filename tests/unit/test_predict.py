@@ -154,10 +154,7 @@ def job(folder, name, at, spans, processes=1, transfer=MIB, direction="write"):
 @pytest.fixture
 def campaign(tmp_path):
     """100 MiB/s, shared by process; a job of 3 processes and one of 1, alone and, in 4 runs, beside each other."""
-    jobs = [
-        job(tmp_path, "alone-3", 0, [(20, 100 / 3, 0.999)], 3),
-        job(tmp_path, "alone-1", 100, [(20, 100, 0.999)]),
-    ]
+    jobs = [job(tmp_path, "alone-3", 0, [(20, 100 / 3, 0.999)], 3), job(tmp_path, "alone-1", 100, [(20, 100, 0.999)])]
     for number in range(4):
         at = 1000 * (number + 1)
         # 3 : 1 for 26 2/3 s, and then the smaller one by itself.

@@ -31,22 +31,11 @@ def jobs(tmp_path) -> Path:
     """Two jobs, whose processes have the same unique ids."""
     for job, written in (("48213", 5), ("48190", 7)):
         slices = [
-            {
-                "process": process,
-                "slice": number,
-                "write_bytes": written,
-                "write_size_2": 1,
-                "write_slowest_ns": number,
-            }
+            {"process": process, "slice": number, "write_bytes": written, "write_size_2": 1, "write_slowest_ns": number}
             for process in (1, 2)
             for number in (100, 101)
         ]
-        build_profile(
-            tmp_path / job,
-            [{"process": 1}, {"process": 2, "host": "n2"}],
-            slices,
-            rows_a_frame=1,
-        )
+        build_profile(tmp_path / job, [{"process": 1}, {"process": 2, "host": "n2"}], slices, rows_a_frame=1)
     return tmp_path
 
 
@@ -57,14 +46,7 @@ def test_many_jobs_are_one_frame_and_are_told_apart(jobs):
         (1, "48213", jobs / "48213"),
     ]
     slices = reading.tables["slices"]
-    assert slices.columns == [
-        "profile",
-        "process",
-        "mount",
-        "layer",
-        "slice",
-        "write_bytes",
-    ]
+    assert slices.columns == ["profile", "process", "mount", "layer", "slice", "write_bytes"]
     assert slices.select("profile", "process", "slice", "write_bytes").rows() == [
         (profile, process, number, written)
         for profile, written in ((0, 7), (1, 5))
@@ -88,47 +70,21 @@ def test_sums_over_slices(jobs):
         (1, 2, 0, 101),
         (2, 2, 0, 101),
     ]
-    assert reading.tables["slices"].columns == [
-        "profile",
-        "process",
-        "mount",
-        "layer",
-        "slice",
-    ]
+    assert reading.tables["slices"].columns == ["profile", "process", "mount", "layer", "slice"]
 
 
 def test_layers_that_are_left_out_and_the_last_slice_of_sums(tmp_path):
     rows = [
-        {
-            "process": process,
-            "layer": layer,
-            "slice": number,
-            "write_bytes": number,
-            "write_slowest_ns": 200 - number,
-        }
+        {"process": process, "layer": layer, "slice": number, "write_bytes": number, "write_slowest_ns": 200 - number}
         for process in (1, 2, 3)
         for layer in (("posix", "stdio", "kernel") if process < 3 else ("kernel",))
         for number in (100, 101, 105)
     ]
-    job = build_profile(
-        tmp_path / "48213",
-        [{"process": process} for process in (1, 2, 3)],
-        rows,
-        rows_a_frame=2,
-    )
+    job = build_profile(tmp_path / "48213", [{"process": process} for process in (1, 2, 3)], rows, rows_a_frame=2)
     wants = {
         "all": Want("slices", ("write_bytes", "write_slowest_ns")),
-        "some": Want(
-            "slices",
-            ("write_bytes", "write_slowest_ns"),
-            without=("layer", ("posix", "kernel")),
-        ),
-        "sums": Want(
-            "slices",
-            ("write_bytes",),
-            last_of=("slice",),
-            without=("layer", ("stdio",)),
-        ),
+        "some": Want("slices", ("write_bytes", "write_slowest_ns"), without=("layer", ("posix", "kernel"))),
+        "sums": Want("slices", ("write_bytes",), last_of=("slice",), without=("layer", ("stdio",))),
         "none": Want("slices", ("write_bytes",), without=("layer", ("posix", "kernel", "stdio"))),
     }
     tables = read([job], wants).tables
@@ -186,10 +142,7 @@ def test_rows_that_replace_each_other_are_not_summed(jobs):
 
 
 def test_a_table_that_no_schema_has_is_empty(jobs):
-    assert read([jobs], ["tea_breaks"]).tables["tea_breaks"].columns == [
-        "profile",
-        "process",
-    ]
+    assert read([jobs], ["tea_breaks"]).tables["tea_breaks"].columns == ["profile", "process"]
 
 
 def test_damage_is_that_of_its_job(jobs):
@@ -220,14 +173,8 @@ def test_jobs_of_versions_that_number_names_otherwise_are_read_together(jobs):
 
 @pytest.mark.parametrize("number", [1 << 63, (1 << 64) - 1])
 def test_a_slice_that_has_no_sign_bit_left_is_damage(tmp_path, number):
-    slices = [
-        {"process": 1, "slice": 5, "write_bytes": 1},
-        {"process": 1, "slice": number, "write_bytes": 1},
-    ]
-    reading = read(
-        [build_profile(tmp_path / "job", [{"process": 1}], slices, rows_a_frame=1)],
-        ["slices"],
-    )
+    slices = [{"process": 1, "slice": 5, "write_bytes": 1}, {"process": 1, "slice": number, "write_bytes": 1}]
+    reading = read([build_profile(tmp_path / "job", [{"process": 1}], slices, rows_a_frame=1)], ["slices"])
     (source,) = reading.sources
     assert reading.tables["slices"]["slice"].to_list() == [5]
     assert "1 of 3 frames is damaged" in source.damage[0].message
@@ -283,16 +230,9 @@ def test_the_wheel_carries_the_reader(tmp_path):
         "print(native.library()._name, reader.read_profile(sys.argv[2]).job)"
     )
     printed = subprocess.run(
-        [sys.executable, "-I", "-c", script, tmp_path, GOLDEN],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
+        [sys.executable, "-I", "-c", script, tmp_path, GOLDEN], check=True, capture_output=True, text=True, cwd=tmp_path
     ).stdout
-    assert printed.split() == [
-        str(tmp_path / "slicewise" / "profile" / native.LIBRARY),
-        "golden",
-    ]
+    assert printed.split() == [str(tmp_path / "slicewise" / "profile" / native.LIBRARY), "golden"]
 
 
 def test_jobs_that_are_read_together_are_what_each_is_alone(jobs):
@@ -306,9 +246,7 @@ def test_jobs_that_are_read_together_are_what_each_is_alone(jobs):
     build_profile(jobs / "former", [{"process": 1}], [row], schema=former)
     build_profile(jobs / "mixed", [{"process": 1, "host": "n1"}], [row], schema=former)
     build_profile(
-        jobs / "later",
-        [{"process": 2, "host": "n2", "job": "mixed"}],
-        [row | {"process": 2, "mapped_bytes": 4}],
+        jobs / "later", [{"process": 2, "host": "n2", "job": "mixed"}], [row | {"process": 2, "mapped_bytes": 4}]
     )
     (jobs / "later" / "n2.swz").rename(jobs / "mixed" / "n2.swz")
     (jobs / "later").rmdir()

@@ -4,12 +4,7 @@ import math
 
 import pytest
 from slicewise.analysis.sharing.goodness import Misfit
-from slicewise.analysis.sharing.proportional import (
-    SharingJob,
-    common_start_times,
-    fair_rates,
-    share_out,
-)
+from slicewise.analysis.sharing.proportional import SharingJob, common_start_times, fair_rates, share_out
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting, WeightKind
 from slicewise.estimate import Estimate
 from slicewise.report.model.model_tables import answer, misfit_words

@@ -80,10 +80,7 @@ def test_blocks_hold_a_ratio_of_sums() -> None:
 
 
 def test_groups_and_their_rows_are_drawn_anew() -> None:
-    drawn = sum_draws(
-        [rows.mean(axis=1) for rows in group_draws([np.array([1.0, 3.0]), np.full(4, 2.0)], 500, 1)],
-        2,
-    )
+    drawn = sum_draws([rows.mean(axis=1) for rows in group_draws([np.array([1.0, 3.0]), np.full(4, 2.0)], 500, 1)], 2)
     assert drawn.shape == (500,)
     assert drawn.mean() == pytest.approx(4, rel=0.05)
     assert set(np.unique(drawn)) <= {2.0, 3.0, 4.0, 5.0, 6.0}

@@ -31,11 +31,7 @@ BROKEN = bytes.fromhex(
 
 
 def run(words: str, redirected: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    build_profile(
-        folder / "job",
-        [{"process": 1}],
-        [{"process": 1, "slice": 5, "write_bytes": 7, "write_ops": 1}],
-    )
+    build_profile(folder / "job", [{"process": 1}], [{"process": 1, "slice": 5, "write_bytes": 7, "write_ops": 1}])
     command = f"{sys.executable} -m slicewise {words.replace('JOB', str(folder / 'job'))} {redirected}"
     return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
 

@@ -95,8 +95,7 @@ def test_percent(fraction, said):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
-    [(0.012, "+1 %"), (-0.123, "-12 %"), (0.004, "+0.4 %"), (-0.0001, "+0 %"), (None, "unknown")],
+    ("error", "said"), [(0.012, "+1 %"), (-0.123, "-12 %"), (0.004, "+0.4 %"), (-0.0001, "+0 %"), (None, "unknown")]
 )
 def test_relative_errors_carry_their_sign(error, said):
     assert words.signed_percent(error) == said

@@ -185,12 +185,7 @@ def test_what_belongs_to_an_item_stays_with_it():
 
 
 def test_a_list_needs_no_empty_line_before_it():
-    assert given("Not counted:", "- one", "- two") == [
-        "Not counted:",
-        "",
-        "- one",
-        "- two",
-    ]
+    assert given("Not counted:", "- one", "- two") == ["Not counted:", "", "- one", "- two"]
 
 
 def test_blocks_of_code_stay_as_they_are():
