@@ -6,12 +6,8 @@ import pytest
 from support.programs import LIBRARY, Apps, Job, total
 
 PACKAGED = [
-    "libjemalloc.so.2",
-    "libtcmalloc.so.4",
-    "libtcmalloc_minimal.so.4",
-    "libmimalloc.so.2",
-    "libtbbmalloc_proxy.so.2",
-]
+    "libjemalloc.so.2", "libtcmalloc.so.4", "libtcmalloc_minimal.so.4", "libmimalloc.so.2", "libtbbmalloc_proxy.so.2",
+]  # fmt: skip
 WRITTEN = {"once": 0, "threads": 8000, "fork": 1000}
 
 

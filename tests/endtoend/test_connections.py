@@ -97,13 +97,9 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 # The kernel's name in `ss`, the profile's column, and how many of its unit are one of that of `ss`.
 COUNTS = (
-    ("bytes_acked", "sent_bytes", 1),
-    ("segs_out", "sent_segments", 1),
-    ("retrans", "retransmissions", 1),
-    ("busy", "busy_ns", 1e6),
-    ("rwnd_limited", "window_limited_ns", 1e6),
-    ("sndbuf_limited", "buffer_limited_ns", 1e6),
-)
+    ("bytes_acked", "sent_bytes", 1), ("segs_out", "sent_segments", 1), ("retrans", "retransmissions", 1),
+    ("busy", "busy_ns", 1e6), ("rwnd_limited", "window_limited_ns", 1e6), ("sndbuf_limited", "buffer_limited_ns", 1e6),
+)  # fmt: skip
 
 
 def client_of(job: Job) -> dict[str, float]:

@@ -63,17 +63,8 @@ def test_a_campaign_is_run_and_goes_on_where_it_stopped(tmp_path):
 
 def test_a_command_that_fails_is_named(tmp_path):
     command = [
-        SLICEWISE,
-        "study",
-        "delta",
-        "run",
-        "--a",
-        "/bin/false",
-        "--b",
-        "/bin/true",
-        "--dir",
-        tmp_path / "campaign",
-    ]
+        SLICEWISE, "study", "delta", "run", "--a", "/bin/false", "--b", "/bin/true", "--dir", tmp_path / "campaign",
+    ]  # fmt: skip
     command += ["--from", "0", "--to", "0", "--step", "1"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2

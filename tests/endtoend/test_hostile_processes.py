@@ -60,12 +60,9 @@ class Place:
         self.job = as_file_name(steering("job"))
         job.spool_dir = self.profiles / self.job
         job.settings = {
-            "SLICEWISE_DIR": str(self.profiles),
-            "SLICEWISE_JOB": steering("job"),
-            "SLURM_STEP_ID": steering("step"),
-            "SLURM_JOB_ACCOUNT": steering("account"),
-            "SLURM_JOB_NODELIST": steering("nodes"),
-        }
+            "SLICEWISE_DIR": str(self.profiles), "SLICEWISE_JOB": steering("job"), "SLURM_STEP_ID": steering("step"),
+            "SLURM_JOB_ACCOUNT": steering("account"), "SLURM_JOB_NODELIST": steering("nodes"),
+        }  # fmt: skip
 
     def command(self, *arguments: str | Path) -> list[str | Path]:
         """The program under the library, on that node, in that mount."""

@@ -56,14 +56,9 @@ def test_every_routine_in_c(mpi: Mpi, ranks: int, build: Callable[..., Path], jo
         assert calls(profile, rank) == calls_of_every_routine("MPI_Init_thread")
         moved = bytes_of_every_routine(rank, independent)
         expected = {
-            "read_ops": 3,
-            "write_ops": 3,
-            "meta_ops": 4,
-            "sync_ops": 0,
-            "read_bytes": moved,
-            "write_bytes": moved,
+            "read_ops": 3, "write_ops": 3, "meta_ops": 4, "sync_ops": 0, "read_bytes": moved, "write_bytes": moved,
             "errors": 0,
-        }
+        }  # fmt: skip
         assert totals(profile, rank, "mpiio") == expected
         moved = bytes_of_every_routine(rank, COLLECTIVE)
         expected |= {"meta_ops": 5, "sync_ops": 1, "read_bytes": moved, "write_bytes": moved}
@@ -181,15 +176,11 @@ def test_compilers_names_for_fortran_routines(mpi: Mpi, naming: str, build: Call
     for rank in range(2):
         assert calls(profile, rank) == dict.fromkeys(
             [
-                "MPI_Init",
-                "MPI_Finalize",
-                "MPI_File_open",
-                "MPI_File_close",
-                "MPI_File_write_at",
+                "MPI_Init", "MPI_Finalize", "MPI_File_open", "MPI_File_close", "MPI_File_write_at",
                 "MPI_File_read_at_all",
             ],
             1,
-        )
+        )  # fmt: skip
         assert totals(profile, rank, "mpiio")["write_bytes"] == 400
         assert totals(profile, rank, "mpiio_coll")["read_bytes"] == 400
 

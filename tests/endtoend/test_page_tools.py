@@ -131,15 +131,9 @@ def test_nothing_hangs_over_and_nothing_is_cut(window, width):
 def test_the_contents_stay_and_tell_where_the_reader_is(wide):
     links = wide.evaluate("[...document.querySelectorAll('nav a')].map((link) => link.textContent)")
     assert links == [
-        "The answer",
-        "Throughput",
-        "Some jobs",
-        "Many jobs",
-        "Phases",
-        "Files",
-        "What was seen, and what was not",
+        "The answer", "Throughput", "Some jobs", "Many jobs", "Phases", "Files", "What was seen, and what was not",
         "Terms",
-    ]
+    ]  # fmt: skip
     wide.evaluate("document.getElementById('s2').scrollIntoView()")
     wide.wait_for("document.querySelector('nav [aria-current]').textContent === 'Some jobs'")
     assert 0 <= wide.evaluate("document.querySelector('nav').getBoundingClientRect().top") < 200

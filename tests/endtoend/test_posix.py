@@ -99,13 +99,9 @@ def test_paths(job: Job, apps: Apps) -> None:
     assert (ended.status, ended.errors) == (0, "")
     written = dict(job.profile().files.filter(pl.col("path") != "").select("path", "write_bytes").iter_rows())
     assert written == {
-        str(job.data / "same"): 100 + 300,
-        str(job.data / "deep/same"): 200,
-        str(job.data / "deep/one"): 5,
-        str(job.data / "deep/two"): 7,
-        str(job.data / "deep/three"): 3,
-        str(job.data / "deep/four"): 4 + 2 + 1,
-    }
+        str(job.data / "same"): 100 + 300, str(job.data / "deep/same"): 200, str(job.data / "deep/one"): 5,
+        str(job.data / "deep/two"): 7, str(job.data / "deep/three"): 3, str(job.data / "deep/four"): 4 + 2 + 1,
+    }  # fmt: skip
 
 
 def test_nobody_asks_for_a_name_that_has_just_been_removed(job, tmp_path):

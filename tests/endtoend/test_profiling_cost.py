@@ -25,13 +25,9 @@ def in_memory() -> Iterator[Path]:
 
 def least_ns(program: Path, kind: str, directory: Path, **environment: str) -> float:
     done = subprocess.run(
-        [program, kind, str(CALLS)],
-        cwd=directory,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
+        [program, kind, str(CALLS)], cwd=directory, env={**os.environ, **environment}, capture_output=True, text=True,
         check=True,
-    )
+    )  # fmt: skip
     return float(done.stdout)
 
 

@@ -43,14 +43,9 @@ def slicewise(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]
 
     def call(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [SLICEWISE, *arguments],
-            cwd=tmp_path,
-            env=environment(**variables),
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
+            [SLICEWISE, *arguments], cwd=tmp_path, env=environment(**variables), capture_output=True, text=True,
+            timeout=TIMEOUT_SECONDS, check=False,
+        )  # fmt: skip
 
     return call
 

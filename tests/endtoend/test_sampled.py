@@ -36,11 +36,8 @@ def _go_program(folder: Path) -> Path:
     shutil.copy(APPS / "paced_writer.go", folder / "main.go")
     (folder / "go.mod").write_text("module writer\n\ngo 1.18\n")
     settings = {
-        "CGO_ENABLED": "0",
-        "GOTOOLCHAIN": "local",
-        "GOCACHE": str(GO_CACHE),
-        "PATH": "/usr/bin:/usr/local/go/bin",
-    }
+        "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOCACHE": str(GO_CACHE), "PATH": "/usr/bin:/usr/local/go/bin",
+    }  # fmt: skip
     subprocess.run(["go", "build", "-o", "paced-go", "."], cwd=folder, env=settings, check=True)
     return folder / "paced-go"
 

@@ -38,18 +38,8 @@ def require_testbed(server: str) -> None:
 def run_campaign(server: str, profiles: Path, runs: str, *options: str) -> None:
     require_testbed(server)
     command = [
-        sys.executable,
-        "-m",
-        "testbed.campaign",
-        BUILD,
-        profiles,
-        "--server",
-        server,
-        "--runs",
-        runs,
-        *SLOW,
-        *options,
-    ]
+        sys.executable, "-m", "testbed.campaign", BUILD, profiles, "--server", server, "--runs", runs, *SLOW, *options,
+    ]  # fmt: skip
     environment = os.environ | {"PYTHONPATH": str(TESTS)}
     done = subprocess.run(
         list(map(str, command)), env=environment, capture_output=True, text=True, timeout=900, check=False

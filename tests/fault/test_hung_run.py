@@ -42,12 +42,9 @@ def test_a_file_system_that_does_not_answer_keeps_no_command_from_running(tmp_pa
             return
         assert f"slicewise recover {server.point}/x" in done.stderr
         recovered = subprocess.run(
-            [SLICEWISE, "recover", f"{point}/x"],
-            env=environment,
-            capture_output=True,
-            timeout=TIMEOUT_SECONDS,
+            [SLICEWISE, "recover", f"{point}/x"], env=environment, capture_output=True, timeout=TIMEOUT_SECONDS,
             check=False,
-        )
+        )  # fmt: skip
         assert recovered.returncode == 0, recovered.stderr
         assert list((server.export / "x").glob("*.swz"))
 

@@ -42,14 +42,9 @@ def outcome_of(
     command: list[str], folder: Path, environment: Mapping[str, str], before_exec: Callable[[], None]
 ) -> Outcome:
     done = subprocess.run(
-        command,
-        env=environment,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=False,
+        command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=False,
         preexec_fn=before_exec,
-    )
+    )  # fmt: skip
     return done.returncode, done.stdout, OWN_LINE.sub(b"", done.stderr)
 
 

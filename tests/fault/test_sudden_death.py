@@ -85,14 +85,11 @@ def test_recovered_twice_and_by_two_at_once(job: Job, apps: Apps, other_mount: P
     victim.wait()
     both = [
         subprocess.Popen(
-            [COLLECTOR, "recover", job.spool_dir],
-            env=job.environment({"LD_PRELOAD": ""}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [COLLECTOR, "recover", job.spool_dir], env=job.environment({"LD_PRELOAD": ""}), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
         )
         for _ in range(2)
-    ]
+    ]  # fmt: skip
     outputs = [recovery.communicate()[0] for recovery in both]
     assert [recovery.returncode for recovery in both] == [0, 0]
     assert sorted("recovered 1 process " in output for output in outputs) == [False, True]

@@ -30,12 +30,9 @@ ALL = {scenario.name: scenario for scenario in scenarios()}
 # Of losses of this share of the I/O time and more: mean and largest error, in % of the loss.
 LARGE = 0.2
 AIMS = {
-    "standalone runs": (1.5, 8),
-    "quiet slices": (4, 10.5),
-    "line": (6, 12),
-    "shared slices": (10, 35),
+    "standalone runs": (1.5, 8), "quiet slices": (4, 10.5), "line": (6, 12), "shared slices": (10, 35),
     "envelope": (4, 15),
-}
+}  # fmt: skip
 SURE = ("high", "medium")
 # Write-back has no speed of its own beside which a slice could be slow.
 IN_BURSTS = "bursts of writes"
@@ -162,15 +159,9 @@ others = st.lists(
 
 
 @given(
-    programs,
-    st.integers(1, 3),
-    st.booleans(),
-    others,
-    st.sampled_from([1.0, 2.0, 6.0]),
-    st.sampled_from([1, 4]),
-    st.sampled_from([NOTHING, STANDALONE]),
-    st.booleans(),
-)
+    programs, st.integers(1, 3), st.booleans(), others, st.sampled_from([1.0, 2.0, 6.0]), st.sampled_from([1, 4]),
+    st.sampled_from([NOTHING, STANDALONE]), st.booleans(),
+)  # fmt: skip
 def test_blame_adds_up_whatever_the_jobs(
     steps, processes, is_mpi, neighbours, exponent, slice_seconds, given, has_collectors
 ):

@@ -19,16 +19,11 @@ LAYERS = ("posix", "stdio", "mpiio", "mpiio_coll", "kernel")
 
 ROW = st.fixed_dictionaries(
     {
-        "process": st.integers(1, 3),
-        "mount": st.integers(0, 2),
-        "layer": st.sampled_from(LAYERS),
-        "slice": st.integers(425_000_000, 425_000_005),
-        "write_bytes": st.integers(0, 2**50),
-        "errors": st.integers(0, 3),
-        "write_slowest_ns": st.integers(0, 2**40),
-        "write_size_3": st.integers(0, 9),
+        "process": st.integers(1, 3), "mount": st.integers(0, 2), "layer": st.sampled_from(LAYERS),
+        "slice": st.integers(425_000_000, 425_000_005), "write_bytes": st.integers(0, 2**50),
+        "errors": st.integers(0, 3), "write_slowest_ns": st.integers(0, 2**40), "write_size_3": st.integers(0, 9),
     }
-)
+)  # fmt: skip
 
 
 def read_of(payload: bytes) -> Profile:

@@ -83,29 +83,12 @@ OWN_STYLES = re.compile(r"\x1b\[[0-9;]*m")
 HOSTILE = "".join(atom for atom in ATOMS if len(atom) < 100)
 # The names of a job, and of what hangs on it: (table, column).
 PLACES = (
-    ("processes", "job"),
-    ("processes", "step"),
-    ("processes", "host"),
-    ("processes", "program"),
-    ("processes", "account"),
-    ("processes", "nodes"),
-    ("mounts", "point"),
-    ("mounts", "type"),
-    ("mounts", "source"),
-    ("files", "path"),
-    ("unprofiled", "program"),
-    ("launches", "program"),
-    ("nodes", "host"),
-    ("node_devices", "name"),
-    ("node_devices", "source"),
-    ("events", "name"),
-    ("events", "unit"),
-    ("events", "meaning"),
-    ("modules", "path"),
-    ("modules", "build_id"),
-    ("frames", "function"),
-    ("frames", "file"),
-)
+    ("processes", "job"), ("processes", "step"), ("processes", "host"), ("processes", "program"),
+    ("processes", "account"), ("processes", "nodes"), ("mounts", "point"), ("mounts", "type"), ("mounts", "source"),
+    ("files", "path"), ("unprofiled", "program"), ("launches", "program"), ("nodes", "host"), ("node_devices", "name"),
+    ("node_devices", "source"), ("events", "name"), ("events", "unit"), ("events", "meaning"), ("modules", "path"),
+    ("modules", "build_id"), ("frames", "function"), ("frames", "file"),
+)  # fmt: skip
 
 
 def hostile_job(directory: Path, name_of: dict[tuple[str, str], str]) -> Path:

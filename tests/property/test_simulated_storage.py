@@ -19,11 +19,8 @@ steps = st.lists(
         st.builds(Compute, st.floats(0, 3), st.floats(0, 0.2)),
         st.just(Barrier()),
         st.builds(
-            Transfer,
-            st.sampled_from(["read", "write"]),
-            st.floats(1 * MIB, 200 * MIB),
-            st.sampled_from([0.0625 * MIB, MIB, 4.0 * MIB]),
-            st.sampled_from([0, 0.001]),
+            Transfer, st.sampled_from(["read", "write"]), st.floats(1 * MIB, 200 * MIB),
+            st.sampled_from([0.0625 * MIB, MIB, 4.0 * MIB]), st.sampled_from([0, 0.001]),
         ),
         st.builds(Transfer, st.just("meta"), st.integers(1, 3000)),
         st.builds(Transfer, st.just("write"), st.floats(1 * MIB, 200 * MIB), burst=st.just(64.0 * MIB)),
@@ -31,15 +28,11 @@ steps = st.lists(
     ),
     min_size=1,
     max_size=5,
-).map(tuple)
+).map(tuple)  # fmt: skip
 kinds_of_jobs = st.builds(
-    dict,
-    steps=steps,
-    processes=st.integers(1, 3),
-    start=st.floats(0, 5),
-    weight=st.floats(0.5, 4),
+    dict, steps=steps, processes=st.integers(1, 3), start=st.floats(0, 5), weight=st.floats(0.5, 4),
     stagger=st.sampled_from([0.0, 0.3]),
-)
+)  # fmt: skip
 groups = st.lists(kinds_of_jobs, min_size=1, max_size=3).map(
     lambda kinds: [SimulatedJob(f"job{place}", **kind) for place, kind in enumerate(kinds)]
 )

@@ -235,17 +235,10 @@ def without_loss() -> Iterator[Scenario]:
     elsewhere = neighbour("elsewhere", Transfer("write", 64 * MIB, storage=1), start=10.0, until=50.0)
     idle = neighbour("idle", Compute(5, 0.3), reading(0.1), start=5.0)
     kinds = (
-        "equal writers",
-        "reader beside writer, p 1",
-        "computes 80 %",
-        "ranks with phases",
-        "ranks with uneven phases",
-        "metadata storm beside a stream",
-        "small reads beside checkpoints",
-        "several in latency",
-        "mixed call sizes",
+        "equal writers", "reader beside writer, p 1", "computes 80 %", "ranks with phases", "ranks with uneven phases",
+        "metadata storm beside a stream", "small reads beside checkpoints", "several in latency", "mixed call sizes",
         "bursts of writes",
-    )
+    )  # fmt: skip
     for place, kind in enumerate(kinds):
         for number, others in enumerate(((), (elsewhere,), (idle,), (elsewhere, idle))):
             storage = replace(SCRATCH, noise=0.03 + 0.02 * number, drift=0.02 * (place % 3))

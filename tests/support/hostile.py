@@ -20,27 +20,9 @@ Tables = dict[str, list[Row]]
 SLICE_NS = 4_000_000_000
 SLICE = START_NS // SLICE_NS
 NUMBERS = (
-    0,
-    1,
-    2,
-    255,
-    256,
-    65535,
-    (1 << 31) - 1,
-    1 << 31,
-    (1 << 32) - 1,
-    1 << 32,
-    1 << 53,
-    1 << 56,
-    (1 << 60) + 1,
-    1 << 61,
-    (1 << 62) - 1,
-    1 << 62,
-    (1 << 63) - 1,
-    1 << 63,
-    (1 << 63) + 1,
-    (1 << 64) - 1,
-)
+    0, 1, 2, 255, 256, 65535, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 53, 1 << 56, (1 << 60) + 1, 1 << 61,
+    (1 << 62) - 1, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, (1 << 64) - 1,
+)  # fmt: skip
 TEXTS = ("", "\0", "\n", "\u202e", "x" * 65535, "\ud7ff\ufffd", "../../..", "/", "{}", "%s", "\U0001f4a9")
 
 
@@ -52,31 +34,18 @@ def sound_tables(job: str = "hostile", first: int = 0) -> Tables:
     process = {"job": job, "host": "n1", "program": "/usr/bin/simulation", "slice_ns": SLICE_NS, "site_ns": 10**7}
     slices = [
         {
-            "process": 1 + k % 2,
-            "mount": 1,
-            "layer": "posix",
-            "slice": SLICE + k // 2,
-            "write_bytes": 1 << 20,
-            "write_ops": 3,
-            "write_ns": 10**8,
-            "read_bytes": 4096,
-            "read_ops": 1,
-            "read_ns": 10**6,
-            "write_size_5": 3,
+            "process": 1 + k % 2, "mount": 1, "layer": "posix", "slice": SLICE + k // 2, "write_bytes": 1 << 20,
+            "write_ops": 3, "write_ns": 10**8, "read_bytes": 4096, "read_ops": 1, "read_ns": 10**6, "write_size_5": 3,
         }
         for k in range(24)
-    ]
+    ]  # fmt: skip
     slices += [
         {
-            "process": 1 + k % 2,
-            "mount": 0,
-            "layer": "kernel",
-            "slice": SLICE + k,
-            "write_bytes": 12 << 20,
+            "process": 1 + k % 2, "mount": 0, "layer": "kernel", "slice": SLICE + k, "write_bytes": 12 << 20,
             "write_ops": 9,
         }
         for k in range(2)
-    ]
+    ]  # fmt: skip
     device = {"process": 9, "device": 1}
     sample = {"process": 9, "slice": SLICE, "sampled_ns": SLICE_NS}
     tables = {
@@ -97,11 +66,7 @@ def sound_tables(job: str = "hostile", first: int = 0) -> Tables:
         ],
         "nodes": [
             {
-                "process": 9,
-                "host": "n1",
-                "slice_ns": SLICE_NS,
-                "start_ns": START_NS,
-                "end_ns": START_NS + 60 * 10**9,
+                "process": 9, "host": "n1", "slice_ns": SLICE_NS, "start_ns": START_NS, "end_ns": START_NS + 60 * 10**9,
                 "processors": 4,
             }
         ],
@@ -128,20 +93,11 @@ def sound_tables(job: str = "hostile", first: int = 0) -> Tables:
         ],
         "sites": [
             {
-                "process": 1,
-                "number": 1,
-                "site": 1,
-                "operation": "write",
-                "slice": SLICE,
-                "samples": 3,
-                "calls": 3,
-                "bytes": 1 << 20,
-                "ns": 10**7,
-                "likely_calls": 3000,
-                "likely_bytes": 1 << 20,
+                "process": 1, "number": 1, "site": 1, "operation": "write", "slice": SLICE, "samples": 3, "calls": 3,
+                "bytes": 1 << 20, "ns": 10**7, "likely_calls": 3000, "likely_bytes": 1 << 20,
             }
         ],
-    }
+    }  # fmt: skip
     for rows in tables.values():
         for row in rows:
             row["process"] += first

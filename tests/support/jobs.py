@@ -34,18 +34,11 @@ def write_job(
         process = (zlib.crc32(directory.name.encode()) << 16) + rank + 1
         members.append(
             {
-                "process": process,
-                "pid": 4000 + rank,
-                "host": f"n{first_node + rank // per_node}",
-                "rank": rank,
-                "ranks": processes,
-                "program": program,
-                "start_ns": (FIRST_SLICE + begin) * SLICE_NS,
-                "end_ns": (FIRST_SLICE + end) * SLICE_NS,
-                "ending": ending,
-                "profiler_ns": 2_000_000,
+                "process": process, "pid": 4000 + rank, "host": f"n{first_node + rank // per_node}", "rank": rank,
+                "ranks": processes, "program": program, "start_ns": (FIRST_SLICE + begin) * SLICE_NS,
+                "end_ns": (FIRST_SLICE + end) * SLICE_NS, "ending": ending, "profiler_ns": 2_000_000,
             }
-        )
+        )  # fmt: skip
         total = 0
         for span, rate in rates.items():
             for place in span:
@@ -81,14 +74,10 @@ def _rows(process: int, number: int, moved: int, direction: str, is_first: bool)
     """What one process did in one slice, and the kernel's count of it: calls of 1 MiB, and two opens in the first."""
     calls = moved // MIB + 1
     own = {
-        f"{direction}_bytes": moved,
-        f"{direction}_ops": calls,
-        f"{direction}_ns": 3_900_000_000,
-        f"{direction}_size_4": calls,
-        f"{direction}_latency_20": calls // 2,
-        f"{direction}_latency_21": calls - calls // 2,
-        "threads": 1,
-    }
+        f"{direction}_bytes": moved, f"{direction}_ops": calls, f"{direction}_ns": 3_900_000_000,
+        f"{direction}_size_4": calls, f"{direction}_latency_20": calls // 2,
+        f"{direction}_latency_21": calls - calls // 2, "threads": 1,
+    }  # fmt: skip
     opens = {"meta_ops": 2, "meta_ns": 1_000_000, "meta_latency_13": 2} if is_first else {}
     key = {"process": process, "slice": number}
     return [key | own | opens, key | {"mount": 0, "layer": "kernel", f"{direction}_bytes": moved}]

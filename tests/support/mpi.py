@@ -93,13 +93,9 @@ class Job:
         for _ in range(LAUNCHES if "mpich" in str(command[0]) else 1):
             shutil.rmtree(self.folder / "job", ignore_errors=True)
             done = subprocess.run(
-                command,
-                env=os.environ | own | dict(environment or {}),
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT_SECONDS,
-                check=False,
-            )
+                command, env=os.environ | own | dict(environment or {}), capture_output=True, text=True,
+                timeout=TIMEOUT_SECONDS, check=False,
+            )  # fmt: skip
             if done.returncode == 0:
                 break
         assert done.returncode == 0, done.stdout + done.stderr

@@ -62,16 +62,8 @@ def packed(portable: Path, directory: Path) -> Path:
     written = run(sys.executable, "make/man_pages", directory / "man", cwd=ROOT)
     assert written.returncode == 0, written.stderr
     made = run(
-        sys.executable,
-        "make/pack_wheel",
-        base,
-        portable,
-        directory / "man",
-        "x86_64",
-        "2.28",
-        directory / "dist",
-        cwd=ROOT,
-        env=environment,
-    )
+        sys.executable, "make/pack_wheel", base, portable, directory / "man", "x86_64", "2.28", directory / "dist",
+        cwd=ROOT, env=environment,
+    )  # fmt: skip
     assert made.returncode == 0, made.stderr
     return Path(made.stdout.strip())

@@ -198,14 +198,9 @@ def _file_damage(file: Path, state: _FileState, losses: list[Missed], pids: dict
     byte_ranges = tuple((hole.begin, hole.end) for hole in sorted(state.holes, key=lambda hole: hole.begin))
     line = damage.in_words(str(file), state.sound_frames, byte_ranges, len(state.holes), losses, pids, slice_ns)
     return Damage(
-        "damaged" if byte_ranges else "missing",
-        str(file),
-        line,
-        byte_ranges,
-        tuple(loss.process for loss in losses),
-        sum(loss.frames for loss in losses),
-        sum(loss.slices for loss in losses),
-    )
+        "damaged" if byte_ranges else "missing", str(file), line, byte_ranges, tuple(loss.process for loss in losses),
+        sum(loss.frames for loss in losses), sum(loss.slices for loss in losses),
+    )  # fmt: skip
 
 
 def _slices_in_gaps(gaps: list[range], spans: pl.DataFrame, process: int) -> int:

@@ -111,13 +111,9 @@ class Job:
     def start(self, command: Command, **settings: str) -> subprocess.Popen[bytes]:
         """Start a command under the library."""
         return subprocess.Popen(
-            command,
-            env=self.environment(settings),
-            cwd=self.data,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            command, env=self.environment(settings), cwd=self.data, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-        )
+        )  # fmt: skip
 
     def recover(
         self, *arguments: str | Path, cwd: Path | None = None, **settings: str
@@ -151,14 +147,9 @@ class Job:
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> Ended:
         done = subprocess.run(
-            command,
-            env=environment,
-            cwd=cwd or self.data,
-            input=stdin,
-            capture_output=True,
-            timeout=timeout_seconds,
+            command, env=environment, cwd=cwd or self.data, input=stdin, capture_output=True, timeout=timeout_seconds,
             check=False,
-        )
+        )  # fmt: skip
         return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), self.folder / "told")
 
 

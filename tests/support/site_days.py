@@ -45,21 +45,13 @@ def day_frames(day: int, jobs: int, seed: int = 1) -> dict[str, pl.DataFrame]:
     number = day * 10_000_000 + np.arange(count)
     keys = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     job_slices = _filled(
-        "job_slices",
-        key=keys[rows["place"]],
-        storage=where.astype(np.uint64) + np.uint64(1),
-        slice=rows["slice"],
-        begin_ns=rows["slice"] * SLICE_NS,
-        end_ns=(rows["slice"] + 1) * SLICE_NS,
-        read_bytes=np.where(is_read, moved, 0),
-        write_bytes=np.where(is_read, 0, moved),
-        read_ops=np.where(is_read, moved >> 20, 0),
-        write_ops=np.where(is_read, 0, moved >> 20),
-        meta_ops=random.integers(0, 50, len(where)),
-        read_ns=np.where(is_read, SLICE_NS // 2, 0),
-        write_ns=np.where(is_read, 0, SLICE_NS // 2),
-        at_work=processes[rows["place"]],
-    )
+        "job_slices", key=keys[rows["place"]], storage=where.astype(np.uint64) + np.uint64(1), slice=rows["slice"],
+        begin_ns=rows["slice"] * SLICE_NS, end_ns=(rows["slice"] + 1) * SLICE_NS,
+        read_bytes=np.where(is_read, moved, 0), write_bytes=np.where(is_read, 0, moved),
+        read_ops=np.where(is_read, moved >> 20, 0), write_ops=np.where(is_read, 0, moved >> 20),
+        meta_ops=random.integers(0, 50, len(where)), read_ns=np.where(is_read, SLICE_NS // 2, 0),
+        write_ns=np.where(is_read, 0, SLICE_NS // 2), at_work=processes[rows["place"]],
+    )  # fmt: skip
     totals = job_slices.group_by("key").agg(pl.col("read_bytes", "write_bytes", "meta_ops").sum(), records=pl.len())
     told = pl.DataFrame({"key": keys}).join(totals, on="key", how="left", maintain_order="left").fill_null(0)
     frame = _filled(

@@ -57,14 +57,11 @@ def campaign(
             run = f"{pair} #{repeat}"
             served = [
                 SharingJob(
-                    f"{run}/{place}",
-                    volume,
-                    weighting.of(*size.clients, size.outstanding),
-                    process_cap * size.processes,
-                    stagger * place,
+                    f"{run}/{place}", volume, weighting.of(*size.clients, size.outstanding),
+                    process_cap * size.processes, stagger * place,
                 )
                 for place, size in enumerate(members)
-            ]
+            ]  # fmt: skip
 
             def rate(active: Sequence[int], members: Sequence[Size] = members) -> float:
                 return capacity(sum(members[place].processes for place in active))

@@ -33,26 +33,17 @@ def write_job(
         mounts.append({"process": process, "mount": 1} | (mount or {}))
         processes.append(
             {
-                "process": process,
-                "host": host,
-                "program": program,
-                "rank": rank if is_mpi else -1,
-                "ranks": len(mib) if is_mpi else 0,
-                "slice_ns": slice_ns,
-                "start_ns": first_slice * slice_ns,
+                "process": process, "host": host, "program": program, "rank": rank if is_mpi else -1,
+                "ranks": len(mib) if is_mpi else 0, "slice_ns": slice_ns, "start_ns": first_slice * slice_ns,
                 "end_ns": (first_slice + len(row)) * slice_ns,
             }
-        )
+        )  # fmt: skip
         slices += [
             {
-                "process": process,
-                "slice": first_slice + place,
-                f"{direction}_bytes": int(amount * MIB),
-                f"{direction}_ops": 1,
-                f"{direction}_ns": int(busy * slice_ns),
-                "threads": 1,
+                "process": process, "slice": first_slice + place, f"{direction}_bytes": int(amount * MIB),
+                f"{direction}_ops": 1, f"{direction}_ns": int(busy * slice_ns), "threads": 1,
             }
             for place, amount in enumerate(row)
             if amount
-        ]
+        ]  # fmt: skip
     return Digest(read_profile(build_profile(directory, processes, slices, mounts)))

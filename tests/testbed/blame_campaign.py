@@ -212,12 +212,9 @@ def _run_until_good(campaign: Campaign, run: Run) -> dict:
         print(f"{run.name}: {wrong or 'ok'}, {seconds}", flush=True)
         if not wrong:
             return {
-                "run": run.name,
-                "storage": campaign.storage,
-                "slice_seconds": run.slice_seconds,
-                "attempts": attempt + 1,
-                "jobs": found,
-            }
+                "run": run.name, "storage": campaign.storage, "slice_seconds": run.slice_seconds,
+                "attempts": attempt + 1, "jobs": found,
+            }  # fmt: skip
     sys.exit(f"testbed: {run.name}: {wrong}")
 
 

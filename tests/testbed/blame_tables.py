@@ -52,14 +52,8 @@ def _recorded(found: list[Path]) -> Table:
         again = sum(run.attempts - 1 for run in runs)
         rows.append([directory.name, str(len(alone)), spans[0], str(len(together)), spans[1], str(long), str(again)])
     headings = [
-        "recording",
-        "standalone runs",
-        "lasted",
-        "runs in company",
-        "longest job",
-        "with 4 s slices",
-        "done again",
-    ]
+        "recording", "standalone runs", "lasted", "runs in company", "longest job", "with 4 s slices", "done again",
+    ]  # fmt: skip
     return table("recorded", headings, rows)
 
 

@@ -25,12 +25,9 @@ from testbed.blame_plans import JOBS, STORAGES, recording_of
 LEAST_LOSS = 0.20
 # Mean and largest error that are aimed at, in per cent of the true loss.
 AIMS: dict[Source, tuple[float, float]] = {
-    "standalone runs": (1.5, 8),
-    "quiet slices": (4, 10),
-    "line": (6, 12),
-    "shared slices": (20, 40),
+    "standalone runs": (1.5, 8), "quiet slices": (4, 10), "line": (6, 12), "shared slices": (20, 40),
     "envelope": (4, 15),
-}
+}  # fmt: skip
 POINTS_AIM = 15
 LEAST_CLAIM = 0.02
 UNPROFILED_AIM = 10

@@ -110,12 +110,7 @@ def tables(recordings: Path) -> list[Table]:
             table(
                 f"sums, runs alone {name}",
                 [
-                    "losses",
-                    "claimed",
-                    "error, mean",
-                    "error, most",
-                    "to nobody, mean",
-                    "nothing lost",
+                    "losses", "claimed", "error, mean", "error, most", "to nobody, mean", "nothing lost",
                     "claimed all the same",
                 ],
                 [
@@ -130,7 +125,7 @@ def tables(recordings: Path) -> list[Table]:
                     ]
                 ],
             )
-        )
+        )  # fmt: skip
         made.append(
             table(
                 f"by job, runs alone {name}",

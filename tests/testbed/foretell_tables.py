@@ -41,20 +41,13 @@ def outcomes(directory: Path) -> list[Outcome]:
     recorded_runs, seen, served, storage, quiet = _seen(directory)
     return [
         Outcome(
-            runs=run.text,
-            place=job.seen.job,
-            jobs=len(one.jobs),
-            took=job.seen.seconds,
-            seconds=job.seconds,
-            doubt=job.doubt,
-            is_warned=job.is_warned,
-            is_off_in_time=job.is_off_in_time,
-            run=run,
+            runs=run.text, place=job.seen.job, jobs=len(one.jobs), took=job.seen.seconds, seconds=job.seconds,
+            doubt=job.doubt, is_warned=job.is_warned, is_off_in_time=job.is_off_in_time, run=run,
             alone=job.seen.alone.seconds,
         )
         for run, one in zip(recorded_runs, held_out(storage, seen, served, quiet), strict=True)
         for job in one.jobs
-    ]
+    ]  # fmt: skip
 
 
 def _seen(directory: Path) -> tuple[list[Recorded], list[SeenRun], foretold.ServiceRates, int, list[AloneRun]]:
@@ -116,15 +109,9 @@ def _summary(by_storage: dict[str, list[Outcome]]) -> Table:
 def _row(storage: str, which: str, found: list[Outcome]) -> list[str]:
     figures = figures_of_told(found, AIMS.largest)
     return [
-        storage,
-        which,
-        str(figures.count),
-        words.percent(figures.mean),
-        words.percent(figures.largest),
-        words.signed_percent(figures.bias),
-        f"{figures.within} of {figures.count}",
-        width(figures),
-    ]
+        storage, which, str(figures.count), words.percent(figures.mean), words.percent(figures.largest),
+        words.signed_percent(figures.bias), f"{figures.within} of {figures.count}", width(figures),
+    ]  # fmt: skip
 
 
 def _jobs(storage: str, found: list[Outcome]) -> Table:

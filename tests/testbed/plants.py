@@ -206,12 +206,9 @@ def _run(
             for server in cluster.servers:
                 collectors.append(_server_collector(server, cluster.folder, build, directory, name, environment))
         running[name] = subprocess.Popen(
-            node.command(*command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            node.command(*command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True,
-        )
+        )  # fmt: skip
     for name, process in running.items():
         said = process.communicate(timeout=RUN_SECONDS)[0]
         print(f"{directory.name} {name}: {' '.join(said.split())}"[:200], flush=True)

@@ -104,12 +104,9 @@ def read_all(archive: Path) -> list[Found]:
 def tables(found: list[Found]) -> list[Table]:
     """The thresholds, what is named first in each case, and all evidence."""
     return [
-        _thresholds(),
-        _causes(of_kind(found, "")),
-        _flow(of_kind(found, FLOW)),
-        _flat(of_kind(found, FLAT)),
+        _thresholds(), _causes(of_kind(found, "")), _flow(of_kind(found, FLOW)), _flat(of_kind(found, FLAT)),
         *map(_evidence, found),
-    ]
+    ]  # fmt: skip
 
 
 def _thresholds() -> Table:
@@ -185,18 +182,9 @@ def _flow(found: list[Found]) -> Table:
             ]
         )  # fmt: skip
     headings = [
-        "case",
-        "how",
-        "alone, s",
-        "asymmetry",
-        "who gains",
-        "peak",
-        "closed windows/s",
-        "timeouts/s",
-        signal_name("resent share"),
-        "named first",
-        "may prefer",
-    ]
+        "case", "how", "alone, s", "asymmetry", "who gains", "peak", "closed windows/s", "timeouts/s",
+        signal_name("resent share"), "named first", "may prefer",
+    ]  # fmt: skip
     return table("who comes first", headings, rows)
 
 

@@ -96,13 +96,8 @@ class Recorder:
         command = [*MPIRUN, str(shape.processes), "--mca", "mpi_yield_when_idle", "1"]
         command += [str(self.build / "bin" / "slicewise-load"), "--volume", f"{shape.volume_mib}M"]
         command += [
-            "--transfer",
-            f"{self.scenario.transfer_kib}K",
-            "--fsync",
-            "--remove",
-            "--start-at",
-            f"{start_at:.3f}",
-        ]
+            "--transfer", f"{self.scenario.transfer_kib}K", "--fsync", "--remove", "--start-at", f"{start_at:.3f}",
+        ]  # fmt: skip
         command += ["--phases-at", starts, str(servers.MOUNT_POINT / node.name)]
         settings = {"": turns.policy, "_AT": self.address, "_SECRET": str(self.secret), "_BURST": BURST_MIB}
         given = ["env", *(f"SLICEWISE_COORDINATE{key}={value}" for key, value in settings.items())]

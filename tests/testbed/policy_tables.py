@@ -210,17 +210,9 @@ def _dynamic(archives: Path) -> Table:
         for one in recorded.dearer(archives)
     ]  # fmt: skip
     headings = [
-        "scenario",
-        "metric",
-        "dt, s",
-        "sharing",
-        "fcfs",
-        "interrupt",
-        "dynamic",
-        "dynamic over the better of fcfs and interrupt",
-        "dearest run of dynamic over it",
-        "dynamic over sharing",
-    ]
+        "scenario", "metric", "dt, s", "sharing", "fcfs", "interrupt", "dynamic",
+        "dynamic over the better of fcfs and interrupt", "dearest run of dynamic over it", "dynamic over sharing",
+    ]  # fmt: skip
     return table("dynamic", headings, rows)
 
 

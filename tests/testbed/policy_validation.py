@@ -159,16 +159,10 @@ def runs(archives: Path) -> tuple[Run, ...]:
         scenario = SCENARIOS[run["scenario"]]
         found.append(
             Run(
-                scenario,
-                turns,
-                run["repeat"],
-                run["attempts"],
-                (first, second),
-                run["changes"],
-                run["decisions"],
+                scenario, turns, run["repeat"], run["attempts"], (first, second), run["changes"], run["decisions"],
                 run["agreeing"],
             )
-        )
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -279,14 +273,11 @@ def from_profiles(archives: Path, directory: Path, scenario: Scenario) -> list[F
     profiled = after_the_fact(read_digests(_profiles(directory, scenario.name)))
     jobs = [
         PolicyJob(
-            name,
-            job.plan.processes,
-            job.plan.weight,
-            job.observed[-1][0],
+            name, job.plan.processes, job.plan.weight, job.observed[-1][0],
             (replace(job.plan.phases[-1], computing=0.0),),
         )
         for name, job in zip(JOBS, profiled.jobs, strict=True)
-    ]
+    ]  # fmt: skip
     told = []
     for turns in scenario.turns:
         found = simulate(profiled.given_to, jobs, turns.policy, turns.metric, scenario.delay)

@@ -78,13 +78,9 @@ def _figures(told: list[Told]) -> list[str]:
     else:
         trust = "the interval" if found.within_share >= COVERAGE_AIM else "neither"
     return [
-        str(found.count),
-        words.percent(found.mean),
-        words.percent(found.largest),
-        f"{found.within} of {found.count}",
-        width(found),
-        trust,
-    ]
+        str(found.count), words.percent(found.mean), words.percent(found.largest), f"{found.within} of {found.count}",
+        width(found), trust,
+    ]  # fmt: skip
 
 
 def _warned(told: list[Told]) -> list[str]:

@@ -32,13 +32,9 @@ class Slurm:
     def call(self, *command: str | Path, **environment: str) -> str:
         """What a client prints. Raises CalledProcessError."""
         done = subprocess.run(
-            [str(word) for word in command],
-            env=self._environment | environment,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=LONGEST_WAIT_SECONDS,
-        )
+            [str(word) for word in command], env=self._environment | environment, capture_output=True, text=True,
+            check=True, timeout=LONGEST_WAIT_SECONDS,
+        )  # fmt: skip
         return done.stdout
 
     def submit(self, script: str, *options: str, **environment: str) -> int:

@@ -39,15 +39,8 @@ class Usual:
     def arguments(self, runs: str) -> list[str]:
         """Of `testbed.campaign`, without where."""
         given = [
-            "--server",
-            self.server,
-            "--network",
-            "usual",
-            "--link",
-            self.link,
-            "--slice",
-            f"{self.slice_seconds:g}",
-        ]
+            "--server", self.server, "--network", "usual", "--link", self.link, "--slice", f"{self.slice_seconds:g}",
+        ]  # fmt: skip
         return [*given, "--volume", str(self.volume_mib), "--runs", runs, *self.options]
 
 

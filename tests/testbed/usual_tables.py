@@ -45,17 +45,10 @@ HELD_OUT = tuple(name for name, plan in PLANS.items() if plan.is_held_out)
 READS, WRITES = "~reads", "~writes"
 # Largest and mean |RE| that are aimed at.
 AIMS: dict[str, tuple[float, float | None]] = {
-    "usual-nodes": (0.10, 0.03),
-    "usual-shared": (0.15, None),
-    "usual-seeks": (0.15, None),
-    "usual-sizes": (0.20, 0.07),
-    "usual-checkpoints": (0.20, 0.07),
-    "usual-servers": (0.20, 0.07),
-    "usual-reads": (0.20, 0.07),
-    "usual-large": (0.10, 0.03),
-    "usual-disk": (0.20, 0.07),
-    "usual-synced": (0.20, 0.07),
-}
+    "usual-nodes": (0.10, 0.03), "usual-shared": (0.15, None), "usual-seeks": (0.15, None), "usual-sizes": (0.20, 0.07),
+    "usual-checkpoints": (0.20, 0.07), "usual-servers": (0.20, 0.07), "usual-reads": (0.20, 0.07),
+    "usual-large": (0.10, 0.03), "usual-disk": (0.20, 0.07), "usual-synced": (0.20, 0.07),
+}  # fmt: skip
 MORE_JOBS_AIM = 0.15
 # Of observed times within their intervals.
 COVERAGE_AIM = 0.90

@@ -76,19 +76,8 @@ def test_an_answer_says_what_the_command_says_and_names_stay_text(tmp_path):
     ):
         tags = read(answer._repr_html_())
         assert not tags.found - {
-            "div",
-            "p",
-            "strong",
-            "table",
-            "tr",
-            "th",
-            "td",
-            "caption",
-            "details",
-            "summary",
-            "ul",
-            "li",
-        }
+            "div", "p", "strong", "table", "tr", "th", "td", "caption", "details", "summary", "ul", "li",
+        }  # fmt: skip
         if isinstance(answer, answers.Answer):
             told = tags.text.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NON-BREAKING HYPHEN}", "-")
             told = told.replace("\N{WORD JOINER}", "")

@@ -36,18 +36,14 @@ def others(rows: list[tuple[str | None, int, int, int, int]]) -> pl.DataFrame:
     return pl.DataFrame(
         [
             {
-                "job": job,
-                "storage": 1,
-                "slice": number,
-                "read_bytes": read * MIB,
-                "write_bytes": wrote * MIB,
+                "job": job, "storage": 1, "slice": number, "read_bytes": read * MIB, "write_bytes": wrote * MIB,
                 "meta_ops": ops,
             }
             | dict.fromkeys(SECONDS.values(), 4.0)
             for job, number, read, wrote, ops in rows
         ],
         schema_overrides={"storage": pl.UInt64, "job": pl.String},
-    )
+    )  # fmt: skip
 
 
 def test_a_reader_beside_a_writer_a_metadata_storm_and_traffic_of_nobody() -> None:

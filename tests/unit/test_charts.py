@@ -51,13 +51,10 @@ def test_the_capacity_has_its_value_in_the_legend_and_its_interval_as_a_band():
 def test_shares_are_percent_and_have_gaps_where_nothing_was_shared():
     frame = pl.DataFrame(
         {
-            "job": ["A", "B"],
-            "slice": [102, 102],
-            "share": [0.8, 0.2],
-            "fair_by_process": [0.75, 0.25],
+            "job": ["A", "B"], "slice": [102, 102], "share": [0.8, 0.2], "fair_by_process": [0.75, 0.25],
             "fair_by_node": [0.5, 0.5],
         }
-    )
+    )  # fmt: skip
     chart = throughput.shares(frame, COLOURS, SLICES, SLICE_NS)
     np.testing.assert_array_equal(drawn(chart, "B").y, [np.nan, np.nan, 20, 20, np.nan, np.nan, np.nan])
 
@@ -145,14 +142,10 @@ def test_runtimes_have_their_intervals():
 def test_kinds_without_time_are_left_out_of_the_bars():
     frame = pl.DataFrame(
         {
-            "rank": [0, 1],
-            "label": ["rank 0 on a", "rank 1 on b"],
-            "read_seconds": [0.0, 0.0],
-            "write_seconds": [1.0, 2.0],
-            "meta_seconds": [0.0, 0.1],
-            "sync_seconds": [0.0, 0.0],
+            "rank": [0, 1], "label": ["rank 0 on a", "rank 1 on b"], "read_seconds": [0.0, 0.0],
+            "write_seconds": [1.0, 2.0], "meta_seconds": [0.0, 0.1], "sync_seconds": [0.0, 0.0],
         }
-    )
+    )  # fmt: skip
     assert [trace.name for trace in distributions.io_time_by_rank(frame).data] == ["write", "meta"]
 
 

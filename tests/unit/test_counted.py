@@ -52,14 +52,11 @@ def test_jobs_on_other_targets_are_no_neighbours():
 def test_what_is_lost_is_shared_out_by_what_they_moved():
     found = counted_job(
         rows(
-            ("a", "t", 0, 10, 40),
-            ("a", "t", 10, 20, 10),
-            ("b", "t", 10, 20, 20),
-            ("c", "t", 10, 20, 10),
+            ("a", "t", 0, 10, 40), ("a", "t", 10, 20, 10), ("b", "t", 10, 20, 20), ("c", "t", 10, 20, 10),
             ("d", "u", 0, 20, 99),
         ),
         "a",
-    )
+    )  # fmt: skip
     assert {one.job: round(one.lost_seconds, 6) for one in found.neighbours} == {"b": 5.0, "c": 2.5}
 
 

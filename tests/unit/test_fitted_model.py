@@ -34,15 +34,11 @@ MIXED = [
 @pytest.mark.parametrize(
     "weighting",
     [
-        Weighting("processes"),
-        Weighting("nodes"),
-        Weighting("mounts"),
-        Weighting("equal"),
-        Weighting("outstanding"),
+        Weighting("processes"), Weighting("nodes"), Weighting("mounts"), Weighting("equal"), Weighting("outstanding"),
         Weighting("processes^beta", 0.6),
     ],
     ids=lambda weighting: weighting.kind,
-)
+)  # fmt: skip
 def test_the_weight_behind_the_slices_is_found(weighting):
     jobs, slices = campaign(MIXED, weighting)
     model = fit_model(jobs, slices)

@@ -174,11 +174,8 @@ def test_segments_lie_in_their_slices_and_the_rest_is_spread(monkeypatch):
     assert rows["meta_ops"].to_list() == [1, 2, 1]
     assert rows["spread"].to_list() == [1, 1, 1]
     assert moved_in(found) == {
-        ("posix", "read"): 0,
-        ("posix", "write"): 30,
-        ("stdio", "read"): 0,
-        ("stdio", "write"): 8,
-    }
+        ("posix", "read"): 0, ("posix", "write"): 30, ("stdio", "read"): 0, ("stdio", "write"): 8,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

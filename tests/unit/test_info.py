@@ -364,11 +364,7 @@ def profile(tmp_path):
                 ],
                 [
                     {
-                        "process": 1,
-                        "file": 1,
-                        "path": "/scratch/a",
-                        "opens": 1,
-                        "write_bytes": 3 * MIB,
+                        "process": 1, "file": 1, "path": "/scratch/a", "opens": 1, "write_bytes": 3 * MIB,
                         "write_ns": 2 * S,
                     },
                     {"process": 2, "file": 1, "path": "/scratch/a", "opens": 2, "write_bytes": 3 * MIB, "write_ns": S},
@@ -377,7 +373,7 @@ def profile(tmp_path):
             ),
             distributions=True,
         )
-    )
+    )  # fmt: skip
 
 
 def test_a_jobs_own_io_is_that_of_its_ranks_on_files_without_mpi_io_again(profile):

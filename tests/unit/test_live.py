@@ -16,14 +16,8 @@ PIPE = {"object": "pipe", "point": "", "type": "", "source": ""}
 
 def process(name: str, job: str, mounts: list[dict], **other: object) -> dict:
     about = {
-        "step": "",
-        "program": f"/bin/{name}",
-        "user": 7,
-        "pid": int(name),
-        "rank": -1,
-        "start_ns": 0,
-        "slice_ns": 1,
-    }
+        "step": "", "program": f"/bin/{name}", "user": 7, "pid": int(name), "rank": -1, "start_ns": 0, "slice_ns": 1,
+    }  # fmt: skip
     kernel = {f"{who}_{kind}_bytes": 0 for who in ("kernel", "closed") for kind in ("read", "write")}
     return {"process": name, "job": job, "mounts": mounts} | about | kernel | other
 

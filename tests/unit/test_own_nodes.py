@@ -29,19 +29,12 @@ class Catalog:
             "job_slices": pl.LazyFrame(
                 did,
                 (
-                    "key",
-                    "storage",
-                    "begin_ns",
-                    "end_ns",
-                    "read_bytes",
-                    "write_bytes",
-                    "read_ops",
-                    "write_ops",
+                    "key", "storage", "begin_ns", "end_ns", "read_bytes", "write_bytes", "read_ops", "write_ops",
                     "meta_ops",
                 ),
                 orient="row",
             ),
-        }
+        }  # fmt: skip
         self.frames = {name: frame.cast({KEY: pl.UInt64}) for name, frame in self.frames.items()}
         self.frames["job_slices"] = self.frames["job_slices"].cast({"storage": pl.UInt64})
 
@@ -116,11 +109,8 @@ def test_jobs_that_servers_know_by_name_are_no_clients(tmp_path):
 def test_a_job_that_did_next_to_nothing_is_no_company(tmp_path):
     """Nor one that ended before; requests count as bytes do."""
     job, few, early, much = (
-        ("a", ["n1"], (10, 20, 5)),
-        ("lfs", [], (11, 12, 1)),
-        ("b", [], (0, 10, 5)),
-        ("c", [], (15, 18, 2)),
-    )
+        ("a", ["n1"], (10, 20, 5)), ("lfs", [], (11, 12, 1)), ("b", [], (0, 10, 5)), ("c", [], (15, 18, 2)),
+    )  # fmt: skip
     storm = ("storm", [], (10, 20, 0))
     for others, beside in (([few, early], set()), ([few, much], {"a"}), ([storm], {"a"})):
         catalog = Catalog(tmp_path, job, *others)

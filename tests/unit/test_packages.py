@@ -18,25 +18,13 @@ pytestmark = pytest.mark.xdist_group("packages")
 GOLDEN = ROOT / "tests" / "golden"
 CHECK = ROOT / "packaging" / "old_glibc" / "check"
 NATIVE = (
-    "lib/libslicewise.so",
-    "lib/libslicewise-coordinate.so",
-    "lib/libslicewise-reader.so",
-    "bin/slicewise-collect",
-)
+    "lib/libslicewise.so", "lib/libslicewise-coordinate.so", "lib/libslicewise-reader.so", "bin/slicewise-collect",
+)  # fmt: skip
 # What a plain install does not bring.
 EXTRAS = (
-    "sklearn",
-    "scipy",
-    "dask",
-    "distributed",
-    "darshan",
-    "textual",
-    "mpi4py",
-    "plotly",
-    "zstandard",
-    "pandas",
+    "sklearn", "scipy", "dask", "distributed", "darshan", "textual", "mpi4py", "plotly", "zstandard", "pandas",
     "pyarrow",
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +68,8 @@ def test_the_check_names_what_is_too_young(tmp_path):
 
 
 WAS_IN = {
-    "shm_open": "librt",
-    "aio_read": "librt",
-    "openpty": "libutil",
-    "pthread_create": "libpthread",
-    "dlopen": "libdl",
-}
+    "shm_open": "librt", "aio_read": "librt", "openpty": "libutil", "pthread_create": "libpthread", "dlopen": "libdl",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WAS_IN)
@@ -181,12 +165,9 @@ def test_without_extras_the_first_answers_are_there(command, tmp_path):
     jobs = sorted(tmp_path.glob("large-small-once-interfere-1-*"))
     assert len(jobs) == 2
     done = command(
-        ["report", jobs[0], "--html", "report.html"],
-        ["blame", jobs[1], "--html", "blame.html"],
-        ["overlap", *jobs, "--html", "overlap.html"],
-        ["catalog", "ingest", "catalog", *jobs],
-        cwd=tmp_path,
-    )
+        ["report", jobs[0], "--html", "report.html"], ["blame", jobs[1], "--html", "blame.html"],
+        ["overlap", *jobs, "--html", "overlap.html"], ["catalog", "ingest", "catalog", *jobs], cwd=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert {"report.html", "blame.html", "overlap.html", "catalog"} <= {path.name for path in tmp_path.iterdir()}
 

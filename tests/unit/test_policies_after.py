@@ -30,14 +30,9 @@ ALONE = {"delta-glusterfs": ["4-1-1"], "glusterfs": ["1-1-1", "12-1-1"]}
 
 def write(directory, name, row, begin=0, processes=2, program=None):
     return write_job(
-        directory / name,
-        [row] * processes,
-        host=name,
-        slice_ns=S,
-        first_slice=EPOCH + begin,
-        mount=NETWORK,
+        directory / name, [row] * processes, host=name, slice_ns=S, first_slice=EPOCH + begin, mount=NETWORK,
         program=program or f"/opt/{name[0]}",
-    )
+    )  # fmt: skip
 
 
 @pytest.fixture

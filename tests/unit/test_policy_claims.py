@@ -27,36 +27,24 @@ def key(name):
 
 def job(folder, name, writes, reads=()):
     process = {
-        "process": 1,
-        "user": USER,
-        "slice_ns": SLICE_NS,
-        "start_ns": FIRST * SLICE_NS,
+        "process": 1, "user": USER, "slice_ns": SLICE_NS, "start_ns": FIRST * SLICE_NS,
         "end_ns": (FIRST + 60) * SLICE_NS,
-    }
+    }  # fmt: skip
     moved = [("write", at, mib) for at, mib in writes] + [("read", at, mib) for at, mib in reads]
     slices = [
         {
-            "process": 1,
-            "slice": FIRST + at,
-            f"{way}_bytes": mib * MIB,
-            f"{way}_ops": 1,
-            f"{way}_ns": 10**8,
+            "process": 1, "slice": FIRST + at, f"{way}_bytes": mib * MIB, f"{way}_ops": 1, f"{way}_ns": 10**8,
             "threads": 1,
         }
         for way, at, mib in moved
-    ]
+    ]  # fmt: skip
     return Digest(read_profile(build_profile(folder / name, [process], slices)))
 
 
 def inform(time, job, mib, **more):
     return {
-        "time_seconds": time,
-        "event": "inform",
-        "job": job,
-        "processes": 1,
-        "bytes": mib * MIB,
-        "seconds": 1.0,
-    } | more
+        "time_seconds": time, "event": "inform", "job": job, "processes": 1, "bytes": mib * MIB, "seconds": 1.0,
+    } | more  # fmt: skip
 
 
 def event(time, what, job=None, **more):
@@ -70,18 +58,11 @@ def log(*, start=FIRST - 100.0):
         first = {"key": key("honest")} if phase == 0 else {}
         second = {"key": key("modest")} if phase == 0 else {}
         records += [
-            inform(at, 1, 1 if phase == 0 else 40, **first),
-            event(at, "authorise", 1),
-            inform(at + 1, 2, 1, **second),
-            inform(at + 1.5, 1, 10, remaining=0.2),
-            event(at + 2, "release", 1, remaining=0.0),
-            event(at + 2, "authorise", 2),
-            event(at + 3, "timer"),
-            event(at + 3, "pause", 2),
-            event(at + 4, "timer"),
-            event(at + 4, "resume", 2),
-            event(at + 5, "leave", 2),
-        ]
+            inform(at, 1, 1 if phase == 0 else 40, **first), event(at, "authorise", 1), inform(at + 1, 2, 1, **second),
+            inform(at + 1.5, 1, 10, remaining=0.2), event(at + 2, "release", 1, remaining=0.0),
+            event(at + 2, "authorise", 2), event(at + 3, "timer"), event(at + 3, "pause", 2), event(at + 4, "timer"),
+            event(at + 4, "resume", 2), event(at + 5, "leave", 2),
+        ]  # fmt: skip
     return [json.dumps(one) for one in [*records, inform(140.0, 3, 1, key=key("gone")), event(140.0, "authorise", 3)]]
 
 

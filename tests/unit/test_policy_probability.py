@@ -210,16 +210,10 @@ def event(time, what, job=None, **more):
 
 
 INTERRUPTED = [
-    START,
-    inform(1.5, 1, 20.0),
-    event(1.5, "authorise", 1),
-    inform(3.5, 2, 5.0),
-    event(3.5, "pause", 1),
-    event(3.5, "authorise", 2),
-    event(8.5, "release", 2, remaining=0.0),
-    event(8.5, "resume", 1),
+    START, inform(1.5, 1, 20.0), event(1.5, "authorise", 1), inform(3.5, 2, 5.0), event(3.5, "pause", 1),
+    event(3.5, "authorise", 2), event(8.5, "release", 2, remaining=0.0), event(8.5, "resume", 1),
     event(26.5, "release", 1, remaining=0.0),
-]
+]  # fmt: skip
 
 
 def lines(log):
@@ -243,16 +237,10 @@ def test_what_remains_of_a_job_that_went_decides():
 
 def test_a_release_with_something_left_keeps_the_place_and_a_fresh_inform_of_it_too():
     log = [
-        START | {"policy": "fcfs"},
-        inform(0.0, 1, 10.0),
-        event(0.0, "authorise", 1),
-        inform(1.0, 2, 10.0),
-        event(2.0, "release", 1, remaining=8.0),
-        inform(3.0, 1, 10.0, remaining=8.0),
-        event(11.0, "release", 1, remaining=0.0),
-        event(11.0, "authorise", 2),
-        event(12.0, "leave", 2),
-    ]
+        START | {"policy": "fcfs"}, inform(0.0, 1, 10.0), event(0.0, "authorise", 1), inform(1.0, 2, 10.0),
+        event(2.0, "release", 1, remaining=8.0), inform(3.0, 1, 10.0, remaining=8.0),
+        event(11.0, "release", 1, remaining=0.0), event(11.0, "authorise", 2), event(12.0, "leave", 2),
+    ]  # fmt: skip
     assert replay(lines(log), "log").agrees
 
 

@@ -122,16 +122,11 @@ def job(folder, name, at, spans, processes=1, transfer=MIB, direction="write"):
     length = sum(slices for slices, _, _ in spans)
     members = [
         {
-            "process": first + rank,
-            "rank": rank,
-            "ranks": processes,
-            "program": "/opt/writer",
-            "slice_ns": SLICE_NS,
-            "start_ns": (FIRST + at) * SLICE_NS,
-            "end_ns": (FIRST + at + length) * SLICE_NS,
+            "process": first + rank, "rank": rank, "ranks": processes, "program": "/opt/writer", "slice_ns": SLICE_NS,
+            "start_ns": (FIRST + at) * SLICE_NS, "end_ns": (FIRST + at + length) * SLICE_NS,
         }
         for rank in range(processes)
-    ]
+    ]  # fmt: skip
     rows, slice_ = [], FIRST + at
     for slices, mib, share in spans:
         for _ in range(slices):

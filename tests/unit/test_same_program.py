@@ -33,16 +33,10 @@ def write_run(
     number = begin + 1000 + len(directory.name)
     begins = FIRST_SLICE + begin
     process = {
-        "process": number,
-        "pid": number,
-        "program": program,
-        "script": script,
-        "label": label,
-        "command": command,
-        "directory": "/home/me" if command else "",
-        "start_ns": begins * SLICE_NS,
+        "process": number, "pid": number, "program": program, "script": script, "label": label, "command": command,
+        "directory": "/home/me" if command else "", "start_ns": begins * SLICE_NS,
         "end_ns": (begins + len(rates)) * SLICE_NS,
-    }
+    }  # fmt: skip
     rows = [
         {"process": number, "slice": begins + place, "write_bytes": int(rate * 4 * MIB), "write_ops": int(rate * 4)}
         | {"write_ns": int(3.9 * S), "write_size_4": int(rate * 4), "write_latency_20": int(rate * 4), "threads": 1}

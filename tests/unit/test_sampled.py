@@ -32,12 +32,8 @@ NODE = {"host": "n1", "slice_ns": SLICE_NS, "start_ns": START_NS, "end_ns": STAR
 def sampled(number: int = 1, **columns: object) -> dict:
     """A row of node_processes: a Go program that began with the job and was looked at for half a minute."""
     known = {
-        "pid": 50,
-        "inner_pid": 50,
-        "program": "/opt/copy",
-        "start_ns": START_NS,
-        "first_ns": START_NS + 4 * SECOND,
-    }
+        "pid": 50, "inner_pid": 50, "program": "/opt/copy", "start_ns": START_NS, "first_ns": START_NS + 4 * SECOND,
+    }  # fmt: skip
     return (
         {"process": COLLECTOR, "number": number, "end_ns": START_NS + 30 * SECOND, "is_from_start": 1} | known | columns
     )
@@ -135,12 +131,9 @@ def test_a_look_between_a_shells_fork_and_the_begin_of_its_segment_loses_nothing
 def test_slices_in_which_it_was_profiled_count_once(digest, program):
     """What the process counted itself stands; what was sampled in the same slices goes."""
     later = {
-        "process": 2,
-        "pid": 50,
-        "program": program,
-        "start_ns": START_NS + 9 * SECOND,
+        "process": 2, "pid": 50, "program": program, "start_ns": START_NS + 9 * SECOND,
         "end_ns": START_NS + 13 * SECOND,
-    }
+    }  # fmt: skip
     rows = [moved(place, write_bytes=MIB) for place in range(6)]
     job = digest([sampled()], rows, [{"process": 1, "pid": 7}, later])
     assert sorted(written(job)) == [0, 1, 4, 5]
@@ -200,13 +193,8 @@ def test_slices_are_those_of_the_collectors(digest):
 def static(job: str, run: int = RUN_NUMBER, **node: object) -> dict[str, list[dict]]:
     """The tables of a collector that sampled two static programs of the job, one of which became the other by exec."""
     who = {
-        "process": run,
-        "pid": 50,
-        "inner_pid": 50,
-        "user": 1000,
-        "start_ns": START_NS,
-        "first_ns": START_NS + SECOND,
-    }
+        "process": run, "pid": 50, "inner_pid": 50, "user": 1000, "start_ns": START_NS, "first_ns": START_NS + SECOND,
+    }  # fmt: skip
     return {
         "nodes": [{"process": run, "job": job} | NODE | node],
         "node_slices": [{"process": run, "slice": FIRST, "sampled_ns": SLICE_NS}],

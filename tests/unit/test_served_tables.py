@@ -181,12 +181,8 @@ def test_a_table_of_ones_own(tmp_path, separator):
     (tmp_path / "own.csv").write_text(text.replace(",", separator))
     (row,) = read_served([tmp_path / "own.csv"], told.append).rows(named=True)
     assert (row["job"], row["is_client"], row["read_bytes"], row["write_bytes"], row["read_ops"]) == (
-        "10.0.0.1",
-        True,
-        10**6,
-        4096,
-        3,
-    )
+        "10.0.0.1", True, 10**6, 4096, 3,
+    )  # fmt: skip
     assert row["end_ns"] == (BEGIN + 4) * 10**9 + 500_000_000
     assert len(told) == 1
     assert "2 entries" in told[0]

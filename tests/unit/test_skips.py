@@ -45,18 +45,9 @@ def test_failed_tests_are_listed_by_the_names_that_run_them_again(tmp_path: Path
         "def test_right():\n    pass\n"
     )
     command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "support.skips",
-        "-p",
-        "support.second_look",
-        "--listed-skips",
-        "--rootdir",
-        str(tmp_path),
-    ]
+        sys.executable, "-m", "pytest", "-q", "-p", "support.skips", "-p", "support.second_look", "--listed-skips",
+        "--rootdir", str(tmp_path),
+    ]  # fmt: skip
     environment = os.environ | {"PYTHONPATH": str(TESTS)}
 
     def failed(*options: str) -> list[str]:

@@ -12,15 +12,9 @@ from support.programs import COLLECTOR
 from support.swz import build_profile
 
 COMMANDS = [
-    "--help",
-    "--version",
-    "help run",
-    "completion bash",
-    "config",
-    "report --detail JOB",
-    "report --detail JOB --json",
+    "--help", "--version", "help run", "completion bash", "config", "report --detail JOB", "report --detail JOB --json",
     "export JOB --format csv",
-]
+]  # fmt: skip
 FULL, CLOSED = ">/dev/full", ">&-"
 IS_UNSAFE = [UNSAFE.match(chr(code)) is not None for code in range(0x110000)]
 EDGES = sorted({code + step for code in range(0x10FFFF) for step in (0, 1) if IS_UNSAFE[code] != IS_UNSAFE[code + 1]})

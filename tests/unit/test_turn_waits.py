@@ -43,26 +43,17 @@ def write_job(
     number = sum(map(ord, name))
     waited_ns = round(1e9 * sum(seconds * len(span) for span, seconds in waits.items()))
     process = {
-        "process": number,
-        "program": "/opt/writer",
-        "slice_ns": SLICE_NS,
-        "start_ns": (FIRST + start) * SLICE_NS,
-        "end_ns": (FIRST + end) * SLICE_NS,
-        "waited_ns": waited_ns,
-        "waits": 1,
-    }
+        "process": number, "program": "/opt/writer", "slice_ns": SLICE_NS, "start_ns": (FIRST + start) * SLICE_NS,
+        "end_ns": (FIRST + end) * SLICE_NS, "waited_ns": waited_ns, "waits": 1,
+    }  # fmt: skip
     slices = [
         {
-            "process": number,
-            "slice": FIRST + at,
-            "write_bytes": round(mib * MIB),
-            "write_ops": max(1, round(mib)),
-            "write_ns": 990_000_000,
-            "threads": 1,
+            "process": number, "slice": FIRST + at, "write_bytes": round(mib * MIB), "write_ops": max(1, round(mib)),
+            "write_ns": 990_000_000, "threads": 1,
         }
         for span, mib in writes.items()
         for at in span
-    ]
+    ]  # fmt: skip
     rows = [
         {"process": number, "number": at, "slice": FIRST + at, "waited_ns": round(1e9 * seconds)}
         for span, seconds in waits.items()
