@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +15,7 @@ from slicewise.analysis.nodes.samples import moved
 from slicewise.digest.digest import Digest
 from support.command_line import run_slicewise
 from support.programs import APPS, COLLECTOR, Job
+from support.waiting import wait_until
 
 PORT = 7001
 SLICE_SECONDS = 0.2
@@ -86,13 +87,6 @@ class Pair:
         _, errors = self._collector.communicate(timeout=60)
         self._program.communicate(timeout=60)
         return errors
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 # The kernel's name in `ss`, the profile's column, and how many of its unit are one of that of `ss`.

@@ -7,19 +7,13 @@ import time
 from pathlib import Path
 
 from support.programs import LIBRARY, ROOT, Apps, Job, need
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 120
-    while not path.exists():
-        assert time.monotonic() < deadline, path
-        time.sleep(0.01)
+from support.waiting import wait_until
 
 
 def test_no_descriptor_no_thread_no_file_while_it_runs(job: Job, apps: Apps) -> None:
     command = [apps.build("tally", "-pthread"), "steady", "3", "3", job.folder / "tally", job.data, job.data]
     with job.start(command, SLICEWISE_SLICE="0.1") as process:
-        wait_for(job.data / "steady2")
+        wait_until((job.data / "steady2").exists)
         time.sleep(0.5)
         proc = Path(f"/proc/{process.pid}")
         descriptors = {os.readlink(link) for link in (proc / "fd").iterdir()}
@@ -38,7 +32,7 @@ def test_memory_of_a_process(job: Job, apps: Apps) -> None:
     with job.start(
         [apps.build("tally", "-pthread"), "steady", "1", "3", job.folder / "tally", job.data, job.data]
     ) as process:
-        wait_for(job.data / "steady0")
+        wait_until((job.data / "steady0").exists)
         time.sleep(0.3)
         (segment,) = job.segments()
         assert segment.stat().st_blocks * 512 <= 128 << 10

@@ -1,12 +1,11 @@
 """Processes and threads: how they begin and end, and that each one's calls are counted once, as its own."""
 
-import time
-
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
 from support.oracle import doors_of, trace
 from support.programs import Apps, Job, calls, total
+from support.waiting import wait_until
 
 EXECS = ("execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat")
 ORDERLY = {
@@ -169,10 +168,7 @@ def test_child_that_outlives_its_parents(job: Job) -> None:
     """A daemon: the first process of the job, which named it, is gone when the child still writes."""
     script = "(trap '' HUP; sleep 0.3; echo late > late; touch done) < /dev/null > /dev/null 2>&1 & echo early > early"
     assert job.run(["setsid", "bash", "-c", script], SLICEWISE_JOB="").status == 0
-    deadline = time.monotonic() + 120
-    while not (job.data / "done").exists() or job.segments():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: (job.data / "done").exists() and not job.segments())
     (job.spool_dir,) = job.folder.glob("*-[0-9]*")
     profile = job.profile()
     written = dict(profile.files.group_by("path").agg(pl.col("write_bytes").sum()).iter_rows())

@@ -18,6 +18,7 @@ import pytest
 import slicewise
 from support.programs import BUILD, COLLECTOR, Apps, Job, need
 from support.terminal import LONGEST_WAIT_SECONDS, Terminal
+from support.waiting import wait_until
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 
@@ -27,10 +28,7 @@ def running(job: Job, apps: Apps) -> Iterator[subprocess.Popen[bytes]]:
     tally = job.folder / "tally"
     command = [apps.build("tally", "-pthread"), "steady", "2", "300", tally, job.data, job.data]
     with job.start(command) as process:
-        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
-        while not tally.exists() or not sum(own_counts(tally)):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: tally.exists() and sum(own_counts(tally)))
         yield process
         process.kill()
         process.wait()

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from slicewise.profile.reader import read_profile
 from support.command_line import slicewise_command
 from support.kernel_witness import Witness
 from support.programs import COLLECTOR, LIBRARY, Apps, need, need_built
+from support.waiting import wait_until
 
 SLICE_NS = 1_000_000_000
 SECONDS = 6
@@ -175,13 +176,6 @@ def test_who_may_not_is_told_in_one_line(folder: Path, words: list[str], user: i
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
-
-
-def wait_until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def _held(process: int) -> set[str]:

@@ -24,6 +24,7 @@ from slicewise.profile.reader import read_profile
 from slicewise.running import run
 from slicewise.running.command import SCHEDULER_JOB_VARIABLES, passing_on, profiled_environment
 from support.programs import BUILD, LIBRARY, ROOT, SHARED_MEMORY, need_built
+from support.waiting import wait_until
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 TIMEOUT_SECONDS = 60
@@ -63,11 +64,8 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [SLICEWISE, "run", "--", *arguments], cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not (folder / "begun").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: (folder / "begun").exists() or process.poll() is not None)
+    assert (folder / "begun").exists(), "it ended before its command began"
     return process
 
 
@@ -211,9 +209,7 @@ def test_control_c_reaches_the_command_once(slicewise, tmp_path):
     if pid == 0:
         os.chdir(tmp_path)
         os.execve(SLICEWISE, ["slicewise", "run", "--", "bash", "-c", script], environment())
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until((tmp_path / "begun").exists)
     os.write(terminal, b"\x03")
     try:
         while os.read(terminal, 4096):

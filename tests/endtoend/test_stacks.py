@@ -16,6 +16,7 @@ from support.hanging import hanging_file_system
 from support.mpi import OPEN_MPI
 from support.programs import APPS, BUILD, COLLECTOR, LIBRARY, Apps, Job, below, need
 from support.terminal import LONGEST_WAIT_SECONDS, Terminal
+from support.waiting import wait_until
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 KILLS = 30
@@ -57,18 +58,12 @@ def settled_switches(pid: int) -> str:
 
 
 def wait_for_state(pid: int, letters: str) -> None:
-    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
-    while state(pid) not in letters:
-        assert time.monotonic() < deadline, state(pid)
-        time.sleep(0.01)
+    wait_until(lambda: state(pid) in letters, lambda: state(pid))
 
 
 def wait_for_call(pid: int, *numbers: int) -> None:
     """Until the process waits in one of these system calls."""
-    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
-    while (call := Path(f"/proc/{pid}/syscall").read_text().split()[0]) not in map(str, numbers):
-        assert time.monotonic() < deadline, call
-        time.sleep(0.01)
+    wait_until(lambda: Path(f"/proc/{pid}/syscall").read_text().split()[0] in map(str, numbers))
 
 
 def started(job: Job, apps: Apps, *arguments: str | Path) -> subprocess.Popen[bytes]:
@@ -157,11 +152,8 @@ def test_a_looker_that_is_killed_leaves_nothing_stopped(job: Job, apps: Apps) ->
             victims = [looker.pid, *list(below(looker.pid))[1:]][:: chance.choice((1, -1))]
             os.kill(victims[0], signal.SIGKILL)
             looker.wait()
-        deadline = time.monotonic() + LONGEST_WAIT_SECONDS
         tids = [int(name) for name in os.listdir(f"/proc/{process.pid}/task")]
-        while {state(process.pid, tid) for tid in tids} - {"R"}:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: {state(process.pid, tid) for tid in tids} == {"R"})
         assert "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text()
         process.kill()
 

@@ -24,6 +24,7 @@ from slicewise.errors import UserError
 from slicewise.profile.reader import Profile, read_profile
 from support.programs import COLLECTOR, LIBRARY, SHARED_MEMORY, Apps, Job, job_in, need, total
 from support.tally import assert_counts_tally, read_tallies, wait_for
+from support.waiting import wait_until
 
 REPEATS = int(os.environ.get("SLICEWISE_TEST_REPEATS", "3"))
 REPEATS_OF_CROWDS = int(os.environ.get("SLICEWISE_TEST_REPEATS", "1"))
@@ -68,13 +69,6 @@ class Collector:
 def segments_of_processes(job: Job) -> list[Path]:
     """Without the file that a killed collector had locked: the next one of the job takes it."""
     return [path for path in job.segments() if not path.name.startswith(".")]
-
-
-def wait_until(holds: Callable[[], object]) -> None:
-    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 class Attempt:

@@ -9,6 +9,7 @@ import pytest
 from support.hanging import HangingFileSystem, hanging_file_system
 from support.programs import Apps, Job, need, total
 from support.tally import assert_counts_tally, read_tally, wait_for
+from support.waiting import wait_until
 
 PATIENCE_SECONDS = 20  # of a busy machine; what hangs would hang for good
 
@@ -177,9 +178,10 @@ def test_a_spool_that_answers_again_is_asked_again(job: Job, apps: Apps, spool: 
         assert "did not answer" in job.run([apps.build("life_ending"), "exit"], **short).errors
     spool.answer()
     time.sleep(1.2)
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while job.run([apps.build("life_ending"), "exit"], **settings(spool, SLICEWISE_EXIT_WAIT="5")).errors:
-        assert time.monotonic() < deadline
+    answering = settings(spool, SLICEWISE_EXIT_WAIT="5")
+    wait_until(
+        lambda: not job.run([apps.build("life_ending"), "exit"], **answering).errors, longest_seconds=PATIENCE_SECONDS
+    )
     (page,) = job.segments()  # and no segment
     assert page.name == ".job.job"
     assert job.run([apps.build("life_ending"), "exit"], **short | {"SLICEWISE_EXIT_WAIT": "5"}).errors == ""
@@ -189,11 +191,10 @@ def test_a_spool_that_answers_again_is_asked_again(job: Job, apps: Apps, spool: 
 
 def wait_for_a_carrier(pid: int) -> None:
     """Until the program has a child of our own."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            children = (task / "children").read_text().split()
-            if any(Path(f"/proc/{child}/comm").read_text() == "slicewise\n" for child in children):
-                return
-        time.sleep(0.01)
-    raise AssertionError("the program has nobody carry its frames")
+
+    def has_one() -> bool:
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        children = [child for task in tasks for child in (task / "children").read_text().split()]
+        return any(Path(f"/proc/{child}/comm").read_text() == "slicewise\n" for child in children)
+
+    wait_until(has_one, "the program has nobody carry its frames")

@@ -14,6 +14,7 @@ import pytest
 from slicewise.profile.reader import Profile
 from support.programs import COLLECTOR, SHARED_MEMORY, Apps, Job, job_in, total
 from support.tally import assert_counts_tally, read_tally, wait_for_count
+from support.waiting import wait_until
 
 KILLS = {("steady", 1): 8, ("steady", 4): 8, ("restless", 1): 17, ("restless", 4): 17}
 LONGEST_LIFE_SECONDS = 0.45
@@ -103,10 +104,7 @@ def test_recovered_twice_and_by_two_at_once(job: Job, apps: Apps, other_mount: P
 
 def test_running_job_is_readable(job: Job, apps: Apps, other_mount: Path) -> None:
     with start(job, apps, "restless", 4, other_mount, seconds=4) as process:
-        deadline = time.monotonic() + 120
-        while not any(file.stat().st_size for file in job.spool_dir.glob("*.swz")):
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: any(file.stat().st_size for file in job.spool_dir.glob("*.swz")))
         profile = job.profile(is_damaged=True)
         assert [damage.kind for damage in profile.damage] == ["unfinished"]
         assert profile.processes["ending"].to_list() == ["running"]

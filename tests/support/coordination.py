@@ -12,6 +12,7 @@ from typing import Any
 from slicewise.profile.reader import read_profile
 from support.command_line import slicewise_command
 from support.programs import COLLECTOR, Job
+from support.waiting import wait_until
 
 MIB = 1 << 20
 PATIENCE_SECONDS = 30
@@ -43,10 +44,7 @@ class Coordinator:
         self.await_that(self.has_two_jobs)
 
     def await_that(self, is_so: Callable[[], bool]) -> None:
-        until = time.monotonic() + PATIENCE_SECONDS
-        while not is_so():
-            assert time.monotonic() < until, self.log.read_text()
-            time.sleep(0.01)
+        wait_until(is_so, self.log.read_text, longest_seconds=PATIENCE_SECONDS)
 
     def jobs(self) -> int:
         """How many have asked."""

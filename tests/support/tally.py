@@ -1,12 +1,12 @@
 """The program tests/apps/tally.c: what it counted of itself, and whether a profile has it."""
 
 import struct
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from slicewise.profile.reader import Profile
 from support.programs import total
+from support.waiting import wait_until
 
 TALLY = struct.Struct("6Q16x")
 COUNTED = (
@@ -14,24 +14,16 @@ COUNTED = (
     ("posix", "read_ops"), ("posix", "read_bytes"),
 )  # fmt: skip
 LARGEST_CALL_BYTES = 4096
-LONGEST_WAIT_SECONDS = 120
 
 
 def wait_for(path: Path) -> None:
     """Until the file is there and has something in it."""
-    _wait_until(path, lambda: path.exists() and path.stat().st_size > 0)
+    wait_until(lambda: path.exists() and path.stat().st_size > 0, path, pause_seconds=0.001)
 
 
 def wait_for_count(tally: Path) -> None:
     """Until the program has counted a call in its tally, and so the engine has, too."""
-    _wait_until(tally, lambda: tally.exists() and any(tally.read_bytes()))
-
-
-def _wait_until(path: Path, is_there: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
-    while not is_there():
-        assert time.monotonic() < deadline, path
-        time.sleep(0.001)
+    wait_until(lambda: tally.exists() and any(tally.read_bytes()), tally, pause_seconds=0.001)
 
 
 def read_tallies(files: Sequence[Path]) -> list[int]:

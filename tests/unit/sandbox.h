@@ -65,4 +65,14 @@ public:
     std::string spool;
 };
 
+/* What most tests begin with. */
+struct OneSegment {
+    Sandbox sandbox;
+    Segment segment{ sandbox };
+};
+struct Started {
+    Sandbox sandbox;
+    Engine started{ sandbox };
+};
+
 #endif

@@ -86,10 +86,8 @@ void fill_like_a_process(Segment &segment)
 
 } // namespace
 
-TEST_CASE("a dead process's segment is finished and removed", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "a dead process's segment is finished and removed", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     count(segment, 42);
     auto result = adopt_segment(segment.home.path, "");
     CHECK(result.outcome == ADOPTED);
@@ -105,10 +103,8 @@ TEST_CASE("a dead process's segment is finished and removed", "[adopt]")
     CHECK(adopt_segment(segment.home.path, "").outcome == ADOPT_FOREIGN);
 }
 
-TEST_CASE("a living process's segment is left alone, by whatever path it is come to", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "a living process's segment is left alone, by whatever path it is come to", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     count(segment, 42);
     Living process(segment, true);
     CHECK(adopt_segment(segment.home.path, "").outcome == ADOPT_ALIVE);
@@ -127,10 +123,8 @@ TEST_CASE("a living process's segment is left alone, by whatever path it is come
     CHECK_FALSE(fs::exists(segment.spool));
 }
 
-TEST_CASE("a process that took a dead one's number does not keep its segment", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "a process that took a dead one's number does not keep its segment", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     count(segment, 42);
     Living process(segment, false);
     SECTION("killed")
@@ -146,10 +140,8 @@ TEST_CASE("a process that took a dead one's number does not keep its segment", "
     }
 }
 
-TEST_CASE("a segment that somebody else is finishing is his", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "a segment that somebody else is finishing is his", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     int fd = open(segment.home.path, O_RDWR);
     REQUIRE(flock(fd, LOCK_EX | LOCK_NB) == 0);
     CHECK(adopt_segment(segment.home.path, "").outcome == ADOPT_BUSY);
@@ -157,10 +149,8 @@ TEST_CASE("a segment that somebody else is finishing is his", "[adopt]")
     CHECK(adopt_segment(segment.home.path, "").outcome == ADOPTED);
 }
 
-TEST_CASE("what is no segment of this build is not touched", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "what is no segment of this build is not touched", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     SECTION("another version") { segment->version[0] = '9'; }
     SECTION("another layout") { segment->layout++; }
     SECTION("another magic") { segment->magic[0]++; }
@@ -173,10 +163,8 @@ TEST_CASE("what is no segment of this build is not touched", "[adopt]")
     CHECK_FALSE(fs::exists(segment.spool));
 }
 
-TEST_CASE("a segment whose pid namespace could not be told is not touched while its process lives", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "a segment whose pid namespace could not be told is not touched while its process lives", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     Living process(segment, true);
     segment->pid_namespace = 0;
     CHECK(adopt_segment(segment.home.path, "").outcome != ADOPTED);
@@ -184,10 +172,8 @@ TEST_CASE("a segment whose pid namespace could not be told is not touched while 
     CHECK_FALSE(fs::exists(segment.spool));
 }
 
-TEST_CASE("links and pipes are no segments", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "links and pipes are no segments", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     std::string link = sandbox.path("link"), pipe = sandbox.path("pipe");
     fs::create_symlink(segment.home.path, link);
     mkfifo(pipe.c_str(), 0600);
@@ -197,20 +183,16 @@ TEST_CASE("links and pipes are no segments", "[adopt]")
     CHECK(fs::exists(segment.home.path));
 }
 
-TEST_CASE("a process that was killed before it could count leaves nothing", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "a process that was killed before it could count leaves nothing", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     segment->state = SEGMENT_BEGINNING;
     CHECK(adopt_segment(segment.home.path, "").outcome == ADOPTED);
     CHECK_FALSE(fs::exists(segment.home.path));
     CHECK_FALSE(fs::exists(segment.spool));
 }
 
-TEST_CASE("what cannot be drained stays, with the reason", "[adopt]")
+TEST_CASE_METHOD(OneSegment, "what cannot be drained stays, with the reason", "[adopt]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     count(segment, 42);
     fake_system.is_disk_full = true;
     auto result = adopt_segment(segment.home.path, "");

@@ -13,6 +13,11 @@ namespace {
 
 constexpr uint64_t SLICE_NS = 1000000000;
 
+struct Counting {
+    Sandbox sandbox;
+    Engine engine{ sandbox, SLICE_NS };
+};
+
 void communicate(Engine &engine, enum mpi_class which, uint64_t ns, uint64_t bytes = 0)
 {
     engine.pass(ns);
@@ -54,10 +59,8 @@ void close_call(Engine &engine, const struct call &call)
 
 } // namespace
 
-TEST_CASE("calls of MPI are added up by class, and are no I/O", "[communication]")
+TEST_CASE_METHOD(Counting, "calls of MPI are added up by class, and are no I/O", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     for (int i = 0; i < 1000; i++)
         communicate(engine, MPI_CLASS_test, 100);
     communicate(engine, MPI_CLASS_message, 2000, 64);
@@ -69,10 +72,8 @@ TEST_CASE("calls of MPI are added up by class, and are no I/O", "[communication]
         CHECK(row["layer"] == (uint64_t)LAYER_kernel);
 }
 
-TEST_CASE("a call that spans slices is in each of them, and ends in one", "[communication]")
+TEST_CASE_METHOD(Counting, "a call that spans slices is in each of them, and ends in one", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     communicate(engine, MPI_CLASS_barrier, SLICE_NS / 2);
     communicate(engine, MPI_CLASS_collective, 3 * SLICE_NS, 3000);
     Spool spool = engine.finish();
@@ -83,10 +84,8 @@ TEST_CASE("a call that spans slices is in each of them, and ends in one", "[comm
     CHECK(by_slice(spool, MPI_CLASS_collective, "calls") == std::map<uint64_t, uint64_t>{ { 1003, 1 } });
 }
 
-TEST_CASE("more slices of communication than a frame has records for are all there", "[communication]")
+TEST_CASE_METHOD(Counting, "more slices of communication than a frame has records for are all there", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     for (int slice = 0; slice < 300; slice++) {
         for (unsigned which = 0; which < MPI_CLASSES; which++)
             communicate(engine, (enum mpi_class)which, 1000, which);
@@ -99,10 +98,8 @@ TEST_CASE("more slices of communication than a frame has records for are all the
     CHECK(by_slice(spool, MPI_CLASS_file, "calls").size() == 300);
 }
 
-TEST_CASE("communication beside I/O in one slice leaves it as it is", "[communication]")
+TEST_CASE_METHOD(Counting, "communication beside I/O in one slice leaves it as it is", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     write_on(engine, MOUNT_OTHER, 1000);
     communicate(engine, MPI_CLASS_wait, 1000);
     engine.pass(SLICE_NS);
@@ -113,10 +110,8 @@ TEST_CASE("communication beside I/O in one slice leaves it as it is", "[communic
     CHECK(spool.sum("communication", "calls") == 2);
 }
 
-TEST_CASE("time on files within a call is taken off it", "[communication]")
+TEST_CASE_METHOD(Counting, "time on files within a call is taken off it", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
     for (int turn = 0; turn < 3; turn++) { /* within one slice, and with a slice's turn in the midst */
         struct call outer = open_call(engine);
@@ -136,10 +131,8 @@ TEST_CASE("time on files within a call is taken off it", "[communication]")
     CHECK(ns + 20 >= expected);
 }
 
-TEST_CASE("what a call took beside files is in the slices in which it took it", "[communication]")
+TEST_CASE_METHOD(Counting, "what a call took beside files is in the slices in which it took it", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
     constexpr uint64_t TENTH = SLICE_NS / 10;
     auto write_for = [&](uint64_t ns) {
@@ -170,10 +163,8 @@ TEST_CASE("what a call took beside files is in the slices in which it took it", 
                          { 1001, 5 * TENTH }, { 1002, 9 * TENTH }, { 1003, 10 * TENTH }, { 1004, 3 * TENTH }, { 1005, TENTH } });
 }
 
-TEST_CASE("a call that was jumped out of takes no time of what follows", "[communication]")
+TEST_CASE_METHOD(Counting, "a call that was jumped out of takes no time of what follows", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
     communicate(engine, MPI_CLASS_barrier, 1000);
     [&]() __attribute__((noinline)) { open_call(engine); }();
@@ -185,10 +176,8 @@ TEST_CASE("a call that was jumped out of takes no time of what follows", "[commu
     CHECK(by_slice(spool, MPI_CLASS_file, "ns").empty());
 }
 
-TEST_CASE("time on files of a thread whose counters are handed on is taken off no call", "[communication]")
+TEST_CASE_METHOD(Counting, "time on files of a thread whose counters are handed on is taken off no call", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
     auto write_for = [&](uint64_t ns) {
         engine.pass(ns);
@@ -215,10 +204,8 @@ TEST_CASE("time on files of a thread whose counters are handed on is taken off n
     CHECK(ns + 20 >= 2 * 1000);
 }
 
-TEST_CASE("nothing is counted where a setting says so", "[communication]")
+TEST_CASE_METHOD(Counting, "nothing is counted where a setting says so", "[communication]")
 {
-    Sandbox sandbox;
-    Engine engine(sandbox, SLICE_NS);
     communication_choose(false);
     communicate(engine, MPI_CLASS_wait, 1000);
     communication_choose(true);

@@ -40,10 +40,8 @@ bool is_last_flagged(const Spool &spool)
 
 } // namespace
 
-TEST_CASE("death at any moment of closing, packing, draining and finishing loses and doubles nothing", "[crash]")
+TEST_CASE_METHOD(OneSegment, "death at any moment of closing, packing, draining and finishing loses and doubles nothing", "[crash]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     fill(segment.lane(0), 2, 0);
     fill(segment.lane(1), 3, 2);
     fill(segment.lane(2), 1, 5);
@@ -84,10 +82,8 @@ TEST_CASE("death at any moment of closing, packing, draining and finishing loses
         CHECK(moments > 10);
 }
 
-TEST_CASE("a record that is added is there as a whole, or not at all", "[crash]")
+TEST_CASE_METHOD(OneSegment, "a record that is added is there as a whole, or not at all", "[crash]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     record record;
     std::memset(&record, 0xff, sizeof record);
     record.slice = 1000;
@@ -105,10 +101,8 @@ TEST_CASE("a record that is added is there as a whole, or not at all", "[crash]"
     CHECK(written(finish_a_copy(sandbox, segment, WATCHED_BYTES)) == 16);
 }
 
-TEST_CASE("death while rows of files are given up loses and doubles nothing of the files' sums", "[crash]")
+TEST_CASE_METHOD(OneSegment, "death while rows of files are given up loses and doubles nothing of the files' sums", "[crash]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     uint64_t all = 0, opens = 0;
     auto enter = [&](uint32_t file) {
         stream stream;
@@ -142,10 +136,8 @@ TEST_CASE("death while rows of files are given up loses and doubles nothing of t
     }
 }
 
-TEST_CASE("whoever finishes a segment may die too", "[crash]")
+TEST_CASE_METHOD(OneSegment, "whoever finishes a segment may die too", "[crash]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     fill(segment.lane(0), 2, 0);
     fill(segment.lane(1), 3, 2);
     fill(segment.lane(2), 1, 5);

@@ -22,10 +22,8 @@ void write_to(Engine &started, int fd, int64_t bytes)
 
 } // namespace
 
-TEST_CASE("descriptors that came to be behind our back are looked at when first used", "[descriptor]")
+TEST_CASE_METHOD(Started, "descriptors that came to be behind our back are looked at when first used", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     int pair[2], ends[2], file = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600), null = open("/dev/null", O_WRONLY);
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
     REQUIRE(pipe(ends) == 0);
@@ -40,10 +38,8 @@ TEST_CASE("descriptors that came to be behind our back are looked at when first 
         close(fd);
 }
 
-TEST_CASE("a number that is closed and opened again leads to the new file", "[descriptor]")
+TEST_CASE_METHOD(Started, "a number that is closed and opened again leads to the new file", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     int fd = open(sandbox.path("first").c_str(), O_RDWR | O_CREAT, 0600);
     write_to(started, fd, 100);
     descriptor released = descriptor_release(fd);
@@ -61,10 +57,8 @@ TEST_CASE("a number that is closed and opened again leads to the new file", "[de
     close(fd + 1);
 }
 
-TEST_CASE("a file that lives has the name it was opened by, though the kernel let go of the name", "[descriptor]")
+TEST_CASE_METHOD(Started, "a file that lives has the name it was opened by, though the kernel let go of the name", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     std::string opened = sandbox.path("opened"), gone = sandbox.path("gone"), odd = sandbox.path("odd (deleted)");
     int lives = open(opened.c_str(), O_RDWR | O_CREAT, 0600), is_gone = open(gone.c_str(), O_RDWR | O_CREAT, 0600);
     int named_so = open(odd.c_str(), O_RDWR | O_CREAT, 0600);
@@ -84,10 +78,8 @@ TEST_CASE("a file that lives has the name it was opened by, though the kernel le
         close(fd);
 }
 
-TEST_CASE("a copy leads where the original leads, and a range is forgotten whole", "[descriptor]")
+TEST_CASE_METHOD(Started, "a copy leads where the original leads, and a range is forgotten whole", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     int fd = open(sandbox.path("file").c_str(), O_RDWR | O_CREAT, 0600);
     descriptor original = descriptor_of(fd);
     descriptor_copied(fd, 900);
@@ -103,10 +95,8 @@ TEST_CASE("a copy leads where the original leads, and a range is forgotten whole
     close(fd);
 }
 
-TEST_CASE("descriptors beyond the table are counted all the same", "[descriptor]")
+TEST_CASE_METHOD(Started, "descriptors beyond the table are counted all the same", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     write_to(started, DESCRIPTORS_MAX + 5, 100);
     CHECK(descriptor_release(DESCRIPTORS_MAX + 5) == 0);
     CHECK(started.finish().sum("slices", "write_bytes") == 100);
@@ -141,10 +131,8 @@ std::map<std::string, Moved> files_of(Spool &spool)
 
 } // namespace
 
-TEST_CASE("files beyond the table are counted together, and their number is told", "[descriptor]")
+TEST_CASE_METHOD(Started, "files beyond the table are counted together, and their number is told", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     const unsigned files = FILES_MAX + 400;
     for (unsigned i = 0; i < files; i++)
         move_file(started, sandbox, i, 10);
@@ -157,10 +145,8 @@ TEST_CASE("files beyond the table are counted together, and their number is told
     CHECK(spool.sum("mishaps", "count") == spool.rows("files").at(0)["opens"]);
 }
 
-TEST_CASE("of 20,000 files with sizes after Zipf the 20 with most bytes have rows, whose errors hold", "[descriptor]")
+TEST_CASE_METHOD(Started, "of 20,000 files with sizes after Zipf the 20 with most bytes have rows, whose errors hold", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     const unsigned files = 20000;
     std::vector<uint64_t> bytes(files);
     uint64_t all = 0;
@@ -196,10 +182,8 @@ TEST_CASE("of 20,000 files with sizes after Zipf the 20 with most bytes have row
     CHECK(listed >= FILES_KEPT);
 }
 
-TEST_CASE("a number of an inode that is used again, or a name, does not make two files one", "[descriptor]")
+TEST_CASE_METHOD(Started, "a number of an inode that is used again, or a name, does not make two files one", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     for (unsigned i = 0; i < 4; i++) {
         move_file(started, sandbox, i, 1 << i);
         unlink(sandbox.path("f" + std::to_string(i)).c_str());
@@ -210,10 +194,8 @@ TEST_CASE("a number of an inode that is used again, or a name, does not make two
         CHECK(found[sandbox.path("f" + std::to_string(i))].bytes == 1u << i);
 }
 
-TEST_CASE("a file that is opened by several names, or made anew, is one row", "[descriptor]")
+TEST_CASE_METHOD(Started, "a file that is opened by several names, or made anew, is one row", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     auto move = [&](const char *name, int64_t bytes) {
         int fd = open(name, O_WRONLY | O_CREAT, 0600);
         REQUIRE(fd >= 0);
@@ -240,10 +222,8 @@ TEST_CASE("a file that is opened by several names, or made anew, is one row", "[
     CHECK(rows == 1);
 }
 
-TEST_CASE("files of one name in directories that come and go are not one", "[descriptor]")
+TEST_CASE_METHOD(Started, "files of one name in directories that come and go are not one", "[descriptor]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     char before[4096];
     REQUIRE(getcwd(before, sizeof before) != nullptr);
     for (unsigned i = 0; i < 4; i++) {

@@ -47,10 +47,8 @@ TEST_CASE("numbers of every width come back as they were", "[encode]")
     }
 }
 
-TEST_CASE("a column that differs little from a large base takes a byte a row", "[encode]")
+TEST_CASE_METHOD(OneSegment, "a column that differs little from a large base takes a byte a row", "[encode]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     std::vector<uint64_t> rows;
     for (uint64_t i = 0; i < 100; i++)
         rows.insert(rows.end(), { 425000000000 + i, 0 });
@@ -60,10 +58,8 @@ TEST_CASE("a column that differs little from a large base takes a byte a row", "
     CHECK(encoded.decoded().at("calls")[99]["operation"] == 425000000099);
 }
 
-TEST_CASE("the extremes of a column, and none at all", "[encode]")
+TEST_CASE_METHOD(OneSegment, "the extremes of a column, and none at all", "[encode]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     const uint64_t rows[] = { 0, UINT64_MAX, UINT64_MAX, UINT64_MAX };
     Encoded encoded;
     encode_table(&encoded.encoder, segment.home.segment, TABLE_calls, rows, 2);
@@ -75,10 +71,8 @@ TEST_CASE("the extremes of a column, and none at all", "[encode]")
     CHECK(tables.count("mishaps") == 0);
 }
 
-TEST_CASE("strings come back, the empty one among them", "[encode]")
+TEST_CASE_METHOD(OneSegment, "strings come back, the empty one among them", "[encode]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     const std::string points[] = { "/scratch", "", "/a \"b\"\n\xc3\xa9", std::string(3000, 'x') };
     std::vector<uint64_t> rows(4 * MOUNT_COLUMNS);
     for (unsigned i = 0; i < 4; i++) {
@@ -95,10 +89,8 @@ TEST_CASE("strings come back, the empty one among them", "[encode]")
     }
 }
 
-TEST_CASE("paths are masked as the segment asks, and other texts are not", "[encode]")
+TEST_CASE_METHOD(OneSegment, "paths are masked as the segment asks, and other texts are not", "[encode]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     const std::string paths[] = { "/home/anna/a.dat", "b.dat", "", "/ends/in/" };
     std::vector<uint64_t> rows(4 * FILE_COLUMNS);
     for (unsigned i = 0; i < 4; i++) {
@@ -162,10 +154,8 @@ TEST_CASE("records come back with every counter and bin in its column", "[encode
     }
 }
 
-TEST_CASE("records of one slice, mount and layer are one row: sums, and of the slowest the slowest", "[encode]")
+TEST_CASE_METHOD(OneSegment, "records of one slice, mount and layer are one row: sums, and of the slowest the slowest", "[encode]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     std::mt19937_64 random(11);
     std::vector<record> records(RECORDS_MAX);
     std::map<std::tuple<uint64_t, uint64_t, uint64_t>, std::array<uint64_t, 3>> expected, decoded;
@@ -191,10 +181,8 @@ TEST_CASE("records of one slice, mount and layer are one row: sums, and of the s
     CHECK(decoded == expected);
 }
 
-TEST_CASE("a buffer that is too small is noted, and nothing is written beyond it", "[encode]")
+TEST_CASE_METHOD(OneSegment, "a buffer that is too small is noted, and nothing is written beyond it", "[encode]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     std::vector<uint64_t> rows(FILES_MAX * FILE_COLUMNS, UINT64_MAX / 2);
     std::string path(200, 'p');
     uint64_t text = segment_add_text(&segment.home, path.c_str());

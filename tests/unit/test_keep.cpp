@@ -35,10 +35,8 @@ struct Directory {
 
 } // namespace
 
-TEST_CASE("a segment is worth its memory if it tells what somebody may ask for", "[keep]")
+TEST_CASE_METHOD(OneSegment, "a segment is worth its memory if it tells what somebody may ask for", "[keep]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     segment->mounts[1][mounts_object] = OBJECT_pipe;
     segment->mounts[2][mounts_object] = OBJECT_file;
     segment->totals[1].bytes[KIND_write] = segment->kernel_bytes[KIND_write] = 1000000;
@@ -52,10 +50,8 @@ TEST_CASE("a segment is worth its memory if it tells what somebody may ask for",
     CHECK(keep_is_worth(segment.home.segment));
 }
 
-TEST_CASE("what stays is marked, and goes after its days; what is not marked and what is young is left", "[keep]")
+TEST_CASE_METHOD(OneSegment, "what stays is marked, and goes after its days; what is not marked and what is young is left", "[keep]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     Directory directory(sandbox);
     directory.add("a.job.1.0", 0600);
     directory.add("a.job.2.0", 0600);
@@ -83,10 +79,8 @@ TEST_CASE("what stays is marked, and goes after its days; what is not marked and
     CHECK(directory.has(".node.a.job"));
 }
 
-TEST_CASE("a segment of little worth goes where it may, and stays where it may not", "[keep]")
+TEST_CASE_METHOD(OneSegment, "a segment of little worth goes where it may, and stays where it may not", "[keep]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     Directory directory(sandbox);
     directory.add("job.1.0", 0600);
     CHECK(keep_segment(directory.fd, "job.1.0", segment.home.segment, false));

@@ -12,6 +12,11 @@ namespace
 
 constexpr uint64_t SLICE_NS = 1000000000;
 
+struct Counting {
+    Sandbox sandbox;
+    Engine started{ sandbox, SLICE_NS };
+};
+
 void count_on(Engine &engine, uint64_t bytes)
 {
     struct call call = engine.call(OP_MPI_File_write, 0);
@@ -29,10 +34,8 @@ std::map<uint64_t, uint64_t> by_slice(const Spool &spool, enum layer layer, cons
 
 } // namespace
 
-TEST_CASE("threads have lanes of their own, which are handed on when they end", "[lane]")
+TEST_CASE_METHOD(Counting, "threads have lanes of their own, which are handed on when they end", "[lane]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox, SLICE_NS);
     count_on(started, 1);
     for (int i = 0; i < 20; i++)
         std::thread([&] {
@@ -46,10 +49,8 @@ TEST_CASE("threads have lanes of their own, which are handed on when they end", 
     CHECK(spool.sum("slices", "threads") == 21);
 }
 
-TEST_CASE("a lane's slice becomes a record when a call ends in a later one", "[lane]")
+TEST_CASE_METHOD(Counting, "a lane's slice becomes a record when a call ends in a later one", "[lane]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox, SLICE_NS);
     count_on(started, 1);
     union commit commit;
     commit.word = engine.home.segment->commit;
@@ -64,10 +65,8 @@ TEST_CASE("a lane's slice becomes a record when a call ends in a later one", "[l
     CHECK(by_slice(started.finish(), LAYER_mpiio, "write_bytes") == std::map<uint64_t, uint64_t>{ { 1000, 1 }, { 1001, 2 }, { 1011, 4 } });
 }
 
-TEST_CASE("a clock that is set back or forth loses nothing, and is told", "[lane]")
+TEST_CASE_METHOD(Counting, "a clock that is set back or forth loses nothing, and is told", "[lane]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox, SLICE_NS);
     count_on(started, 1);
     started.pass(SLICE_NS);
     count_on(started, 2);
@@ -80,10 +79,8 @@ TEST_CASE("a clock that is set back or forth loses nothing, and is told", "[lane
     CHECK(by_slice(spool, LAYER_mpiio, "write_bytes").count(fake_system.realtime_ns / SLICE_NS) == 1);
 }
 
-TEST_CASE("with no memory for another lane a thread's calls are dropped, and counted as that", "[lane]")
+TEST_CASE_METHOD(Counting, "with no memory for another lane a thread's calls are dropped, and counted as that", "[lane]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox, SLICE_NS);
     count_on(started, 1);
     fake_system.failing_syscall = SYS_madvise;
     fake_system.error = ENOMEM;
@@ -96,10 +93,8 @@ TEST_CASE("with no memory for another lane a thread's calls are dropped, and cou
     CHECK(started.finish().sum("slices", "write_bytes") == 1);
 }
 
-TEST_CASE("with more threads than lanes whoever waited while another searched in vain does not search, too", "[lane]")
+TEST_CASE_METHOD(Counting, "with more threads than lanes whoever waited while another searched in vain does not search, too", "[lane]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox, SLICE_NS);
     count_on(started, 1);
     struct segment *segment = engine.home.segment;
     segment->lanes_used = LANES_MAX;

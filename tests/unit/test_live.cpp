@@ -42,10 +42,8 @@ bool holds(const std::string &text, const std::string &part)
 
 } // namespace
 
-TEST_CASE("closed slices and the open one are added up, by mount", "[live]")
+TEST_CASE_METHOD(OneSegment, "closed slices and the open one are added up, by mount", "[live]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     segment->pid = (uint32_t)getppid();
     mount_start(&segment.home);
     record record;
@@ -79,17 +77,13 @@ TEST_CASE("closed slices and the open one are added up, by mount", "[live]")
     CHECK_FALSE(holds(look(sandbox), "\"pid\""));
 }
 
-TEST_CASE("processes that are gone are not shown", "[live]")
+TEST_CASE_METHOD(OneSegment, "processes that are gone are not shown", "[live]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     CHECK_FALSE(holds(look(sandbox), "\"pid\""));
 }
 
-TEST_CASE("hostile segments can be looked at", "[live][fuzz]")
+TEST_CASE_METHOD(OneSegment, "hostile segments can be looked at", "[live][fuzz]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     segment->pid = (uint32_t)getppid();
     mount_start(&segment.home);
     for (uint32_t i = 0; i < 3; i++) {

@@ -39,10 +39,8 @@ uint64_t asked(const char *path, int error, int calls)
 
 } // namespace
 
-TEST_CASE("a name of a call that failed is on the mount that it would be on", "[name]")
+TEST_CASE_METHOD(Started, "a name of a call that failed is on the mount that it would be on", "[name]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     int root = open("/", O_RDONLY | O_DIRECTORY), pipes[2];
     REQUIRE((root >= 0 && pipe(pipes) == 0));
     uint32_t of_root = mount_of(AT_FDCWD, "/"), of_proc = mount_of(AT_FDCWD, "/proc/self/stat");
@@ -78,10 +76,8 @@ TEST_CASE("a name of a call that failed is on the mount that it would be on", "[
     close(pipes[1]);
 }
 
-TEST_CASE("an entry is on its directory's mount, and what a link leads to on its own", "[name]")
+TEST_CASE_METHOD(Started, "an entry is on its directory's mount, and what a link leads to on its own", "[name]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     uint32_t here = mount_of(AT_FDCWD, sandbox.path().c_str()), of_proc = mount_of(AT_FDCWD, "/proc");
     std::string link = sandbox.path("link"), below = sandbox.path("link/version");
     REQUIRE(symlink("/proc", link.c_str()) == 0);
@@ -94,10 +90,8 @@ TEST_CASE("an entry is on its directory's mount, and what a link leads to on its
     CHECK(mount_of(AT_FDCWD, (link + "/..").c_str(), EEXIST, OP_mkdir) == mount_of(AT_FDCWD, "/"));
 }
 
-TEST_CASE("the kernel is asked about a name once in a millisecond", "[name]")
+TEST_CASE_METHOD(Started, "the kernel is asked about a name once in a millisecond", "[name]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     std::string name = sandbox.path("gone");
     CHECK(asked(name.c_str(), ENOENT, 1000) == 1);
     CHECK(asked(name.c_str(), ENOENT, 1000) == 0);
@@ -109,10 +103,8 @@ TEST_CASE("the kernel is asked about a name once in a millisecond", "[name]")
     CHECK(asked("/", 0, 10) == 1);
 }
 
-TEST_CASE("what the process does to names is known at once", "[name]")
+TEST_CASE_METHOD(Started, "what the process does to names is known at once", "[name]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     uint32_t here = mount_of(AT_FDCWD, sandbox.path().c_str()), of_proc = mount_of(AT_FDCWD, "/proc");
     std::string name = sandbox.path("name"), gone = name + "/gone", other = sandbox.path("other");
     REQUIRE(mkdir(name.c_str(), 0700) == 0);
@@ -157,10 +149,8 @@ TEST_CASE("what the process does to names is known at once", "[name]")
     }
 }
 
-TEST_CASE("each thread is told of its own", "[name]")
+TEST_CASE_METHOD(Started, "each thread is told of its own", "[name]")
 {
-    Sandbox sandbox;
-    Engine started(sandbox);
     bool is_known = false; /* the other thread's answer may take the place of this one's in the table */
     for (int attempt = 0; attempt < 10 && !is_known; attempt++) {
         std::string name = sandbox.path("gone" + std::to_string(attempt));

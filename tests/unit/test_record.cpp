@@ -41,10 +41,8 @@ Spool finish(Segment &segment)
 
 } // namespace
 
-TEST_CASE("records add up over any number of batches, in frames numbered without gaps", "[record]")
+TEST_CASE_METHOD(OneSegment, "records add up over any number of batches, in frames numbered without gaps", "[record]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     unsigned count = GENERATE(0u, 1u, (unsigned)RECORDS_MAX, RECORDS_MAX + 1u, 1000u);
     for (unsigned i = 0; i < count; i++) {
         record record = a_record(i, 1 + i);
@@ -61,10 +59,8 @@ TEST_CASE("records add up over any number of batches, in frames numbered without
         CHECK(spool.frames[i].flags == (i + 1 == spool.frames.size() ? FORMAT_LAST_FRAME : 0));
 }
 
-TEST_CASE("the process and its mounts are packed once, with what was not known yet in the last frame", "[pack]")
+TEST_CASE_METHOD(OneSegment, "the process and its mounts are packed once, with what was not known yet in the last frame", "[pack]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     mount_start(&segment.home);
     REQUIRE(pack_records(&segment.home, false, 0) == 0);
     mount_enter(&segment.home, OBJECT_pipe, 0, 0, nullptr);
@@ -87,10 +83,8 @@ TEST_CASE("the process and its mounts are packed once, with what was not known y
     CHECK(spool.sum("mishaps", "count") == 1);
 }
 
-TEST_CASE("a full segment is drained by the program, and says so", "[drain]")
+TEST_CASE_METHOD(OneSegment, "a full segment is drained by the program, and says so", "[drain]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     uint64_t state = 1;
     for (int i = 0; i < 600; i++) {
         record record = an_incompressible_record(state);
@@ -104,10 +98,8 @@ TEST_CASE("a full segment is drained by the program, and says so", "[drain]")
     CHECK(spool.schema_frames == 1);
 }
 
-TEST_CASE("where the spool cannot be written counts stay, and are written when it can be", "[drain]")
+TEST_CASE_METHOD(OneSegment, "where the spool cannot be written counts stay, and are written when it can be", "[drain]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     record record = a_record(1, 42);
     record_append(&segment.home, &record);
     int error = GENERATE(EACCES, EROFS, EDQUOT);
@@ -120,10 +112,8 @@ TEST_CASE("where the spool cannot be written counts stay, and are written when i
     CHECK(segment.commit().frame_bytes == 0);
 }
 
-TEST_CASE("a disk that fills up in the middle of a frame costs nothing once there is room", "[drain]")
+TEST_CASE_METHOD(OneSegment, "a disk that fills up in the middle of a frame costs nothing once there is room", "[drain]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     record record = a_record(1, 42);
     record_append(&segment.home, &record);
     /* Torn within the schema, within the process's frame, and not begun at all; then again. */
@@ -139,10 +129,8 @@ TEST_CASE("a disk that fills up in the middle of a frame costs nothing once ther
     CHECK(spool.is_gapless());
 }
 
-TEST_CASE("records that fit nowhere are dropped, and counted as that", "[record]")
+TEST_CASE_METHOD(OneSegment, "records that fit nowhere are dropped, and counted as that", "[record]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     fake_system.failing_syscall = SYS_openat;
     fake_system.error = EACCES;
     uint64_t state = 1, kept = 0;
@@ -178,10 +166,8 @@ TEST_CASE("several processes share a file, and each frame is its own", "[drain]"
     CHECK(spool.sum("slices", "write_bytes") == 15);
 }
 
-TEST_CASE("only a regular file is a spool", "[drain]")
+TEST_CASE_METHOD(OneSegment, "only a regular file is a spool", "[drain]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     fs::create_directory(sandbox.path("spool"));
     SECTION("a link") { fs::create_symlink(sandbox.write("elsewhere", ""), segment.spool); }
     SECTION("a pipe with a reader")
@@ -196,10 +182,8 @@ TEST_CASE("only a regular file is a spool", "[drain]")
     CHECK((!fs::exists(sandbox.path("elsewhere")) || fs::file_size(sandbox.path("elsewhere")) == 0));
 }
 
-TEST_CASE("a stream's sums go to its file's row, and nowhere if it could have none", "[record]")
+TEST_CASE_METHOD(OneSegment, "a stream's sums go to its file's row, and nowhere if it could have none", "[record]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     REQUIRE(segment_reserve(&segment.home, &segment->files, sizeof segment->files) == 0);
     segment->files_used = 4;
     struct lane *lane = segment.lane(0);

@@ -113,10 +113,8 @@ TEST_CASE("a directory that others may write to is no place for a segment", "[se
     fs::remove_all(tmpdir);
 }
 
-TEST_CASE("memory is reserved before it is touched, and costs what was asked for", "[segment]")
+TEST_CASE_METHOD(OneSegment, "memory is reserved before it is touched, and costs what was asked for", "[segment]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     struct stat before, after;
     REQUIRE(stat(segment.home.path, &before) == 0);
     bool is_by_path = GENERATE(false, true);
@@ -156,10 +154,8 @@ TEST_CASE("what shared memory has no room for is refused, and does not kill", "[
     umount2(small.c_str(), MNT_DETACH);
 }
 
-TEST_CASE("text is kept until there is no room, and then is empty", "[segment]")
+TEST_CASE_METHOD(OneSegment, "text is kept until there is no room, and then is empty", "[segment]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     CHECK(segment_add_text(&segment.home, "") == 0);
     uint64_t first = segment_add_text(&segment.home, "/scratch");
     CHECK(std::string(segment_text(segment.home.segment, first)) == "/scratch");

@@ -121,10 +121,8 @@ TEST_CASE("a process drains what its collector has not, and no more", "[visit]")
     CHECK(spool.repeated == 0);
 }
 
-TEST_CASE("a dead process's segment is finished by a visit", "[visit]")
+TEST_CASE_METHOD(OneSegment, "a dead process's segment is finished by a visit", "[visit]")
 {
-    Sandbox sandbox;
-    Segment segment(sandbox);
     pack(segment, 0);
     auto visits = visit_all(sandbox);
     CHECK(visits.finished == 1);
