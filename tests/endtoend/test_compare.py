@@ -1,81 +1,14 @@
-"""Runs of one program under a limited disk: compared, with more work and beside a neighbour, and foretold as copies
-side by side; and the pages as a reader sees them.
-"""
+"""Pages of compared runs and of copies as a reader sees them."""
 
-import json
-import math
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 from support import browser
 from support.command_line import slicewise_command
-from support.programs import BUILD
 from support.runs import read, write_run, wrote
-from support.workload import LOAD, require_load
-from testbed.contention import LIMIT_MIB_S, Contention, contention
 
-SLICEWISE = BUILD / "bin" / "slicewise"
 NASTY = "<img src=x onerror=alert(1)>"
 DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
-
-
-def load(folder: Path, shared: Contention, job: str, mib: int, start_at: float = 0) -> subprocess.Popen[str]:
-    command = [SLICEWISE, "run", "--dir", folder, "--job", job, "--slice", "0.5", "--", "mpirun.openmpi"]
-    command += ["--allow-run-as-root", "--oversubscribe", "-n", "2", LOAD, "--direct", "--volume", f"{mib}M"]
-    command += ["--start-at", f"{start_at:.3f}", folder / f"data-{job}"]
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=shared.join
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> None:
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 0, said
-
-
-def told(*arguments: object) -> dict:
-    done = slicewise_command(*arguments, "--json")
-    assert done.status == 0, done.errors
-    return json.loads(done.output)
-
-
-def test_more_work_and_a_neighbour_are_told_apart_and_copies_foretold(tmp_path):
-    require_load()
-    seconds = 5
-    volume = LIMIT_MIB_S * seconds
-    with contention(tmp_path) as shared:
-        if shared.group is None:
-            pytest.skip(
-                f"no disk can be limited here, so nothing is known to compare with: {'; '.join(shared.refused)}"
-            )
-        finish(load(tmp_path, shared, "first", volume))
-        finish(load(tmp_path, shared, "more", 2 * volume))
-        start_at = math.ceil(time.time()) + 1
-        for process in [load(tmp_path, shared, job, volume, start_at) for job in ("beside", "neighbour")]:
-            finish(process)
-
-    def compared(job: str) -> dict:
-        return told("compare", tmp_path / "first", tmp_path / job)
-
-    more = compared("more")
-    assert more["own_io_seconds"]["value"] == pytest.approx(seconds, rel=0.2)
-    assert abs(more["unexplained_seconds"]["value"]) < 0.25 * seconds
-    beside = compared("beside")
-    assert abs(beside["own_io_seconds"]["value"]) < 0.1 * seconds
-    assert beside["lost_seconds"]["value"] == pytest.approx(seconds, rel=0.3)
-    assert beside["neighbours"][0] == "neighbour"
-    assert abs(beside["unexplained_seconds"]["value"]) < 0.25 * seconds
-
-    both = [word for job in ("beside", "neighbour") for word in ("--seen", tmp_path / job)]
-    copies = told("predict", "--copies", tmp_path / "first", *both)
-    assert copies["copies"] == 1
-    assert copies["capacity"]["mib_s"] == pytest.approx(LIMIT_MIB_S, rel=0.2)
-    # Both began their I/O at one time, and did nothing else.
-    foretold = next(row["in_step_loss"] for row in copies["rows"] if row["copies"] == 2) * copies["runtime_seconds"]
-    alone, together = (run["io_seconds"] for run in beside["runs"])
-    assert foretold == pytest.approx(together - alone, rel=0.2)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,6 @@
-"""Two MPI jobs that really compete for a disk: the analyzer says what it cost them, and the testbed cleans up."""
+"""Two MPI jobs that really compete for a limited disk, alone, with more work and together: what they shared, what it
+cost the smaller one, what its copies would lose; and the testbed cleans up.
+"""
 
 import json
 import math
@@ -10,20 +12,24 @@ import time
 from pathlib import Path
 
 import pytest
+from support.command_line import slicewise_command
 from support.programs import BUILD
 from support.workload import LOAD, require_load
 from testbed.contention import LIMIT_MIB_S, Contention, contention
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 TESTS = Path(__file__).resolve().parents[1]
-VOLUME_MIB = 168
+SECONDS = 4  # of each job alone, whatever its processes
+VOLUME_MIB = SECONDS * LIMIT_MIB_S
 PROCESSES = {"large": 4, "small": 1}
 
 
-def start(folder: Path, shared: Contention, name: str, job: str, start_at: float) -> subprocess.Popen[str]:
+def start(
+    folder: Path, shared: Contention, name: str, job: str, start_at: float = 0, volume: int = VOLUME_MIB
+) -> subprocess.Popen[str]:
     command = [SLICEWISE, "run", "--dir", folder, "--job", name, "--slice", "0.5", "--", "mpirun.openmpi"]
     command += ["--allow-run-as-root", "--oversubscribe", "-n", str(PROCESSES[job]), LOAD, "--direct"]
-    command += ["--volume", f"{VOLUME_MIB // 4}M", "--repeats", "4", "--start-at", f"{start_at:.3f}", folder / job]
+    command += ["--volume", f"{volume // 4}M", "--repeats", "4", "--start-at", f"{start_at:.3f}", folder / name]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=shared.join
     )
@@ -34,29 +40,65 @@ def finish(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, said
 
 
-def test_two_jobs_of_different_size(tmp_path):
+def told(*arguments: object) -> dict:
+    done = slicewise_command(*arguments, "--json")
+    assert done.status == 0, done.errors
+    return json.loads(done.output)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """large-alone, small-alone and small-more (twice the bytes); then large and small together."""
     require_load()
-    with contention(tmp_path) as shared:
+    folder = tmp_path_factory.mktemp("contention")
+    with contention(folder) as shared:
         if shared.group is None:
             pytest.skip(
                 f"no disk can be limited here, so nothing is known to compare with: {'; '.join(shared.refused)}"
             )
         for job in PROCESSES:
-            finish(start(tmp_path, shared, f"{job}-alone", job, 0))
+            finish(start(folder, shared, f"{job}-alone", job))
+        finish(start(folder, shared, "small-more", "small", volume=2 * VOLUME_MIB))
         start_at = math.ceil(time.time()) + 1
-        for process in [start(tmp_path, shared, job, job, start_at) for job in PROCESSES]:
+        for process in [start(folder, shared, job, job, start_at) for job in PROCESSES]:
             finish(process)
         group = shared.group
     assert not group.exists()
+    return folder
 
-    command = [SLICEWISE, "overlap", *(tmp_path / job for job in PROCESSES), "--json"]
-    command += [word for job in PROCESSES for word in ("--alone", tmp_path / f"{job}-alone")]
-    told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    large, small = told["jobs"]
+
+def test_two_jobs_of_different_size(runs: Path) -> None:
+    alone = [word for job in PROCESSES for word in ("--alone", runs / f"{job}-alone")]
+    large, small = told("overlap", *(runs / job for job in PROCESSES), *alone, "--html", runs / "page.html")["jobs"]
     assert (large["processes"], small["processes"]) == (4, 1)
     # The limit is shared by process, and is all that there is to share.
     assert large["region_mib_s"] / small["region_mib_s"] == pytest.approx(4, rel=0.5)
     assert large["region_mib_s"] + small["region_mib_s"] == pytest.approx(LIMIT_MIB_S, rel=0.25)
+
+
+def test_more_work_and_a_neighbour_are_told_apart_and_copies_foretold(runs: Path) -> None:
+    """Whoever shares the limit, the smaller job ends last, and has had to wait for all of the larger one's bytes."""
+
+    def compared(job: str) -> dict:
+        return told("compare", runs / "small-alone", runs / job, "--html", runs / "page.html")
+
+    more = compared("small-more")
+    assert more["own_io_seconds"]["value"] == pytest.approx(SECONDS, rel=0.2)
+    assert abs(more["unexplained_seconds"]["value"]) < 0.25 * SECONDS
+    beside = compared("small")
+    assert abs(beside["own_io_seconds"]["value"]) < 0.1 * SECONDS
+    assert beside["lost_seconds"]["value"] == pytest.approx(SECONDS, rel=0.3)
+    assert beside["neighbours"][0] == "large"
+    assert abs(beside["unexplained_seconds"]["value"]) < 0.25 * SECONDS
+
+    seen = [word for job in PROCESSES for word in ("--seen", runs / job)]
+    copies = told("predict", "--copies", runs / "small-alone", *seen, "--html", runs / "page.html")
+    assert copies["copies"] == 1
+    assert copies["capacity"]["mib_s"] == pytest.approx(LIMIT_MIB_S, rel=0.2)
+    # Beside as many bytes of another job it lost what a copy of it would have cost.
+    foretold = next(row["in_step_loss"] for row in copies["rows"] if row["copies"] == 2) * copies["runtime_seconds"]
+    by_itself, together = (run["io_seconds"] for run in beside["runs"])
+    assert foretold == pytest.approx(together - by_itself, rel=0.2)
 
 
 def test_without_rights_the_disk_as_it_is_remains():

@@ -44,7 +44,8 @@ MOST_APART = 0.3
 LATER = 4.0  # times as long, at each further attempt
 ATTEMPTS = 4
 # A new connection's window is small: it grows before anything is measured.
-WARM_UP = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do dd if=/dev/zero of={file}-$i bs=1M count=6 conv=fsync & done; wait"
+WARM_UP_MIB = 6  # of a dozen files each
+WARM_UP = "for i in $(seq 12); do dd if=/dev/zero of={file}-$i bs=1M count={mib} conv=fsync & done; wait"
 RUN_SECONDS = 600
 
 
@@ -91,6 +92,7 @@ class Plan:
     network: str = "steady"
     servers: int = 1
     kinds: dict[str, list[str]] = field(default_factory=dict)
+    warm_up_mib: int = WARM_UP_MIB
 
     def jobs(self, run: str) -> list[Job]:
         found = []
@@ -138,6 +140,7 @@ def main() -> None:
     )
     parser.add_argument("--network", choices=nodes.NETWORKS, default="steady")
     parser.add_argument("--servers", type=int, default=1)
+    parser.add_argument("--warm-up", type=int, default=WARM_UP_MIB, metavar="MIB", help="written first, a dozen times")
     parser.add_argument("--first", type=int, default=1, help="number of the first repeat")
     parser.add_argument("--folder", type=Path, help="what all is mounted in, the same in each session of a campaign")
     arguments = parser.parse_args()
@@ -146,6 +149,7 @@ def main() -> None:
         arguments.load.split(), arguments.link, arguments.bare,
         arguments.server_samples, arguments.program, arguments.network, arguments.servers,
         {name: options.split() for name, _, options in (kind.partition("=") for kind in arguments.kind)},
+        arguments.warm_up,
     )  # fmt: skip
     if nodes.is_isolated():
         folder = Path(os.environ["TESTBED_FOLDER"])
@@ -167,7 +171,7 @@ def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path, first: int) 
     cluster = nodes.Cluster(folder, plan.nodes, plan.link, nodes.NETWORKS[plan.network], plan.servers)
     servers.SERVERS[plan.server](cluster)
     _make_what_is_read(plan, cluster, build)
-    warm_up(cluster)
+    warm_up(cluster, plan.warm_up_mib)
     (profiles / "campaign.json").write_text(json.dumps(asdict(plan), indent=2) + "\n")
     for repeat in range(first, first + plan.repeats):
         for run in plan.runs:
@@ -210,11 +214,11 @@ def _places(plan: Plan, run: str, cluster: nodes.Cluster) -> Iterator[tuple[Job,
         left = left[job.nodes :]
 
 
-def warm_up(cluster: nodes.Cluster) -> None:
+def warm_up(cluster: nodes.Cluster, mib: int = WARM_UP_MIB) -> None:
     """Lets each mount carry data, so that the first run finds it as the later ones do."""
     for node in cluster.nodes:
         file = servers.MOUNT_POINT / f"warm-up-{node.name}"
-        node.run("sh", "-c", f"{WARM_UP.format(file=file)}; rm {file}-*")
+        node.run("sh", "-c", f"{WARM_UP.format(file=file, mib=mib)}; rm {file}-*")
 
 
 def _log(file: Path, record: dict) -> None:
