@@ -22,7 +22,6 @@ MOST_PAGE_BYTES = 8 << 20
 OPENED = Shape(1024, 225, has_collector=True)
 MOST_OPENED_BYTES = 5_000_000
 MOST_SECONDS_OF_THE_MAIN_THREAD = 3.0
-DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
 
 
 def make(*words: str) -> None:
@@ -89,7 +88,7 @@ def test_the_page_of_a_large_job_is_small_and_soon_there(tmp_path: Path) -> None
     seconds = []
     with browser.Browser() as window:
         for _ in range(2):
-            window.open(page, DRAWN)
+            window.open(page, browser.DRAWN)
             assert window.evaluate("document.getElementById('trouble').hidden"), window.troubles
             assert window.evaluate("document.querySelectorAll('.chart .main-svg:first-child').length") > 0
             seconds.append(window.main_thread_seconds())

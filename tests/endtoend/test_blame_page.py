@@ -20,12 +20,7 @@ from support.chosen_time import chosen_time
 from support.jobs import write_competing_jobs
 from support.ranks import digest_of
 
-DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
 LINKED = "[...document.querySelectorAll('[data-linked]')]"
-
-needs_browser = pytest.mark.skipif(
-    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
-)
 
 
 def cases():
@@ -52,7 +47,7 @@ def opened(window, tmp_path):
         window.requests.clear()
         window.troubles.clear()
         window.resize(width, 1000)
-        window.open(page, DRAWN)
+        window.open(page, browser.DRAWN)
         return window
 
     return show
@@ -62,7 +57,7 @@ def text_of(window, what):
     return window.evaluate(f"document.querySelector({what!r}).innerText")
 
 
-@needs_browser
+@browser.needed
 @pytest.mark.parametrize("width", [1400, 600])
 @pytest.mark.parametrize("name", cases())
 def test_every_case_is_drawn_within_its_edges_and_without_the_network(opened, name, width):
@@ -80,7 +75,7 @@ def test_every_case_is_drawn_within_its_edges_and_without_the_network(opened, na
     assert overlap <= 1
 
 
-@needs_browser
+@browser.needed
 def test_the_first_tile_has_the_slowdown_and_its_confidence_by_word_and_by_colour(opened):
     window = opened(blame())
     name, slowdown, confidence = text_of(window, ".facts div").split("\n")
@@ -91,7 +86,7 @@ def test_the_first_tile_has_the_slowdown_and_its_confidence_by_word_and_by_colou
     assert "unknown" in text_of(window, ".facts div")
 
 
-@needs_browser
+@browser.needed
 def test_the_bar_adds_up_to_the_runtime(opened):
     window = opened(cases()["many"])
     lengths = window.evaluate("document.getElementById('bar').data.map((trace) => trace.x[0])")
@@ -101,7 +96,7 @@ def test_the_bar_adds_up_to_the_runtime(opened):
     assert names[-2:] == ["lost to others", "lost, unexplained"]
 
 
-@needs_browser
+@browser.needed
 def test_what_its_own_processes_cost_each_other_is_a_part_of_its_own_io(opened):
     told = blame(own_processes=each_other())
     window = opened(told)
@@ -117,7 +112,7 @@ def test_what_its_own_processes_cost_each_other_is_a_part_of_its_own_io(opened):
         assert shown["parts"][2] == pytest.approx(waiting, abs=1e-5)
 
 
-@needs_browser
+@browser.needed
 def test_a_chosen_time_recomputes_the_figures_and_gives_them_back(opened):
     window = opened(blame())
     before = [text_of(window, what) for what in ("#slowdown", "#runtime", "#lost-0", "#chosen")]
@@ -162,7 +157,7 @@ def told_of_ranks(window):
     return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]
 
 
-@needs_browser
+@browser.needed
 @pytest.mark.parametrize("width", [1400, 600])
 def test_ranks_are_told_of_a_chosen_time(opened, width):
     told, own = of_ranks(blame())
@@ -189,14 +184,14 @@ def test_ranks_are_told_of_a_chosen_time(opened, width):
     assert told_of_ranks(window) == before
 
 
-@needs_browser
+@browser.needed
 def test_a_runtime_of_which_nothing_is_known_alone_says_that_it_is_of_the_whole_run(opened):
     window = opened(unknown())
     headings = "[...document.querySelectorAll('h2.of-whole')].map((heading) => heading.textContent)"
     assert window.evaluate(headings) == ["Where the runtime went"]
 
 
-@needs_browser
+@browser.needed
 @pytest.mark.parametrize("scaled", [1.0, 1.5])
 def test_the_browser_computes_what_the_analysis_does_for_the_whole_run_and_a_part(opened, scaled):
     """The runtime lost is more than what the mean process lost: by its slowest one, and as processes end apart."""

@@ -7,14 +7,20 @@ from pathlib import Path
 
 import pytest
 from endtoend.test_flamegraph import profile as job_with_sites  # noqa: F401 (a fixture)
-from endtoend.test_page_edges import box, policies, probabilities, sizes
+from slicewise.analysis.policies.comparison import compare, sweep
+from slicewise.analysis.policies.probability import LoggedJob, of_log
+from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
+from slicewise.analysis.size.points import write_table
+from slicewise.report.page import html_of
+from slicewise.report.policy.policy_page import machine_facts, policy_page, probability_page
+from slicewise.report.policy.policy_words import for_whom, verdict
 from slicewise.running.delta_campaign import DESCRIBED, DeltaPlan, SweepPanel, SweepPlan, runs_of
 from support import browser
 from support.command_line import slicewise_command
-from support.io500_results import write_result
+from support.io500_results import write_example, write_result
 from support.jobs import write_competing_jobs, write_job
+from support.size_tables import measured
 
-DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
 # Texts of charts that reach over the chart's edge, but for those that show on demand.
 CUT = """[...document.querySelectorAll('.chart')].flatMap((chart) => {
     const box = chart.getBoundingClientRect();
@@ -54,6 +60,7 @@ COMMANDS = {
     "blame": ("blame", JOB),
     "overlap": ("overlap", OTHER, JOB, "--alone", ALONE),
     "compare": ("compare", ALONE, JOB),
+    "compare-three": ("compare", ALONE, JOB, OTHER),
     "copies": ("predict", "--copies", ALONE, "--capacity", "2GiB/s"),
     "campaign": ("study", "campaign", "."),
     "model-check": ("study", "model", "check", "."),
@@ -66,11 +73,41 @@ COMMANDS = {
     "delta-sweep": ("study", "sweep", "--page", "../sweep"),
     "flamegraph": ("report", "--flamegraph", "../sites"),
 }
+
+
+def policies(file):
+    phases = [tuple(IoPhase(2.0, 10.0 + number) for _ in range(3)) for number in range(4)]
+    jobs = [
+        PolicyJob(name, 64, 64.0, place * 3.0, phases[place], 1.0)
+        for place, name in enumerate(("<b>one</b>", "two-with-a-name-that-is-longer-than-most", "three", "four"))
+    ]
+    found = compare(1.0, jobs)
+    page = policy_page(
+        found, sweep(1.0, jobs, found, 9), "test", [verdict(found), for_whom(found, found.best)],
+        machine_facts(found, found.best.policy),
+    )  # fmt: skip
+    file.write_text(html_of(page), encoding="utf-8")
+
+
+def probabilities(file):
+    jobs = [LoggedJob(float(number), 30.0 + number % 7, 1 + number % 900) for number in range(2000)]
+    file.write_text(html_of(probability_page(of_log(jobs, 0.05), None, "test")), encoding="utf-8")
+
+
+def box(file):
+    done = slicewise_command("storage", "expect", write_example(file.parent / "results"), "--html", file)
+    assert done.status == 0, done.errors
+
+
+def sizes(file):
+    write_table(measured(0.05, 4), file.parent / "sizes.csv")
+    done = slicewise_command("storage", "size", "--table", file.parent / "sizes.csv", "--own", "64KiB", "--html", file)
+    assert done.status == 0, done.errors
+
+
 OF_FIGURES = {"expect-box": box, "size-table": sizes, "policies": policies, "probabilities": probabilities}
 
-pytestmark = pytest.mark.skipif(
-    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
-)
+pytestmark = browser.needed
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +151,11 @@ def test_a_page_is_whole_and_accessible(window, jobs, tmp_path, kind, monkeypatc
     window.requests.clear()
     window.resize(min(LOOKS), 1000)
     window.prefer("light")
-    window.open(page, DRAWN)
+    window.open(page, browser.DRAWN)
     assert window.evaluate("document.getElementById('trouble').hidden"), window.troubles
     assert window.troubles == []
     assert [url for url in window.requests if not url.startswith(("file:", "data:"))] == []
+    assert kind not in OF_FIGURES or window.evaluate("document.querySelectorAll('.js-plotly-plot').length") >= 2
     for width, each in LOOKS.items():
         window.resize(width, 1000)
         window.evaluate(STILL)

@@ -12,13 +12,8 @@ from support.swz import build_profile
 FIRST = 425_000_000
 MIB = 1 << 20
 S = 1_000_000_000
-DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
 NASTY = "</script><img src=x onerror=alert(1)>"
 STACKS = {1: ("save", "checkpoint", "main"), 2: ("load", "main"), 3: (NASTY, "main")}
-
-needs_browser = pytest.mark.skipif(
-    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
-)
 
 
 def slicewise(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -72,7 +67,7 @@ def press(window: browser.Browser, name: str) -> None:
     window.evaluate(f"{buttons}.find((one) => one.textContent === '{name}').click()")
 
 
-@needs_browser
+@browser.needed
 @pytest.mark.parametrize("options", [["--flamegraph"], []])
 def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, options):
     page = tmp_path / "page.html"
@@ -80,7 +75,7 @@ def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, op
     assert made.returncode == 0, made.stderr
     window.requests.clear()
     window.troubles.clear()
-    window.open(page, DRAWN)
+    window.open(page, browser.DRAWN)
     assert window.troubles == []
     assert not browser.AXE.is_file() or window.serious_findings() == []
     assert [request for request in window.requests if not request.startswith(("file:", "data:"))] == []
@@ -97,12 +92,12 @@ def test_widths_are_shares_of_what_a_click_chooses(profile, tmp_path, window, op
     assert shares(window)["checkpoint"] == pytest.approx(0.64)
 
 
-@needs_browser
+@browser.needed
 def test_a_box_without_room_for_a_name_shows_no_letter_of_it(profile, tmp_path, window):
     page = tmp_path / "page.html"
     assert slicewise("report", "--flamegraph", profile, "--html", page).returncode == 0
     window.resize(1400, 1000)
-    window.open(page, DRAWN)
+    window.open(page, browser.DRAWN)
     tiny = "[...document.querySelectorAll('.flame-box.tiny')].map((box) => box.dataset.name)"
     assert window.evaluate(tiny) == []
     window.evaluate("document.querySelector('.flame-body').style.width = '120px'")
@@ -110,11 +105,11 @@ def test_a_box_without_room_for_a_name_shows_no_letter_of_it(profile, tmp_path, 
     assert set(window.evaluate(tiny)) == {"load", NASTY, "pwrite"}
 
 
-@needs_browser
+@browser.needed
 def test_zooming_a_chart_limits_the_flame_graph(profile, tmp_path, window):
     page = tmp_path / "page.html"
     assert slicewise("report", profile, "--html", page).returncode == 0
-    window.open(page, DRAWN)
+    window.open(page, browser.DRAWN)
     window.evaluate(
         """(async () => {
         const chart = document.querySelector('.chart[data-linked]');

@@ -13,14 +13,11 @@ from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import glossary
 from support import browser
 
-DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
 NASTY = "</script><img src=x onerror=alert(1)>"
 MIB = 1 << 20
 SLICES, SLICE_NS = range(1000, 1010), 4_000_000_000
 
-pytestmark = pytest.mark.skipif(
-    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
-)
+pytestmark = browser.needed
 
 
 def wide_table(rows: int) -> Table:
@@ -85,7 +82,7 @@ def window(tmp_path_factory):
     file = tmp_path_factory.mktemp("page") / "page.html"
     file.write_text(html_of(page()), encoding="utf-8")
     with browser.Browser() as opened:
-        opened.open(file, DRAWN)
+        opened.open(file, browser.DRAWN)
         yield opened
         assert opened.troubles == []
         assert [url for url in opened.requests if not url.startswith(("file:", "data:", "blob:"))] == []

@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 # axe-core, which `make axe` fetches.
 AXE = Path(__file__).resolve().parents[2] / "build/axe/axe.min.js"
 EXECUTABLES = ("chromium", "chromium-browser", "google-chrome")
@@ -29,6 +31,13 @@ def executable() -> str | None:
         if path and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
             return path
     return None
+
+
+# True once a page has drawn its charts, or said that it cannot.
+DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
+needed = pytest.mark.skipif(
+    executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
+)
 
 
 class Browser:

@@ -22,12 +22,8 @@ from support.command_line import slicewise_command
 from support.jobs import write_competing_jobs
 from support.site_days import FIRST_DAY, write_days
 
-DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
 LAST = 1 << 62
 DAY_START = (FIRST_DAY.toordinal() - date(1970, 1, 1).toordinal()) * DAY_NS
-needs_browser = pytest.mark.skipif(
-    browser.executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
-)
 
 
 @pytest.fixture(scope="module")
@@ -111,14 +107,14 @@ def test_who_lost_most_stands_before_those_who_cost_others_less(catalog: Catalog
     assert table.index(rows["job"][1]) < table.index(rows["job"][0])
 
 
-@needs_browser
+@browser.needed
 @pytest.mark.parametrize("width", [600, 1400])
 def test_its_tables_are_sorted_and_searched_in_the_browser(month: Catalog, tmp_path: Path, width: int) -> None:
     found = summary(month, DAY_START, DAY_START + 4 * DAY_NS, most_asked=1, most_seconds=0)
     assert found.is_of_several_days
     (tmp_path / "page.html").write_text(html_of(site_page(found, "SITE", {})), encoding="utf-8")
     with browser.Browser(width) as window:
-        window.open(tmp_path / "page.html", until=DRAWN)
+        window.open(tmp_path / "page.html", until=browser.DRAWN)
         assert window.evaluate("document.getElementById('trouble').hidden")
         assert window.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         table = "[...document.querySelectorAll('table')].at(-1)"
