@@ -7,20 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
-from support.oracle import Trace, doors_of, trace
+from support.oracle import Trace, assert_same, trace
 from support.programs import ROOT, Apps, Job, calls, total
 
-OBJECTS = ("file", "device", "pipe", "socket", "other")
 FORTIFIED = ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 COPIES = ("sendfile", "copy_file_range", "splice", "tee")
-
-
-def assert_same(profile: Profile, seen: Trace) -> None:
-    assert doors_of(calls(profile)) == seen.doors()
-    for obj in OBJECTS:
-        assert total(profile, "read_bytes", obj=obj) == seen.bytes_read(obj), obj
-        assert total(profile, "write_bytes", obj=obj) == seen.bytes_written(obj), obj
-    assert total(profile, "errors") == seen.errors()
 
 
 def profile_and_trace(job: Job, apps: Apps, name: str, *options: str) -> tuple[Profile, Trace]:
@@ -39,6 +30,10 @@ def profile_and_trace(job: Job, apps: Apps, name: str, *options: str) -> tuple[P
 def test_copies(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
     profile, seen = profile_and_trace(job, apps, "posix_copies", *options)
     assert_same(profile, seen)
+    # A copy is a read and a write, and one call.
+    copied = sum(call.result >= 0 for call in seen.calls if call.name in COPIES)
+    operations = sum(total(profile, f"{kind}_ops") for kind in ("read", "write", "meta", "sync"))
+    assert operations == sum(seen.doors().values()) + copied
     assert total(profile, "write_bytes", obj="socket") == 700
     assert total(profile, "write_bytes", obj="pipe") == 500 + 400 + 60 + 100
     by_file = profile.files.filter(pl.col("path") != "").select(
@@ -48,13 +43,6 @@ def test_copies(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
         "from": 10_000, "to": 300 + 200 + 150 + 500 + 30 + 30,
     }  # fmt: skip
     assert dict(by_file.select("path", "read_bytes").iter_rows())["from"] == 300 + 200 + 150 + 700 + 500 + 30 + 30
-
-
-def test_a_copy_is_a_read_and_a_write_and_one_call(job: Job, apps: Apps) -> None:
-    profile, seen = profile_and_trace(job, apps, "posix_copies")
-    copied = sum(call.result >= 0 for call in seen.calls if call.name in COPIES)
-    operations = sum(total(profile, f"{kind}_ops") for kind in ("read", "write", "meta", "sync"))
-    assert operations == sum(seen.doors().values()) + copied
 
 
 def test_a_copys_time_is_that_of_the_side_that_is_no_memory(job: Job, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.programs import Command, Job, need
+from slicewise.profile.reader import Profile
+from support.programs import Command, Job, calls, need, total
 
 LINE = re.compile(
     r"(?:\[(?P<pointer>[0-9a-f]+)\] )?(?P<name>\w+)\((?P<arguments>.*)\)"
@@ -160,6 +161,15 @@ def doors_of(calls: dict[str, int]) -> Counter[str]:
         if operation in door_of:
             doors[door_of[operation]] += count
     return doors
+
+
+def assert_same(profile: Profile, seen: Trace, unseen_objects: tuple[str, ...] = ()) -> None:
+    """The profile's operations, bytes by object (but for some that strace does not tell apart) and errors are seen."""
+    assert doors_of(calls(profile)) == seen.doors()
+    for obj in set(OBJECTS).difference(unseen_objects):
+        assert total(profile, "read_bytes", obj=obj) == seen.bytes_read(obj), obj
+        assert total(profile, "write_bytes", obj=obj) == seen.bytes_written(obj), obj
+    assert total(profile, "errors") == seen.errors()
 
 
 def trace(job: Job, command: Command, *, stdin: bytes = b"") -> tuple[Trace, dict[str, int]]:

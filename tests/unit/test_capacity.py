@@ -102,22 +102,15 @@ def test_a_loss_that_shared_slices_do_not_show_is_said():
     assert "but took 2.4 times as long" in evidence
 
 
-def test_unequal_processes():
-    even = uniformity([80, 78, 40, 42])
-    assert (even.processes, even.mean_bytes) == (4, 60)
-    assert even.rsd == pytest.approx(0.317105, abs=1e-6)
-    assert even.jain == pytest.approx(0.908632, abs=1e-6)
-
-
-def test_equal_processes_are_perfectly_even():
-    even = uniformity([7, 7, 7])
-    assert (even.rsd, even.jain) == (0, 1)
-
-
-def test_one_process_of_many_has_it_all():
-    even = uniformity([12, 0, 0, 0])
-    assert even.rsd == pytest.approx(3**0.5)
-    assert even.jain == pytest.approx(1 / 4)
+@pytest.mark.parametrize(
+    ("moved", "mean", "rsd", "jain"),
+    [([80, 78, 40, 42], 60, 0.317105, 0.908632), ([7, 7, 7], 7, 0, 1), ([12, 0, 0, 0], 3, 3**0.5, 1 / 4)],
+    ids=["unequal", "perfectly even", "one has it all"],
+)
+def test_how_even_processes_are(moved, mean, rsd, jain):
+    even = uniformity(moved)
+    assert (even.processes, even.mean_bytes) == (len(moved), mean)
+    assert (even.rsd, even.jain) == pytest.approx((rsd, jain), abs=1e-6)
 
 
 @pytest.mark.parametrize("moved", [[], [0, 0]])
@@ -145,53 +138,50 @@ def lifetimes(rows: list[tuple[int, float, float]]) -> pl.DataFrame:
     )
 
 
-def span_of(rows, lives):
+LONG = [(1, -50, 50)]
+
+
+# Rows of (process, slice, seconds in calls, threads); lives; and the span: its start, its end, and its seconds.
+@pytest.mark.parametrize(
+    ("rows", "lives", "start", "end", "seconds"),
+    [
+        pytest.param(  # 1 s of slice 0, all of 1 and 2, 1.5 s of slice 3
+            [(1, 0, 1, 1), (1, 1, 4, 1), (1, 2, 4, 1), (1, 3, 1.5, 1)], LONG, 3.0, 13.5, (10.5, 10.5, 16),
+            id="back-to-back calls place the ends exactly",
+        ),
+        pytest.param(  # half of the time in calls: 0.5 s of calls are 1 s of slice 0
+            [(1, 0, 0.5, 1), (1, 1, 2, 1), (1, 2, 2, 1), (1, 3, 1, 1)], LONG, 3.0, 14.0, (9.5, 11, 16),
+            id="pauses between calls stretch the ends as they do the rest",
+        ),
+        pytest.param(
+            [(1, 0, 0.5, 1), (1, 1, 2, 1), (1, 2, 0.5, 1)], [(1, 3.25, 8.75)], 3.25, 8.75, (5, 5.5, 5.5),
+            id="no process begins before its start or ends after its end",
+        ),
+        pytest.param(
+            [(1, 0, 0, 1), (1, 1, 0, 1), (1, 2, 0, 1)], LONG, 0.0, 12.0, (4, 12, 12),
+            id="no time in calls leaves whole slices",
+        ),
+        pytest.param([(1, 0, 0, 1), (1, 1, 0, 1)], LONG, 0.0, 8.0, (1e-9, 8, 8), id="nor in two slices"),
+        pytest.param([(1, 5, 0, 1)], LONG, 20.0, 24.0, (1e-9, 4, 4), id="nor in one"),
+        pytest.param([(1, 5, 1, 1)], LONG, 21.5, 22.5, (1, 1, 4), id="one slice holds its calls in the middle"),
+        pytest.param(  # each of four threads 1 s of slice 0
+            [(1, 0, 4, 4), (1, 1, 16, 4), (1, 2, 4, 4)], LONG, 3.0, 9.0, (6, 6, 12),
+            id="threads share the time in calls",
+        ),
+        pytest.param(
+            [(1, 0, 1, 1), (1, 1, 4, 1), (1, 2, 1, 1), (2, 1, 2, 1), (2, 2, 4, 1), (2, 3, 3, 1)],
+            [*LONG, (2, -50, 50)], 3.0, 15.0, (12, 12, 16), id="a job lasts from its first process to its last",
+        ),
+        pytest.param(
+            [(1, 0, 4, 1), (1, 1, 4, 1), (1, 2, 1, 1)], [(1, 0, 0)], 0.0, 9.0, (9, 9, 12),
+            id="a process that still runs has no end yet",
+        ),
+    ],
+)  # fmt: skip
+def test_a_span(rows, lives, start, end, seconds):
     span = io_span(activity(rows), lifetimes(lives), TAU)
-    bounds = (span.seconds.low, span.seconds.value, span.seconds.high)
-    return span.start_ns / SECOND, span.end_ns / SECOND, pytest.approx(bounds)
-
-
-def test_back_to_back_calls_place_the_ends_exactly():
-    # From 3 s to 13.5 s without a pause: 1 s of slice 0, all of 1 and 2, 1.5 s of slice 3.
-    rows = [(1, 0, 1, 1), (1, 1, 4, 1), (1, 2, 4, 1), (1, 3, 1.5, 1)]
-    assert span_of(rows, [(1, -50, 50)]) == (3.0, 13.5, (10.5, 10.5, 16))
-
-
-def test_pauses_between_calls_stretch_the_ends_as_they_do_the_rest():
-    # In calls for half of the time: 0.5 s of calls are 1 s of slice 0.
-    rows = [(1, 0, 0.5, 1), (1, 1, 2, 1), (1, 2, 2, 1), (1, 3, 1, 1)]
-    assert span_of(rows, [(1, -50, 50)]) == (3.0, 14.0, (9.5, 11, 16))
-
-
-def test_a_process_cannot_have_begun_before_its_start_nor_ended_after_its_end():
-    rows = [(1, 0, 0.5, 1), (1, 1, 2, 1), (1, 2, 0.5, 1)]
-    assert span_of(rows, [(1, 3.25, 8.75)]) == (3.25, 8.75, (5, 5.5, 5.5))
-
-
-def test_no_time_in_calls_leaves_whole_slices():
-    rows = [(1, 0, 0, 1), (1, 1, 0, 1), (1, 2, 0, 1)]
-    assert span_of(rows, [(1, -50, 50)]) == (0.0, 12.0, (4, 12, 12))
-    assert span_of([(1, 5, 0, 1)], [(1, -50, 50)]) == (20.0, 24.0, (1e-9, 4, 4))
-
-
-def test_a_single_slice_holds_its_calls_in_the_middle():
-    assert span_of([(1, 5, 1, 1)], [(1, -50, 50)]) == (21.5, 22.5, (1, 1, 4))
-
-
-def test_threads_share_the_time_in_calls():
-    # Four threads, each in calls for 1 s of slice 0.
-    rows = [(1, 0, 4, 4), (1, 1, 16, 4), (1, 2, 4, 4)]
-    assert span_of(rows, [(1, -50, 50)]) == (3.0, 9.0, (6, 6, 12))
-
-
-def test_a_job_lasts_from_its_first_process_to_its_last():
-    rows = [(1, 0, 1, 1), (1, 1, 4, 1), (1, 2, 1, 1), (2, 1, 2, 1), (2, 2, 4, 1), (2, 3, 3, 1)]
-    assert span_of(rows, [(1, -50, 50), (2, -50, 50)]) == (3.0, 15.0, (12, 12, 16))
-
-
-def test_a_process_that_still_runs_has_no_end_yet():
-    rows = [(1, 0, 4, 1), (1, 1, 4, 1), (1, 2, 1, 1)]
-    assert span_of(rows, [(1, 0, 0)]) == (0.0, 9.0, (9, 9, 12))
+    assert (span.start_ns / SECOND, span.end_ns / SECOND) == (start, end)
+    assert (span.seconds.low, span.seconds.value, span.seconds.high) == pytest.approx(seconds)
 
 
 def test_slices_without_bytes_in_between_count_as_span_but_not_as_busy():
@@ -201,7 +191,3 @@ def test_slices_without_bytes_in_between_count_as_span_but_not_as_busy():
 
 def test_nothing_moved_has_no_span():
     assert io_span(activity([]), lifetimes([]), TAU) is None
-
-
-def test_two_slices_without_time_in_calls_are_taken_whole():
-    assert span_of([(1, 0, 0, 1), (1, 1, 0, 1)], [(1, -50, 50)]) == (0.0, 8.0, (1e-9, 8, 8))
