@@ -49,11 +49,14 @@ def look(job: Job) -> dict:
     return json.loads(done.stdout)
 
 
+def stop(running: subprocess.Popen[bytes]) -> None:
+    os.kill(running.pid, signal.SIGSTOP)
+    wait_until(lambda: ") T " in Path(f"/proc/{running.pid}/stat").read_text())
+
+
 def test_a_look_has_what_the_program_counted(job: Job, running: subprocess.Popen[bytes]) -> None:
     tally = job.folder / "tally"
-    os.kill(running.pid, signal.SIGSTOP)
-    while f"{running.pid} (" not in (stat := Path(f"/proc/{running.pid}/stat").read_text()) or ") T " not in stat:
-        time.sleep(0.01)
+    stop(running)
     (process,) = look(job)["processes"]
     writes, bytes_written = own_counts(tally)
     os.kill(running.pid, signal.SIGCONT)
@@ -66,9 +69,7 @@ def test_a_look_has_what_the_program_counted(job: Job, running: subprocess.Popen
 
 def test_a_snapshot_has_what_the_program_counted(job: Job, running: subprocess.Popen[bytes], tmp_path: Path) -> None:
     tally = job.folder / "tally"
-    os.kill(running.pid, signal.SIGSTOP)
-    while f"{running.pid} (" not in (stat := Path(f"/proc/{running.pid}/stat").read_text()) or ") T " not in stat:
-        time.sleep(0.01)
+    stop(running)
     assert snapshot(job, tmp_path / "taken") == 1
     writes, bytes_written = own_counts(tally)
     os.kill(running.pid, signal.SIGCONT)

@@ -158,28 +158,21 @@ def test_all_are_killed(attempts: Attempts) -> None:
         assert profile.nodes["cost_ns"].max() > 0
 
 
-def test_the_collector_is_killed_and_the_next_one_carries_on(attempts: Attempts) -> None:
+@pytest.mark.parametrize("carries_on", [True, False], ids=["and the next one carries on", "and all others"])
+def test_the_collector_is_killed(attempts: Attempts, carries_on: bool) -> None:
     for attempt in attempts():
         with Collector(attempt.job) as collector:
             victims = [attempt.start() for _ in range(2)]
             attempt.wait()
             collector.kill()
-            collector.start()
+            if carries_on:
+                collector.start()
             end(*victims)
         profile = attempt.assert_nothing_is_lost(threads=4)
-        runs = profile.nodes.select("process", "pid").unique()
-        assert runs.height in (1, 2)  # the first may not have come to a slice's turn
-        assert set(profile.node_slices["process"]) <= set(runs["process"])
-
-
-def test_the_collector_and_all_others_are_killed(attempts: Attempts) -> None:
-    for attempt in attempts():
-        with Collector(attempt.job) as collector:
-            victims = [attempt.start() for _ in range(2)]
-            attempt.wait()
-            collector.kill()
-            end(*victims)
-        attempt.assert_nothing_is_lost(threads=4)
+        if carries_on:
+            runs = profile.nodes.select("process", "pid").unique()
+            assert runs.height in (1, 2)  # the first may not have come to a slice's turn
+            assert set(profile.node_slices["process"]) <= set(runs["process"])
 
 
 @contextlib.contextmanager

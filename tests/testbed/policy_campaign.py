@@ -157,7 +157,7 @@ def _record(arguments: argparse.Namespace) -> None:
     profiles, scenario = arguments.profiles.resolve(), SCENARIOS[arguments.scenario]
     cluster = nodes.Cluster(Path(os.environ[FOLDER]), 3, f"{scenario.link_mbit}mbit")
     servers.SERVERS[scenario.server](cluster)
-    warm_up(cluster)
+    warm_up(cluster, scenario.warm_up_mib)
     recorder = Recorder(cluster, arguments.build.resolve(), profiles, scenario)
     recorder.secret.write_text(os.urandom(32).hex())
     recorder.secret.chmod(0o600)

@@ -59,6 +59,7 @@ class Scenario:
     link_mbit: int = LINK_MBIT
     transfer_kib: int = 256
     most_late: float = 0.3
+    warm_up_mib: int = 6  # of a dozen files of each mount, beforehand
 
     @property
     def capacity(self) -> float:
@@ -116,7 +117,7 @@ SCENARIOS = {
         # For a test of the recorder: so slow that the link is the bottleneck on any machine.
         Scenario(
             "brief", Shape(4, 24), Shape(1, 4), (0.7,), 1, (Turns("interfere"), Turns("interrupt")), 1.3, False,
-            link_mbit=100, transfer_kib=64, most_late=1,
+            link_mbit=100, transfer_kib=64, most_late=1, warm_up_mib=1,
         ),
     )
 }  # fmt: skip

@@ -33,72 +33,31 @@ COMMANDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (0, "0"),
-        (83.123, "83.1"),
-        (0.0456, "0.0456"),
-        (9.996, "10.0"),
-        (99.96, "100"),
-        (12345.6, "12,346"),
-        (-4.03, "-4.03"),
-        (0.00001234, "1.23e-05"),
-        (math.nan, "unknown"),
-        (math.inf, "∞"),
-        (None, "unknown"),
-    ],
-)
-def test_number(value, said):
-    assert words.number(value) == said
+SAID = {
+    words.number: {
+        0: "0", 83.123: "83.1", 0.0456: "0.0456", 9.996: "10.0", 99.96: "100", 12345.6: "12,346", -4.03: "-4.03",
+        0.00001234: "1.23e-05", math.nan: "unknown", math.inf: "∞", None: "unknown",
+    },
+    words.size: {
+        0: "0 B", 999: "999 B", 1024: "1 KiB", 4 * MIB: "4 MiB", 15.6 * 1024 * MIB: "15.6 GiB",
+        1024 * MIB - 1: "1.00 GiB", None: "unknown",
+    },
+    words.duration: {
+        0: "0 s", 0.0123: "12.3 ms", 128e-9: "128 ns", 4.032: "4.03 s", 203.4: "203 s", 318: "5 min 18 s",
+        3599.9: "1 h", 7500: "2 h 5 min",
+    },
+    words.percent: {
+        0.041: "4.10 %", 0.9998: "99.98 %", 0.999999: "99.99 %", 1.0: "100 %", 6e-6: "under 0.01 %", 0: "0 %",
+    },
+    words.signed_percent: {0.012: "+1 %", -0.123: "-12 %", 0.004: "+0.4 %", -0.0001: "+0 %", None: "unknown"},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1024, "1 KiB"),
-        (4 * MIB, "4 MiB"),
-        (15.6 * 1024 * MIB, "15.6 GiB"),
-        (1024 * MIB - 1, "1.00 GiB"),
-        (None, "unknown"),
-    ],
+    ("say", "value", "said"), [(say, value, said) for say, table in SAID.items() for value, said in table.items()]
 )
-def test_size(value, said):
-    assert words.size(value) == said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (0, "0 s"),
-        (0.0123, "12.3 ms"),
-        (128e-9, "128 ns"),
-        (4.032, "4.03 s"),
-        (203.4, "203 s"),
-        (318, "5 min 18 s"),
-        (3599.9, "1 h"),
-        (7500, "2 h 5 min"),
-    ],
-)
-def test_duration(seconds, said):
-    assert words.duration(seconds) == said
-
-
-@pytest.mark.parametrize(
-    ("fraction", "said"),
-    [(0.041, "4.10 %"), (0.9998, "99.98 %"), (0.999999, "99.99 %"), (1.0, "100 %"), (6e-6, "under 0.01 %"), (0, "0 %")],
-)
-def test_percent(fraction, said):
-    assert words.percent(fraction) == said
-
-
-@pytest.mark.parametrize(
-    ("error", "said"), [(0.012, "+1 %"), (-0.123, "-12 %"), (0.004, "+0.4 %"), (-0.0001, "+0 %"), (None, "unknown")]
-)
-def test_relative_errors_carry_their_sign(error, said):
-    assert words.signed_percent(error) == said
+def test_a_value_with_its_unit(say, value, said):
+    assert say(value) == said
 
 
 def test_rates_are_in_mebibytes_a_second_whatever_their_size():
