@@ -1,6 +1,6 @@
 """About the command line itself: settings, completion, help."""
 
-from slicewise.command_line.parameters import JSON, OUTPUT, argument, command, option
+from slicewise.command_line.parameters import ANSWER, argument, command, option
 
 COMMANDS = [
     command(
@@ -16,15 +16,13 @@ COMMANDS = [
         sh)" before.
         """,
         "slicewise config slice",
-        argument("name", "[SETTING]", str, "Only this setting, as slice."),
+        argument("[SETTING]", "Only this setting, as slice.", name="name"),
         option(
             "--export",
-            None,
-            ["sh", "env"],
             "Print only what your file sets: as `export` lines for a shell, or as NAME=value lines.",
+            ["sh", "env"],
         ),
-        JSON,
-        OUTPUT,
+        *ANSWER,
         needs_settings=False,
     ),
     command(
@@ -35,7 +33,7 @@ COMMANDS = [
         For bash: a line eval "$(slicewise completion bash)" in ~/.bashrc.
         """,
         "slicewise completion bash",
-        argument("shell", "SHELL", ["bash", "zsh", "fish"], "bash, zsh or fish."),
+        argument("SHELL", "bash, zsh or fish.", ["bash", "zsh", "fish"]),
         needs_settings=False,
     ),
     command(
@@ -43,7 +41,7 @@ COMMANDS = [
         "help:help",
         """Print the help of a command, or what each setting means: slicewise help settings.""",
         "slicewise help catalog list",
-        argument("topic", "[COMMAND...]", str, "A command, or: settings. Else all commands."),
+        argument("[COMMAND...]", "A command, or: settings. Else all commands.", name="topic"),
         needs_settings=False,
     ),
 ]

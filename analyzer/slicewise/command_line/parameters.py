@@ -6,6 +6,7 @@ its head as everywhere, and is imported when the command runs: help, completion 
 
 import functools
 import importlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -78,17 +79,23 @@ def group(name: str, help: str, *commands: click.Command) -> Group:
     )
 
 
-def argument(name: str, metavar: str, type: Any, help: str, **more: Any) -> click.Argument:
-    """An argument. metavar: [NAME] is not needed, NAME... may be several."""
-    is_needed = not metavar.startswith("[")
-    count = -1 if "..." in metavar else 1
+def argument(metavar: str, help: str, type: Any = str, name: str = "", **more: Any) -> click.Argument:
+    """An argument. metavar: [NAME] is not needed, NAME... may be several. name: of the function's parameter, where it
+    is not that in small letters.
+    """
+    name = name or re.findall(r"\w+", metavar)[0].lower()
+    is_needed, count = not metavar.startswith("["), -1 if "..." in metavar else 1
     return click.Argument([name], metavar=metavar, type=_type(type), help=help, required=is_needed, nargs=count, **more)
 
 
-def option(names: str, metavar: str | None, type: Any, help: str, name: str = "", **more: Any) -> click.Option:
-    """An option with a value. type: texts are a choice of one. name: of the function's parameter, where it differs."""
-    declared = [*names.split(", "), *([name] if name else [])]
-    return click.Option(declared, metavar=metavar, type=_type(type), help=help, **more)
+def option(form: str, help: str, type: Any = str, name: str = "", **more: Any) -> click.Option:
+    """An option with a value. form: as help shows it, "-o, --output FILE". type: texts are a choice of one. name: of
+    the function's parameter, where it differs.
+    """
+    words = form.split()
+    names = [word.removesuffix(",") for word in words if word.startswith("-")]
+    metavar = words[-1] if len(words) > len(names) else None
+    return click.Option([*names, *([name] if name else [])], metavar=metavar, type=_type(type), help=help, **more)
 
 
 def flag(names: str, help: str, name: str = "", default: bool = False, **more: Any) -> click.Option:
@@ -127,35 +134,31 @@ JSON = flag(
     callback=_keep_for_the_answer,
 )
 OUTPUT = option(
-    "-o, --output",
-    "FILE",
-    PATH,
+    "-o, --output FILE",
     "Write to FILE instead of the terminal.",
+    PATH,
     expose_value=False,
     callback=_keep_for_the_answer,
 )
 HTML = option(
-    "--html",
-    "FILE",
-    PATH,
+    "--html FILE",
     "Where to write the page. If it is not given, the last line of the output says where the page is.",
+    PATH,
 )
 SLICE = option(
-    "--slice",
-    "SECONDS",
-    Number(*seconds_allowed("SLICEWISE_SLICE")),
-    "Length of a slice; else 4.",
-    name="slice_seconds",
+    "--slice SECONDS", "Length of a slice; else 4.", Number(*seconds_allowed("SLICEWISE_SLICE")), name="slice_seconds"
 )
-PROFILE = argument("profile", "PROFILE", PATH, "A job's directory, or one of its .swz files.")
+ANSWER = (JSON, OUTPUT)
+PAGE = (HTML, JSON, OUTPUT)
+INTO = option("--into DIR", "Where to write: each job in a directory of its name.", PATH, default="slicewise")
+PROFILE = argument("PROFILE", "A job's directory, or one of its .swz files.", PATH)
 SYMBOLS = option(
-    "--symbols", "DIR", PATH, "Where programs or their debug information are; may be repeated.", multiple=True
+    "--symbols DIR", "Where programs or their debug information are; may be repeated.", PATH, multiple=True
 )
 ALONE = option(
-    "--alone",
-    "JOBDIR",
-    PATH,
+    "--alone JOBDIR",
     "A standalone run of one of the programs; may be repeated. Without it: those beside the jobs.",
+    PATH,
     multiple=True,
 )
 
@@ -175,73 +178,62 @@ def _give_servers_now(context: click.Context, option: click.Parameter, paths: Se
 
 
 SERVERS = option(
-    "--servers",
-    "PATH",
-    PATH,
+    "--servers PATH",
     "What file servers counted by job: their profiles, or logs of Lustre's job_stats; a job's name there is then a "
     "profile, too; may be repeated.",
+    PATH,
     multiple=True,
     expose_value=False,
     callback=_give_servers,
 )
 SERVERS_NOW = option(
-    "--servers",
-    "PATH",
-    PATH,
+    "--servers PATH",
     "Where file servers are sampled to: also show whom they counted in the last slices, on all nodes; may be repeated.",
+    PATH,
     multiple=True,
     expose_value=False,
     callback=_give_servers_now,
 )
-OWN = option("--own", "SIZE", str, "The size that you use now, as 64KiB.")
-LATENCY_BELOW = option("--latency-below", "TIME", str, "Only sizes whose calls take no longer, as 5ms.")
-BANDWIDTH_ABOVE = option("--bandwidth-above", "RATE", str, "Only sizes that give as much, as 200MiB (a second).")
-AGAINST = option("--against", "FOLDER", PATH, "A folder of public IO500 results, to say where these lie among them.")
+OWN = option("--own SIZE", "The size that you use now, as 64KiB.")
+LATENCY_BELOW = option("--latency-below TIME", "Only sizes whose calls take no longer, as 5ms.")
+BANDWIDTH_ABOVE = option("--bandwidth-above RATE", "Only sizes that give as much, as 200MiB (a second).")
+AGAINST = option("--against FOLDER", "A folder of public IO500 results, to say where these lie among them.", PATH)
 ALL_USERS = flag("--all-users", "Show all users' jobs; root alone may.")
-CATALOG = argument("catalog", "CATALOG", PATH, "The catalog's directory.")
+CATALOG = argument("CATALOG", "The catalog's directory.", PATH)
 DASK = option(
-    "--dask",
-    "SCHEDULER",
-    str,
+    "--dask SCHEDULER",
     "Use the workers of this Dask scheduler: its address or its file; local: one process for each core here.",
 )
-SINCE = option("--since", "TIME", str, "Only jobs that ended after TIME: 2026-11-22, or 2026-11-22T10:30.")
-UNTIL = option("--until", "TIME", str, "Only jobs that began before TIME.")
-MOST = option("--most", "N", click.IntRange(1), "The most rows to print.", default=20)
-ASK = option("--ask", "N", click.IntRange(1), "Ask blame about N jobs at most, one by one.", name="asked")
+SINCE = option("--since TIME", "Only jobs that ended after TIME: 2026-11-22, or 2026-11-22T10:30.")
+UNTIL = option("--until TIME", "Only jobs that began before TIME.")
+MOST = option("--most N", "The most rows to print.", click.IntRange(1), default=20)
+ASK = option("--ask N", "Ask blame about N jobs at most, one by one.", click.IntRange(1), name="asked")
 MOUNT = option(
-    "--mount",
-    "POINT=TYPE,SOURCE",
-    str,
+    "--mount POINT=TYPE,SOURCE",
     "What is mounted at POINT, as `slicewise report --detail` of a profile says it; may be repeated.",
     multiple=True,
 )
 PROFILES = argument(
-    "profiles", "PROFILE...", PATH, "Jobs' directories or .swz files, or directories of jobs' directories."
+    "PROFILE...", "Jobs' directories or .swz files, or directories of jobs' directories.", PATH, name="profiles"
 )
-DIRECTION = option(
-    "--direction", None, get_args(CampaignDirection), "auto: whichever moved more bytes.", default="auto"
-)
-FITTED = option("--fitted", "M", PATH, "A model that `study model fit -o M` wrote.", name="model")
+DIRECTION = option("--direction", "auto: whichever moved more bytes.", get_args(CampaignDirection), default="auto")
+FITTED = option("--fitted M", "A model that `study model fit -o M` wrote.", PATH, name="model")
 CURVE = option(
     "--weight",
-    None,
-    ["processes", "nodes", "mounts", "equal"],
     "The expected curve gives each job a share of the bandwidth in proportion to this.",
+    ["processes", "nodes", "mounts", "equal"],
     default="processes",
 )
-POLICY = option("--policy", None, POLICIES, "See docs/coordination.md. May be repeated; else all.", multiple=True)
+POLICY = option("--policy", "See docs/coordination.md. May be repeated; else all.", POLICIES, multiple=True)
 METRIC = option(
-    "--metric",
-    "METRIC",
-    METRICS,
+    "--metric METRIC",
     f"By which figure of all jobs a policy is judged: {', '.join(METRICS)}. cpu_seconds: processes x seconds in I/O, "
     "with waits.",
+    METRICS,
     default="cpu_seconds",
 )
 DELAY = option(
-    "--delay",
-    "SECONDS",
-    Number(0.0),
+    "--delay SECONDS",
     "How long `delay` lets a job wait. If it is not given, the best of 20 waits is taken.",
+    Number(0.0),
 )
