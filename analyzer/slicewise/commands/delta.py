@@ -31,6 +31,7 @@ from slicewise.report.delta.delta_page import (
 from slicewise.report.model import model_tables
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
+from slicewise.report.records import or_none, picked
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.delta_campaign import (
     DeltaPlan,
@@ -152,17 +153,15 @@ def _sweep_record(panel: Panel) -> dict[str, Any]:
     return {
         "sweep": panel.sweep,
         "panel": graph.configuration,
-        "asymmetry": graph.asymmetry,
-        "asymmetry_reason": graph.asymmetry_reason or None,
-        "peak": graph.peak,
-        "expected_peak": graph.expected_peak,
-        "apart": graph.apart or None,
+        **picked(graph, "asymmetry"),
+        **or_none(graph, "asymmetry_reason"),
+        **picked(graph, "peak", "expected_peak"),
+        **or_none(graph, "apart"),
         "cause": panel.cause,
         "preferring": preferring(panel.evidence, graph.asymmetry),
         "hints": hints(panel),
-        "points": graph.points.to_dicts(),
-        "evidence": panel.evidence.to_dicts(),
-        "resources": panel.levels.to_dicts(),
+        **picked(graph, "points"),
+        **picked(panel, "evidence", resources="levels"),
     }
 
 
@@ -210,17 +209,11 @@ def _graph(directory: Path, data: Campaign, weight: CurveKind) -> tuple[DeltaGra
 
 def _record(graph: DeltaGraph, evidence: pl.DataFrame, levels: pl.DataFrame) -> dict[str, Any]:
     return {
-        "configuration": graph.configuration,
-        "alone_seconds": graph.alone_seconds,
-        "weights": graph.weights,
-        "asymmetry": graph.asymmetry,
-        "asymmetry_reason": graph.asymmetry_reason or None,
-        "peak": graph.peak,
-        "expected_peak": graph.expected_peak,
-        "apart": graph.apart or None,
-        "dropped": graph.dropped,
-        "points": graph.points.to_dicts(),
-        "expected": graph.expected.to_dicts(),
+        **picked(graph, "configuration", "alone_seconds", "weights", "asymmetry"),
+        **or_none(graph, "asymmetry_reason"),
+        **picked(graph, "peak", "expected_peak"),
+        **or_none(graph, "apart"),
+        **picked(graph, "dropped", "points", "expected"),
         "evidence": evidence.to_dicts(),
         "preferring": preferring(evidence, graph.asymmetry),
         "resources": levels.to_dicts(),

@@ -6,6 +6,7 @@ from typing import Any
 from slicewise.analysis.blame.result import Blame, Neighbour
 from slicewise.report import columns
 from slicewise.report.blame.blame_words import blamed, estimate, name_of
+from slicewise.report.records import or_none, picked
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
 
@@ -98,16 +99,11 @@ def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
             {
                 "job": name,
                 "program": blame.job.program,
-                "runtime_seconds": blame.runtime_seconds,
-                "alone_seconds": blame.alone,
-                "lost_seconds": blame.lost,
-                "outside_seconds": blame.outside.seconds if blame.outside else None,
-                "confidence": blame.confidence,
-                "is_claimed": blame.is_claimed,
-                "neighbours": [
-                    {"job": one.job, "program": one.program, "lost_seconds": one.lost} for one in blame.neighbours
-                ],
-                "unknown_because": blame.unknown_because or None,
+                **picked(blame, "runtime_seconds", alone_seconds="alone", lost_seconds="lost"),
+                "outside_seconds": blame.outside and blame.outside.seconds,
+                **picked(blame, "confidence", "is_claimed"),
+                "neighbours": [picked(one, "job", "program", lost_seconds="lost") for one in blame.neighbours],
+                **or_none(blame, "unknown_because"),
             }
             for name, blame in ordered
         ],

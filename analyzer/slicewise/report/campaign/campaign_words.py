@@ -12,6 +12,7 @@ from slicewise.constants import TOO_FAR_OFF
 from slicewise.report import columns
 from slicewise.report.columns import Made
 from slicewise.report.model.model_tables import HELD_OUT, answer, check_words
+from slicewise.report.records import picked
 from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
@@ -88,16 +89,10 @@ def _uneven(together: pl.DataFrame) -> str:
 def campaign_record(result: CampaignResult, page: Path | None) -> dict[str, Any]:
     """What `slicewise study campaign --json` prints."""
     return {
-        "direction": result.data.direction,
-        "storage": result.data.storage,
-        "conditions": result.conditions,
-        "alone": result.alone.to_dicts(),
-        "together": result.together.to_dicts(),
-        "runs": result.runs.to_dicts(),
+        **picked(result.data, "direction", "storage"),
+        **picked(result, "conditions", "alone", "together", "runs"),
         "model": {key: value for key, value in model_record(result.model).items() if key != "provenance"},
-        "figures": result.figures.to_dicts(),
-        "combinations": result.combinations.to_dicts(),
-        "checked": result.checked.to_dicts(),
+        **picked(result, "figures", "combinations", "checked"),
         "page": page,
     }
 

@@ -10,6 +10,7 @@ from slicewise.analysis.compare.difference import WORTH_A_WORD, Difference, Part
 from slicewise.analysis.compare.work import Tasks
 from slicewise.report.blame.blame_json import outside_record
 from slicewise.report.blame.blame_words import slept_for_memory, why_outside
+from slicewise.report.records import picked
 from slicewise.text import words
 
 # A part is told in the first sentence from this fraction of the difference.
@@ -290,19 +291,14 @@ def compare_record(comparison: Comparison, page: Path | None) -> dict[str, Any]:
 
 def _run(run: Tasks) -> dict[str, Any]:
     return {
-        "job": run.job.job,
-        "program": run.job.program,
+        **picked(run.job, "job", "program"),
         "processes": run.processes,
         "nodes": run.job.nodes,
         "start": words.iso_time(run.job.start_ns),
         "end": None if run.is_running else words.iso_time(run.job.end_ns),
         "is_running": run.is_running,
-        "runtime_seconds": run.runtime_ns / 1e9,
-        "computing_seconds": run.computing_ns / 1e9,
-        "waited_seconds": run.waited_ns / 1e9,
-        "io_seconds": run.io_ns / 1e9,
-        "waits": run.waits,
-        "decided_by": run.decided_by,
+        **{f"{name}_seconds": getattr(run, f"{name}_ns") / 1e9 for name in ("runtime", "computing", "waited", "io")},
+        **picked(run, "waits", "decided_by"),
         **{f"{kind}_bytes": run.total(kind, "bytes") for kind in ("read", "write")},
         **{f"{kind}_calls": run.total(kind, "calls") for kind in ("read", "write", "meta")},
     }
@@ -311,16 +307,11 @@ def _run(run: Tasks) -> dict[str, Any]:
 def _difference(told: Difference) -> dict[str, Any]:
     return {
         "job": told.of.job.job,
-        "difference_seconds": told.difference_seconds,
-        "ratio": told.ratio,
-        "computing_seconds": told.computing_seconds,
-        "outside": None if told.outside is None else outside_record(told.outside),
-        "memory_seconds": told.memory_seconds,
-        "from_cache_shares": told.from_cache,
-        "waiting_seconds": told.waiting_seconds,
+        **picked(told, "difference_seconds", "ratio", "computing_seconds"),
+        "outside": told.outside and outside_record(told.outside),
+        **picked(told, "memory_seconds", from_cache_shares="from_cache", waiting_seconds="waiting_seconds"),
         "own_io_seconds": {**vars(told.own_io.seconds), "parts": told.own_io.parts},
         "lost_seconds": told.lost_seconds,
         "neighbours": told.loss.neighbours if told.loss else [],
-        "unexplained_seconds": told.unexplained_seconds,
-        "confidence": told.confidence,
+        **picked(told, "unexplained_seconds", "confidence"),
     }

@@ -9,8 +9,8 @@ from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Row
 from slicewise.analysis.copies.demand import Demand
 from slicewise.constants import HARDLY_MEET, NEARLY_TURNS
-from slicewise.estimate import Estimate
 from slicewise.report import columns
+from slicewise.report.records import mib_s, picked, rate_record
 from slicewise.report.tables import Table
 from slicewise.text import words
 
@@ -228,65 +228,41 @@ def copies_table(found: Copies, most_rows: int | None = None) -> Table:
 
 def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:
     """What `slicewise predict --copies --json` prints."""
-    rate = rate_per_copy(found)
     return {
         **_demand(found.demand),
         "beside": [_demand(other) for other in found.others],
         "storage": found.storage,
         "capacity": {
-            **_rate(found.capacity.rate),
-            "source": found.capacity.source,
-            "is_floor": found.capacity.is_floor,
+            **rate_record(found.capacity.rate),
+            **picked(found.capacity, "source", "is_floor"),
             "runs": list(found.capacity.runs),
-            "region": None if found.capacity.region is None else _region(found.capacity.region),
+            "region": found.capacity.region and _region(found.capacity.region),
         },
-        "most_loss": found.most_loss,
-        "copies": found.most,
-        "copies_low": found.fewest_sure,
+        **picked(found, "most_loss", copies="most", copies_low="fewest_sure"),
         "copies_high": found.most_possible if found.is_bounded and not found.capacity.is_floor else None,
         "confidence": found.confidence,
         "rows": [
-            {"copies": row.copies, "loss": row.loss, "in_step_loss": row.in_step, "mib_s": row.rate / words.MIB}
-            for row in found.rows
+            picked(row, "copies", "loss", in_step_loss="in_step") | {"mib_s": mib_s(row.rate)} for row in found.rows
         ],
         "slurm": licence(found),
         "lustre": token_bucket_rule(found),
         "lustre_requests_per_second": requests_per_second(found),
-        "copy_mib_s": None if rate is None else rate / words.MIB,
+        "copy_mib_s": mib_s(rate_per_copy(found)),
         "notes": notes(found),
         "page": str(page) if page else None,
     }
 
 
 def _demand(demand: Demand) -> dict[str, Any]:
-    return {
-        "job": demand.job.job,
-        "program": demand.job.program,
-        "processes": demand.job.processes,
-        "nodes": demand.job.nodes,
-        "runtime_seconds": demand.runtime_seconds,
-        "io_seconds": demand.io_seconds,
-        "io_share": demand.duty,
-        "bytes": demand.volume,
-        "demand": _rate(demand.rate),
-    }
+    of = picked(demand, "runtime_seconds", "io_seconds", io_share="duty", bytes="volume")
+    return picked(demand.job, "job", "program", "processes", "nodes") | of | {"demand": rate_record(demand.rate)}
 
 
 def _region(region: Capacities) -> dict[str, Any]:
     return {
-        "read_mib_s": region.most["read"] / words.MIB,
-        "write_mib_s": region.most["write"] / words.MIB,
+        "read_mib_s": mib_s(region.most["read"]),
+        "write_mib_s": mib_s(region.most["write"]),
         "metadata_calls_s": region.most.get("meta"),
-        "exponent": region.exponent,
-        "slices": region.mixed,
+        **picked(region, "exponent", slices="mixed"),
         "never_full_of": sorted(region.unfilled),
-    }
-
-
-def _rate(estimate: Estimate) -> dict[str, Any]:
-    return {
-        "mib_s": estimate.value / words.MIB,
-        "low_mib_s": estimate.low / words.MIB,
-        "high_mib_s": estimate.high / words.MIB,
-        "how": estimate.how,
     }

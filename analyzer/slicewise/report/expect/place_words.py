@@ -11,6 +11,7 @@ from slicewise.analysis.expect.place import Placed, PlacedWork, Position
 from slicewise.constants import LITTLE_BYTES
 from slicewise.report.blame import blame_words
 from slicewise.report.expect import expect_words
+from slicewise.report.records import or_none, picked
 from slicewise.text import words
 
 MILLION = 1_000_000
@@ -195,9 +196,7 @@ def expectation_record(found: Expectation, point: Point | None, page: Path | Non
     return {
         "benchmark": first.benchmark if first else None,
         "api": first.api if first else None,
-        "runs": [
-            _run(run, boxes) for boxes in found.boxes if boxes.kind == "aggregate" for run in boxes.runs
-        ],
+        "runs": [_run(run, boxes) for boxes in found.boxes if boxes.kind == "aggregate" for run in boxes.runs],
         "union_area": first.union_area if first else 0.0,
         "hull_area": first.hull_area if first else 0.0,
         "settled_after": first.growth.settled_after if first else None,
@@ -225,55 +224,33 @@ def places_record(found: Expectation, placed: Sequence[Placed], page: Path | Non
 
 def _placed(placed: Placed) -> dict[str, Any]:
     seconds = (placed.start - placed.measured).total_seconds() if placed.measured else None
+    phase, direction = placed.phase, placed.direction
     return {
-        "job": placed.job,
-        "storage": placed.storage,
-        "api": placed.api,
+        **picked(placed, "job", "storage", "api"),
         "box_api": placed.boxes.api,
-        "bandwidth": placed.whole.bandwidth,
-        "metadata": placed.whole.metadata,
-        "metadata_per_wall": placed.whole.metadata_per_wall,
+        **picked(placed.whole, "bandwidth", "metadata", "metadata_per_wall"),
         "is_inside": placed.is_inside,
         **_position(placed.position),
         "work": _work(placed.whole),
         "busiest_phase": (
-            {**_work(placed.phase), **_position(placed.phase_position)}
-            if placed.phase and placed.phase_position
-            else None
+            {**_work(phase), **_position(placed.phase_position)} if phase and placed.phase_position else None
         ),
-        "one_direction": {"of": placed.direction.kind, **_position(placed.direction)} if placed.direction else None,
-        "is_cached": placed.is_cached,
-        "cache": placed.cache,
-        "opens": placed.opens,
+        "one_direction": {"of": direction.kind, **_position(direction)} if direction else None,
+        **picked(placed, "is_cached", "cache", "opens"),
         "box_age_seconds": seconds,
-        "others": placed.company,
-        "is_news": placed.is_news,
+        **picked(placed, others="company", is_news="is_news"),
         "verdict": verdict(placed),
     }
 
 
 def _position(position: Position) -> dict[str, Any]:
-    return {
-        "is_point_inside": position.is_inside,
-        "judged_by": list(position.sides),
-        "sides": position.sides,
-        "share_of_easy": position.share_of_easy,
-        "held_back_by": position.held_back,
-    }
+    told = {"is_point_inside": position.is_inside, "judged_by": list(position.sides)}
+    return told | picked(position, "sides", "share_of_easy", held_back_by="held_back")
 
 
 def _work(work: PlacedWork) -> dict[str, Any]:
-    return {
-        "bandwidth": work.bandwidth,
-        "metadata": work.metadata,
-        "metadata_per_wall": work.metadata_per_wall,
-        "seconds": work.seconds,
-        "data_seconds": work.data_seconds,
-        "metadata_seconds": work.metadata_seconds,
-        "read_bytes": work.read_bytes,
-        "write_bytes": work.write_bytes,
-        "metadata_operations": work.operations,
-    }
+    seconds = ("seconds", "data_seconds", "metadata_seconds", "read_bytes", "write_bytes")
+    return picked(work, "bandwidth", "metadata", "metadata_per_wall", *seconds, metadata_operations="operations")
 
 
 def _run(run: RunBox, boxes: Boxes) -> dict[str, Any]:
@@ -283,43 +260,31 @@ def _run(run: RunBox, boxes: Boxes) -> dict[str, Any]:
         "api": boxes.api,
         "benchmark": run.run.benchmark,
         "start": run.run.start.isoformat() if run.run.start else None,
-        "hard": list(run.box.hard),
-        "easy": list(run.box.easy),
-        "is_anomaly": run.is_anomaly,
-        "why": run.why or None,
+        **_corners(run),
         "axes": run.box.anomalies,
         "laggards": run.laggards,
         "invalid_phases": run.run.invalid,
     }
 
 
+def _corners(run: RunBox) -> dict[str, Any]:
+    return {"hard": list(run.box.hard), "easy": list(run.box.easy), "is_anomaly": run.is_anomaly, **or_none(run, "why")}
+
+
 def _boxes(boxes: Boxes) -> dict[str, Any]:
     around = hull(boxes.union)
     return {
-        "api": boxes.api,
-        "benchmark": boxes.benchmark,
-        "of": boxes.kind,
+        **picked(boxes, "api", "benchmark", of="kind"),
         "hard": list(around.hard) if around else None,
         "easy": list(around.easy) if around else None,
-        "union_area": boxes.union_area,
-        "hull_area": boxes.hull_area,
-        "areas": boxes.growth.areas,
-        "settled_after": boxes.growth.settled_after,
-        "runs": [
-            {"name": run.run.name, "hard": list(run.box.hard), "easy": list(run.box.easy),
-             "is_anomaly": run.is_anomaly, "why": run.why or None}
-            for run in boxes.runs
-        ],
-    }  # fmt: skip
+        **picked(boxes, "union_area", "hull_area"),
+        **picked(boxes.growth, "areas", "settled_after"),
+        "runs": [{"name": run.run.name, **_corners(run)} for run in boxes.runs],
+    }
 
 
 def _point(boxes: Boxes | None, point: Point) -> dict[str, Any]:
     around = hull(boxes.union) if boxes else None
     within = boxes.within(point) if boxes else []
-    return {
-        "bandwidth": point[0],
-        "metadata": point[1],
-        "is_inside": bool(within),
-        "is_in_hull": bool(around and around.holds(point)),
-        "runs": within,
-    }
+    where = {"is_inside": bool(within), "is_in_hull": bool(around and around.holds(point))}
+    return {"bandwidth": point[0], "metadata": point[1], **where, "runs": within}

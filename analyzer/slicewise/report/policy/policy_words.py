@@ -12,6 +12,7 @@ from slicewise.constants import TOO_FAR_OFF
 from slicewise.kinds import METRICS, Metric, Policy
 from slicewise.report import columns
 from slicewise.report.columns import Made
+from slicewise.report.records import picked, rate_record
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -28,6 +29,8 @@ MEANINGS: dict[Policy, str] = {
     "delay": "who arrives while others do I/O waits for a while, or until they are done, and then shares",
     "dynamic": "at each arrival and end, whichever of these, or the shortest I/O first, is expected to cost least",
 }
+# As JSON lists them.
+COSTS: tuple[Metric, ...] = ("sum_interference", "cpu_seconds", "makespan", "worst_slowdown")
 # Less than this of a job's I/O span is no gain and no loss worth a word.
 WORTH_A_WORD = 0.005
 # From this error of a job's I/O span on it is told what to do.
@@ -187,15 +190,13 @@ def after_the_fact_record(found: AfterTheFact, page: Path) -> dict[str, Any]:
     return {
         **comparison_record(found.comparison, found.chosen),
         "best": found.best.policy,
-        "is_recommended": found.is_recommended,
-        "error": found.error,
+        **picked(found, "is_recommended", "error"),
         "validation": [
             {
                 "job": check.job,
                 "processes": job.plan.processes,
                 "phases": len(job.observed),
-                "observed_io_seconds": check.observed,
-                "simulated_io_seconds": check.simulated,
+                **picked(check, observed_io_seconds="observed", simulated_io_seconds="simulated"),
                 "relative_error": check.relative_error,
                 "rate_alone_from": job.source,
             }
@@ -203,14 +204,10 @@ def after_the_fact_record(found: AfterTheFact, page: Path) -> dict[str, Any]:
         ],
         "storage": found.storage,
         "capacity": {
-            "mib_s": found.capacity.rate.value / words.MIB,
-            "low_mib_s": found.capacity.rate.low / words.MIB,
-            "high_mib_s": found.capacity.rate.high / words.MIB,
-            "source": found.capacity.source,
-            "is_floor": found.capacity.is_floor,
+            **{key: rate for key, rate in rate_record(found.capacity.rate).items() if key != "how"},
+            **picked(found.capacity, "source", "is_floor"),
         },
-        "weight": found.weighting,
-        "is_weight_fitted": found.is_weight_fitted,
+        **picked(found, weight="weighting", is_weight_fitted="is_weight_fitted"),
         "notes": basis(found),
         "page": page,
     }
@@ -218,26 +215,15 @@ def after_the_fact_record(found: AfterTheFact, page: Path) -> dict[str, Any]:
 
 def _policy(comparison: PolicyComparison, simulated: Simulated) -> dict[str, Any]:
     won = comparison.seconds_won(simulated)
+    keys = ("job", "start", "end", "io_seconds", "interference")
     return {
         "policy": simulated.policy,
-        "sum_interference": simulated.cost("sum_interference"),
-        "cpu_seconds": simulated.cost("cpu_seconds"),
-        "makespan": simulated.cost("makespan"),
-        "worst_slowdown": simulated.cost("worst_slowdown"),
+        **{metric: simulated.cost(metric) for metric in COSTS},
         "gain": comparison.gain(simulated),
         **({"delay_seconds": simulated.delay} if simulated.policy == "delay" else {}),
-        "jobs": [_job(job, seconds) for job, seconds in zip(simulated.jobs, won, strict=True)],
-    }
-
-
-def _job(job: Outcome, won: float) -> dict[str, Any]:
-    return {
-        "job": job.job,
-        "start": job.start,
-        "end": job.end,
-        "io_seconds": job.io_seconds,
-        "interference": job.interference,
-        "gained_seconds": won,
+        "jobs": [
+            picked(job, *keys) | {"gained_seconds": seconds} for job, seconds in zip(simulated.jobs, won, strict=True)
+        ],
     }
 
 

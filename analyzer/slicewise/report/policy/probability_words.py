@@ -7,6 +7,7 @@ from typing import Any
 from slicewise.analysis.policies.probability import IoSource, JobLog, Probability, SizeClass
 from slicewise.estimate import Estimate
 from slicewise.report import columns
+from slicewise.report.records import picked
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -113,17 +114,12 @@ def log_lines(log: JobLog) -> list[str]:
 def probability_record(found: Probability, log: JobLog | None, page: Path | None) -> dict[str, Any]:
     """What `slicewise turns probability --json` prints."""
     return {
-        "probability": found.anybody,
-        "probability_of_another": found.somebody_else,
-        "io_share": found.io_share,
-        "io_share_source": found.io_source,
-        "jobs": found.jobs,
+        **picked(found, probability="anybody", probability_of_another="somebody_else", io_share="io_share"),
+        **picked(found, io_share_source="io_source", jobs="jobs"),
         "skipped_jobs": log.skipped if log else 0,
         "seconds": found.seconds,
         "concurrent": [{"jobs": jobs, "share": share} for jobs, share in sorted(found.concurrent.items())],
-        "sizes": found.sizes,
-        "median_processes_of_jobs": found.median_of_jobs,
-        "median_processes_of_time": found.median_of_time,
+        **picked(found, "sizes", median_processes_of_jobs="median_of_jobs", median_processes_of_time="median_of_time"),
         "observed": found.observed,
         "notes": [*notes(found), *(log_lines(log) if log else [])],
         "page": page,

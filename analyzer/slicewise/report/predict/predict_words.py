@@ -12,6 +12,7 @@ from slicewise.analysis.sharing.model import FittedModel
 from slicewise.constants import APART, TOO_FAR_OFF
 from slicewise.report import columns
 from slicewise.report.model.model_tables import misfit_words
+from slicewise.report.records import or_none, picked
 from slicewise.report.tables import Table
 from slicewise.text import words
 
@@ -49,33 +50,23 @@ def table(found: Predicted) -> Table:
 def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> dict[str, Any]:
     """What `--json` prints."""
     law = found.laws.chosen
+    rules = ("exponent", "is_written_behind", "is_one_queue", "are_reads_queued", "crowding")
     return {
         "jobs": [
-            {
-                "job": one.job,
-                "start": one.start,
-                "alone_seconds": one.alone,
-                "seconds": one.seconds,
-                "slowdown": one.slowdown,
-                "doubt": one.doubt or None,
-            }
+            picked(one, "job", "start", alone_seconds="alone", seconds="seconds", slowdown="slowdown")
+            | or_none(one, "doubt")
             for one in found.jobs
         ],
         "model": None if found.fitted is None else found.fitted.model.weight.chosen,
         "law": {
             "share_by": law.by,
             "most_bytes_a_call": None if math.isinf(law.part) else law.part,
-            "exponent": law.rules.exponent,
-            "is_written_behind": law.rules.is_written_behind,
-            "is_one_queue": law.rules.is_one_queue,
-            "are_reads_queued": law.rules.are_reads_queued,
-            "crowding": law.rules.crowding,
+            **picked(law.rules, *rules),
             "is_by_requests": law.is_by_requests,
             "possible": len(found.laws.possible),
         },
         "seen_jobs": len(found.errors),
-        "mean_error": found.mean_error,
-        "largest_error": found.largest_error,
+        **picked(found, "mean_error", "largest_error"),
         "serves": found.serves.amounts,
         "off_halfway": list(off),
         "misfits": [asdict(one) for one in misfits],

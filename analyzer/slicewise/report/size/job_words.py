@@ -8,6 +8,7 @@ from slicewise.digest.quality import imported
 from slicewise.report import columns
 from slicewise.report.job.site_words import place_words
 from slicewise.report.page import Section
+from slicewise.report.records import picked
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
@@ -183,23 +184,11 @@ def job_record(found: JobSizes) -> dict[str, Any]:
 
 def _cost(cost: SizeCost) -> dict[str, Any]:
     accesses = cost.accesses
-    curve = accesses.curve
     return {
-        "mount": curve.mount,
-        "direction": curve.direction,
-        "access": curve.access,
-        "sharing": curve.sharing,
-        "processes": curve.processes,
-        "size": accesses.size,
-        "mean_size": accesses.mean_size,
-        "calls": accesses.calls,
-        "bytes": accesses.bytes,
-        "seconds": accesses.seconds,
+        **picked(accesses.curve, "mount", "direction", "access", "sharing", "processes"),
+        **picked(accesses, "size", "mean_size", "calls", "bytes", "seconds"),
         "latency": accesses.call_seconds / accesses.calls,
-        "better_size": cost.better,
-        "saved_seconds": cost.saved,
-        "is_claimed": cost.is_claimed,
-        "how": cost.how,
+        **picked(cost, better_size="better", saved_seconds="saved", is_claimed="is_claimed", how="how"),
     }
 
 

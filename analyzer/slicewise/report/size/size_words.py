@@ -9,6 +9,7 @@ from slicewise.analysis.size.points import CompanyEffect, Curve, Mean, SizeCurve
 from slicewise.analysis.size.predict import HeldOutAccuracy, Target
 from slicewise.analysis.size.recommend import Advice, Requirements
 from slicewise.analysis.size.size import CurveAdvice, SizeResult
+from slicewise.report.records import mib_s, or_none, picked
 from slicewise.text import words
 
 VERBS = {"read": "reads", "write": "writes"}
@@ -222,7 +223,7 @@ def size_record(found: SizeResult, page: Path | None) -> dict[str, Any]:
         "own_size": found.own,
         "bounds": {
             "latency_below_seconds": found.bounds.latency,
-            "bandwidth_above_mib_s": None if found.bounds.bandwidth is None else found.bounds.bandwidth / words.MIB,
+            "bandwidth_above_mib_s": mib_s(found.bounds.bandwidth),
         },
         "company": [
             {
@@ -234,16 +235,11 @@ def size_record(found: SizeResult, page: Path | None) -> dict[str, Any]:
             for effect in found.effects
         ],
         "predictions": {
-            "features": found.predictions.features,
-            "configurations": found.predictions.configurations,
-            "folds": found.predictions.folds,
-            "refused": found.predictions.refused or None,
+            **picked(found.predictions, "features", "configurations", "folds"),
+            **or_none(found.predictions, "refused"),
             "models": [
-                {
-                    "model": model.model,
-                    "target": model.target,
-                    "rmse": model.rmse / (words.MIB if model.target == "bandwidth" else 1),
-                }
+                picked(model, "model", "target")
+                | {"rmse": model.rmse / (words.MIB if model.target == "bandwidth" else 1)}
                 for model in found.predictions.models
             ],
         },
@@ -270,10 +266,7 @@ def _point(point: SizePoint) -> dict[str, Any]:
         "runs": point.bandwidth.runs,
         "bandwidth": _mean(point.bandwidth, words.MIB),
         "latency": _mean(point.latency, 1.0),
-        "latency_p99": point.latency_p99,
-        "in_flight": point.in_flight,
-        "law_ratio": point.little,
-        "equation_1_seconds": point.equation_1,
+        **picked(point, "latency_p99", "in_flight", law_ratio="little", equation_1_seconds="equation_1"),
     }
 
 
@@ -284,18 +277,12 @@ def _advice(advice: Advice | None) -> dict[str, Any] | None:
         "size": advice.point.size,
         "best_size": advice.best.size,
         "as_good": list(advice.as_good),
-        "most_loss": advice.most_loss,
-        "runs": advice.runs,
-        "confidence": advice.confidence,
-        "keeps_bounds_surely": advice.is_sure_of_bounds,
-        "is_largest": advice.is_largest,
-        "is_smallest": advice.is_smallest,
+        **picked(advice, "most_loss", "runs", "confidence", keeps_bounds_surely="is_sure_of_bounds"),
+        **picked(advice, "is_largest", "is_smallest"),
     }
 
 
 def _mean(mean: Mean, unit: float) -> dict[str, Any]:
     """A mean of repeats with its interval; `low` and `high` are null where there was one run."""
     interval = mean.estimate
-    return {
-        "value": interval.value / unit, "low": interval.low / unit, "high": interval.high / unit, "how": interval.how
-    }  # fmt: skip
+    return {key: getattr(interval, key) / unit for key in ("value", "low", "high")} | {"how": interval.how}
