@@ -8,7 +8,7 @@ import polars as pl
 
 from slicewise.charts import style
 from slicewise.charts.figure import Figure
-from slicewise.charts.throughput import HEADROOM, per_slice, steps
+from slicewise.charts.throughput import HEADROOM, add_steps, edges_of, per_slice
 
 COMPUTING, UNEXPLAINED, EACH_OTHER = "#b9bfc7", "#8a6d3b", "#7fb2dc"
 IDLE, MOVING = "#e4e7eb", "#5f9e6e"
@@ -49,32 +49,17 @@ def throughput_beside_alone(frame: pl.DataFrame, colour: str, slices: range, sli
 
     frame: slice, moved, would_have (in `unit` a second).
     """
-    chart = style.figure(height=280)
-    times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
     moved, would_have = (per_slice(frame, column, slices) for column in ("moved", "would_have"))
-    chart.add_scatter(
-        x=times,
-        y=steps(moved),
-        name="as it was",
-        mode="lines",
-        fill="tozeroy",
-        fillcolor=style.transparent(colour, 0.3),
-        line={"shape": "hv", "width": 1.6, "color": colour},
-        hovertemplate=f"%{{y:.4~g}} {unit}",
-    )
-    if would_have.any():
-        chart.add_scatter(
-            x=times,
-            y=steps(np.where(would_have > 0, would_have, np.nan)),
-            name="at the speed that it has alone",
-            mode="lines",
-            line={"shape": "hv", "width": 1.6, "color": style.INK, "dash": "dash"},
-            hovertemplate=f"%{{y:.4~g}} {unit}",
-        )
     highest = max(moved.max(initial=0.0), would_have.max(initial=0.0))
-    chart.update_layout(hovermode="x unified", showlegend=True)
-    chart.update_yaxes(title_text=unit, range=[0, HEADROOM * (highest or 1.0)], rangemode="normal")
-    style.use_clock_axis(chart, slices, slice_ns)
+    limits = {"range": [0, HEADROOM * (highest or 1.0)], "rangemode": "normal"}
+    chart = style.over_clock(280, slices, slice_ns, unit, **limits)
+    chart.update_layout(showlegend=True)
+    times, hover = edges_of(slices, slice_ns), f"%{{y:.4~g}} {unit}"
+    fill = {"fill": "tozeroy", "fillcolor": style.transparent(colour, 0.3)}
+    add_steps(chart, times, moved, "as it was", colour, 1.6, hovertemplate=hover, **fill)
+    if would_have.any():
+        known = np.where(would_have > 0, would_have, np.nan)
+        add_steps(chart, times, known, "at the speed that it has alone", style.INK, 1.6, "dash", hovertemplate=hover)
     return chart
 
 
@@ -88,29 +73,22 @@ class LoadShare:
 
 
 def stacked_loads(loads: Sequence[LoadShare], slices: range, slice_ns: int, title: str, unit: str) -> Figure:
-    """Neighbours by slice, stacked."""
-    chart = style.figure(height=240)
-    times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
+    chart = style.over_clock(240, slices, slice_ns, title)
+    chart.update_layout(showlegend=True)
+    times = edges_of(slices, slice_ns)
     for load in loads:
-        chart.add_scatter(
-            x=times,
-            y=steps(per_slice(load.rows, "value", slices)),
-            name=style.safe(style.shortened(load.name)),
-            stackgroup="neighbours",
-            mode="lines",
-            line={"shape": "hv", "width": 1.4, "color": load.colour},
-            fillcolor=style.transparent(load.colour, 0.38),
-            hovertemplate=f"%{{y:.3~g}} {unit}",
-        )
-    chart.update_layout(hovermode="x unified", showlegend=True)
-    chart.update_yaxes(title_text=title)
-    style.use_clock_axis(chart, slices, slice_ns)
+        values = per_slice(load.rows, "value", slices)
+        add_steps(
+            chart, times, values, style.safe(style.shortened(load.name)), load.colour, 1.4, stackgroup="neighbours",
+            fillcolor=style.transparent(load.colour, 0.38), hovertemplate=f"%{{y:.3~g}} {unit}",
+        )  # fmt: skip
     return chart
 
 
 def lost_by_slice(loads: Sequence[LoadShare], slices: range, slice_ns: int) -> Figure:
     """Seconds that each slice lost, by who it is blamed on, as bars: what was made up lies below the axis."""
-    chart = style.figure(height=240, barmode="relative", bargap=0)
+    chart = style.over_clock(240, slices, slice_ns, "seconds lost a slice", rangemode="normal")
+    chart.update_layout(barmode="relative", bargap=0, showlegend=True)
     # A bar stands in the middle of its slice.
     times = style.clock_times(range(slices.start, slices.stop), slice_ns) + np.timedelta64(slice_ns // 2_000_000, "ms")
     for load in loads:
@@ -122,7 +100,4 @@ def lost_by_slice(loads: Sequence[LoadShare], slices: range, slice_ns: int) -> F
             marker={"color": load.colour, "line": {"width": 0}},
             hovertemplate="%{y:.3~g} s",
         )
-    chart.update_layout(hovermode="x unified", showlegend=True)
-    chart.update_yaxes(title_text="seconds lost a slice", rangemode="normal")
-    style.use_clock_axis(chart, slices, slice_ns)
     return chart

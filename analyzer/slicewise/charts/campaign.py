@@ -54,14 +54,7 @@ def predicted_and_observed(frame: pl.DataFrame) -> Figure:
             name=f"job {place + 1}, predicted",
             mode="markers",
             marker={"size": 9, "symbol": "diamond-open", "color": colour, "line": {"width": 2, "color": colour}},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "thickness": 1.2,
-                "width": 3,
-                "array": (rows["high"] - rows["predicted"]).fill_null(0).to_list(),
-                "arrayminus": (rows["predicted"] - rows["low"]).fill_null(0).to_list(),
-            },
+            error_y=style.intervals(rows, "predicted"),
             hovertemplate="predicted %{y:.4~g} s<extra></extra>",
             offsetgroup=str(place),
         )

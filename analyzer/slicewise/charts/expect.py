@@ -1,6 +1,6 @@
 """Boxes of what may be expected, jobs as points in them, and how long phases took over the runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl
 
@@ -24,12 +24,7 @@ def boxes(
     said; what judges it is above 0.
     """
     chart = style.figure(height=460)
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    for left, right, stretches in strips:
-        for low, high in stretches:
-            xs += [left, right, right, left, left, None]
-            ys += [low, low, high, high, low, None]
+    xs, ys = _outlines([(left, right, *stretch) for left, right, stretches in strips for stretch in stretches])
     if xs:
         chart.add_scatter(
             x=xs, y=ys, mode="lines", line={"width": 0}, fill="toself", name="union: what to expect",
@@ -42,13 +37,8 @@ def boxes(
         rows = runs.filter(pl.col("is_anomaly") == is_anomaly)
         if rows.is_empty():
             continue
-        outline_x: list[float | None] = []
-        outline_y: list[float | None] = []
-        for row in rows.iter_rows(named=True):
-            left, right = row["hard_bandwidth"], row["easy_bandwidth"]
-            low, high = row["hard_metadata"], row["easy_metadata"]
-            outline_x += [left, right, right, left, left, None]
-            outline_y += [low, low, high, high, low, None]
+        corners = rows.select("hard_bandwidth", "easy_bandwidth", "hard_metadata", "easy_metadata")
+        outline_x, outline_y = _outlines(corners.iter_rows())
         chart.add_scatter(
             x=outline_x, y=outline_y, mode="lines", name=name, legendgroup=name, hoverinfo="skip",
             line={"width": 1.3, "color": colour, "dash": dash},
@@ -65,6 +55,16 @@ def boxes(
     _use_axis(chart.update_xaxes, [*_values(runs, "bandwidth"), *judged["bandwidth"]], "bandwidth (GiB/s)")
     _use_axis(chart.update_yaxes, [*_values(runs, "metadata"), *judged["metadata"]], "metadata rate (kIOPS)")
     return chart
+
+
+def _outlines(rectangles: Iterable[tuple[float, ...]]) -> tuple[list[float | None], list[float | None]]:
+    """The lines around rectangles (left, right, low, high) as x and y, with a gap behind each."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for left, right, low, high in rectangles:
+        xs += [left, right, right, left, left, None]
+        ys += [low, low, high, high, low, None]
+    return xs, ys
 
 
 def _draw_points(chart: Figure, runs: pl.DataFrame, points: pl.DataFrame) -> None:
@@ -92,15 +92,13 @@ def _values(runs: pl.DataFrame, axis: str) -> list[float]:
     return [value for level in ("hard", "easy") for value in runs[f"{level}_{axis}"].to_list()]
 
 
-def _use_axis(update: object, values: Sequence[float], title: str) -> None:
+def _use_axis(update: Callable[..., None], values: Sequence[float], title: str) -> None:
     known = [value for value in values if value > 0]
     is_log = bool(known) and max(known) > LOG_RATIO * min(known)
-    assert callable(update)
     update(title_text=f"{title}, logarithmic" if is_log else title, type="log" if is_log else "linear")
 
 
 def growth(areas: Sequence[float], settled_after: int | None) -> Figure:
-    """The area of the union after each run."""
     chart = style.figure(height=260)
     chart.add_scatter(
         x=list(range(1, len(areas) + 1)), y=list(areas), mode="lines+markers", showlegend=False,
@@ -137,10 +135,6 @@ def tails(frame: pl.DataFrame, ends: pl.DataFrame) -> Figure:
             marker={"size": 8, "symbol": "diamond", "color": TAIL_COLOURS[name]},
             hovertemplate=f"{name} of %{{y}}: %{{x:.3~g}} s<extra></extra>",
         )  # fmt: skip
-    values = [value for value in frame["seconds"].to_list() if value > 0]
-    is_log = bool(values) and max(values) > LOG_RATIO * min(values)
-    chart.update_xaxes(
-        title_text="seconds, logarithmic" if is_log else "seconds", type="log" if is_log else "linear"
-    )  # fmt: skip
+    _use_axis(chart.update_xaxes, frame["seconds"].to_list(), "seconds")
     chart.update_yaxes(categoryorder="array", categoryarray=list(reversed(phases)), rangemode="normal")
     return chart

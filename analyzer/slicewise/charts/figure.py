@@ -62,29 +62,24 @@ class Figure:
         self.layout = FigurePart()
 
     def add_scatter(self, **values: Any) -> None:
-        """Points or a line."""
         self._add("scatter", values)
 
     def add_bar(self, **values: Any) -> None:
         self._add("bar", values)
 
     def add_heatmap(self, **values: Any) -> None:
-        """Cells in colours."""
         self._add("heatmap", values)
 
     def _add(self, kind: str, values: Mapping[str, Any]) -> None:
         self.data.append(_part({**values, "type": kind}))
 
     def update_layout(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        """Take values over into the layout."""
         self.layout.merge({**(values or {}), **more})
 
     def update_xaxes(self, **values: Any) -> None:
-        """Settings of all x axes."""
         self._update_axes("xaxis", values)
 
     def update_yaxes(self, **values: Any) -> None:
-        """Settings of all y axes."""
         self._update_axes("yaxis", values)
 
     def _update_axes(self, first: str, values: Mapping[str, Any]) -> None:
@@ -93,11 +88,9 @@ class Figure:
             self.layout.merge({name: values})
 
     def add_shape(self, **values: Any) -> None:
-        """A line or a rectangle."""
         self.layout.setdefault("shapes", []).append(_part(values))
 
     def add_annotation(self, **values: Any) -> None:
-        """A text at a place."""
         self.layout.setdefault("annotations", []).append(_part(values))
 
     def add_vline(self, x: Any, annotation: Mapping[str, Any] | None = None, **values: Any) -> None:
@@ -115,7 +108,6 @@ class Figure:
             self.add_annotation(**where, showarrow=False, **annotation)
 
     def add_hrect(self, y0: Any, y1: Any, **values: Any) -> None:
-        """A band from left to right."""
         self.add_shape(type="rect", x0=0, x1=1, y0=y0, y1=y1, xref="x domain", yref="y", **values)
 
     def plain(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import polars as pl
 
 from slicewise.charts import style
 from slicewise.charts.figure import Figure
-from slicewise.charts.throughput import per_slice, steps
+from slicewise.charts.throughput import add_steps, edges_of, per_slice
 
 DECIMALS = 3
 LEGEND_LINE_HEIGHT = 18
@@ -31,27 +31,16 @@ def over_time(
     lines have gaps.
     """
     # On a narrow page each line of the chart is a line of its legend, which takes its room from the plot.
-    chart = style.figure(height=200 + LEGEND_LINE_HEIGHT * max(0, len(lines) - 2))
+    height = 200 + LEGEND_LINE_HEIGHT * max(0, len(lines) - 2)
+    chart = style.over_clock(height, slices, slice_ns, unit)
+    chart.update_layout(showlegend=True)
     begin, end = slices.start * slice_ns // sample_ns, -(-slices.stop * slice_ns // sample_ns)
     axis = range(begin, end)
-    times = style.clock_times(range(begin, end + 1), sample_ns)
+    times = edges_of(axis, sample_ns)
     is_sampled = np.isin(np.arange(begin, end), np.asarray(sampled))
     for line in lines:
         values = np.where(is_sampled, per_slice(line.rows, "value", axis).round(DECIMALS), np.nan)
-        chart.add_scatter(
-            x=times,
-            y=steps(values),
-            name=line.name,
-            mode="lines",
-            line={
-                "shape": "hv",
-                "width": 1.2 if line.is_second else 1.6,
-                "dash": "dot" if line.is_second else "solid",
-                "color": line.colour,
-            },
-            hovertemplate=f"%{{y:.4~g}} {unit}",
-        )
-    chart.update_layout(hovermode="x unified", showlegend=True)
-    chart.update_yaxes(title_text=unit)
-    style.use_clock_axis(chart, slices, slice_ns)
+        width, dash = (1.2, "dot") if line.is_second else (1.6, "solid")
+        hover = f"%{{y:.4~g}} {unit}"
+        add_steps(chart, times, values, line.name, line.colour, width, dash, hovertemplate=hover)
     return chart

@@ -46,14 +46,7 @@ def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> F
                 "symbol": [SYMBOLS[kind] for kind in rows["kind"]],
                 "line": {"width": 2, "color": [_colour(colours[job], kind) for kind in rows["kind"]]},
             },
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "thickness": 1.4,
-                "width": 4,
-                "array": (rows["high"] - rows["seconds"]).fill_null(0).to_list(),
-                "arrayminus": (rows["seconds"] - rows["low"]).fill_null(0).to_list(),
-            },
+            error_x=style.intervals(rows, "seconds", 1.4, 4),
             hovertemplate="%{y}: %{x:.4~g} s<extra></extra>",
         )
     chart.update_xaxes(
@@ -119,13 +112,11 @@ def steps(first: tuple[str, float], last: tuple[str, float], parts: Sequence[tup
         rows.append((name, min(reached, reached + seconds), abs(seconds), colour, said))
         reached += seconds
     rows.append((style.safe(style.shortened(last[0], 24)), 0.0, last[1], style.INK, words.seconds(last[1])))
-    # Runs of one name, or one called as a part is, are rows of their own.
-    places = list(range(len(rows)))
     chart = style.figure(height=64 + PIXELS_A_DIFFERENCE * len(rows), showlegend=False)
     chart.update_layout(margin=style.CHART_MARGIN | {"t": 8, "r": 84}, bargap=0.3)
     chart.add_bar(
         x=[length for _, _, length, _, _ in rows],
-        y=places,
+        y=list(range(len(rows))),  # runs of one name, or one called as a part is, are rows of their own
         base=[base for _, base, _, _, _ in rows],
         orientation="h",
         marker={"color": [colour for _, _, _, colour, _ in rows]},
@@ -137,14 +128,7 @@ def steps(first: tuple[str, float], last: tuple[str, float], parts: Sequence[tup
     )
     longest = max(base + length for _, base, length, _, _ in rows)
     chart.update_xaxes(title_text="seconds", range=[0, longest * 1.12], showgrid=True, gridwidth=1, title_standoff=6)
-    chart.update_yaxes(
-        tickvals=places,
-        ticktext=[name for name, _, _, _, _ in rows],
-        autorange="reversed",
-        fixedrange=True,
-        rangemode="normal",
-        showgrid=False,
-    )
+    style.name_rows(chart, [name for name, _, _, _, _ in rows])
     return chart
 
 
@@ -170,20 +154,8 @@ def by_run(frame: pl.DataFrame) -> Figure:
             hovertemplate=f"%{{customdata[0]}}: %{{x:.3~g}} s {name}<extra></extra>",
         )
     chart.update_xaxes(
-        title_text="seconds more than the run compared with",
-        rangemode="normal",
-        showgrid=True,
-        gridwidth=1,
-        zeroline=True,
-        zerolinewidth=1,
-        title_standoff=6,
-    )
-    chart.update_yaxes(
-        tickvals=list(range(len(runs))),
-        ticktext=[style.safe(style.shortened(run, 24)) for run in runs],
-        autorange="reversed",
-        fixedrange=True,
-        rangemode="normal",
-        showgrid=False,
-    )
+        title_text="seconds more than the run compared with", rangemode="normal", showgrid=True, gridwidth=1,
+        zeroline=True, zerolinewidth=1, title_standoff=6,
+    )  # fmt: skip
+    style.name_rows(chart, [style.safe(style.shortened(run, 24)) for run in runs])
     return chart

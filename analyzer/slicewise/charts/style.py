@@ -7,6 +7,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import polars as pl
 
 from slicewise.charts.figure import Figure
 from slicewise.text import safe_text, words
@@ -111,6 +112,29 @@ def use_clock_axis(chart: Figure, slices: range, slice_ns: int) -> None:
         spikedash="solid",
         spikecolor=INK,
     )
+
+
+def over_clock(height: int, slices: range, slice_ns: int, title: str, **yaxes: object) -> Figure:
+    """An empty figure over the time of day of `slices`, whose lines are read together. yaxes: of the y axis."""
+    chart = figure(height, hovermode="x unified")
+    chart.update_yaxes(title_text=title, **yaxes)
+    use_clock_axis(chart, slices, slice_ns)
+    return chart
+
+
+def intervals(rows: pl.DataFrame, value: str, thickness: float = 1.2, width: int = 3) -> dict[str, object]:
+    """Error bars from the columns `low` to `high` around `value`; null: no bar."""
+    above, below = rows["high"] - rows[value], rows[value] - rows["low"]
+    arrays = {"array": above.fill_null(0).to_list(), "arrayminus": below.fill_null(0).to_list()}
+    return {"type": "data", "symmetric": False, "thickness": thickness, "width": width, **arrays}
+
+
+def name_rows(chart: Figure, names: Sequence[str]) -> None:
+    """Name the places 0, 1, ... of a chart of bars, from top to bottom."""
+    chart.update_yaxes(
+        tickvals=list(range(len(names))), ticktext=list(names), autorange="reversed", fixedrange=True,
+        rangemode="normal", showgrid=False,
+    )  # fmt: skip
 
 
 def shade_region(chart: Figure, start: object, end: object, text: str = "") -> None:

@@ -1,6 +1,7 @@
 """Throughput over the clock: jobs stacked against the capacity, shares against fair shares, one job's directions."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -30,6 +31,26 @@ def steps(values: np.ndarray) -> np.ndarray:
     return points
 
 
+def add_steps(
+    chart: Figure,
+    times: np.ndarray,
+    values: np.ndarray,
+    name: str,
+    colour: str,
+    width: float,
+    dash: str = "",
+    **more: Any,
+) -> None:
+    """A line of values of slices; times: where each begins, and the last one ends."""
+    line = {"shape": "hv", "width": width, "color": colour, **({"dash": dash} if dash else {})}
+    chart.add_scatter(x=times, y=steps(values), name=name, mode="lines", line=line, **more)
+
+
+def edges_of(slices: range, slice_ns: int) -> np.ndarray:
+    """When each slice begins, and the last one ends, for a clock axis."""
+    return style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
+
+
 def stacked(
     frame: pl.DataFrame,
     colours: Mapping[str, str],
@@ -46,38 +67,26 @@ def stacked(
     frame: job, slice, bytes (any number of rows a job and slice). fair: the same columns: what each job's fair share
     by `fair_by` would have been; drawn are the lines between jobs. capacity: bytes/s. region: first and end slice.
     """
-    chart = style.figure(height=340)
-    times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
+    times = edges_of(slices, slice_ns)
     to_mib_s = 1e9 / slice_ns / words.MIB
     below = np.zeros(len(slices))
     last = list(colours)[-1]
     stacked_rate = per_slice(frame, "bytes", slices) * to_mib_s
     highest = max(stacked_rate.max(initial=0.0), capacity.high / words.MIB if capacity is not None else 0.0)
+    limits = {"range": [0, HEADROOM * (highest or 1.0)], "rangemode": "normal"}
+    chart = style.over_clock(340, slices, slice_ns, "throughput (MiB/s)", **limits)
     for place, (job, colour) in enumerate(colours.items()):
         rate = per_slice(frame.filter(pl.col("job") == job), "bytes", slices) * to_mib_s
-        chart.add_scatter(
-            x=times,
-            y=steps(rate),
-            name=style.safe(style.shortened(job)),
-            stackgroup="jobs",
-            mode="lines",
-            line={"shape": "hv", "width": 1.6, "color": colour},
-            fillcolor=style.transparent(colour, 0.38),
-            hovertemplate="%{y:.4~g} MiB/s",
-        )
+        add_steps(
+            chart, times, rate, style.safe(style.shortened(job)), colour, 1.6, stackgroup="jobs",
+            fillcolor=style.transparent(colour, 0.38), hovertemplate="%{y:.4~g} MiB/s",
+        )  # fmt: skip
         if fair is not None and job != last:
             below = below + per_slice(fair.filter(pl.col("job") == job), "bytes", slices) * to_mib_s
-            chart.add_scatter(
-                x=times,
-                y=steps(np.where(below > 0, below, np.nan)),
-                name=f"fair share by {fair_by}",
-                mode="lines",
-                legendrank=1001,
-                legendgroup="fair",
-                line={"shape": "hv", "width": 1.2, "color": colour, "dash": "dot"},
-                hoverinfo="skip",
-                showlegend=place == 0,
-            )
+            add_steps(
+                chart, times, np.where(below > 0, below, np.nan), f"fair share by {fair_by}", colour, 1.2, "dot",
+                legendrank=1001, legendgroup="fair", hoverinfo="skip", showlegend=place == 0,
+            )  # fmt: skip
     if capacity is not None:
         chart.add_hrect(
             y0=capacity.low / words.MIB,
@@ -98,9 +107,6 @@ def stacked(
     if region:
         edges = style.clock_times(region, slice_ns)
         style.shade_region(chart, edges[0], edges[1], region_text)
-    chart.update_layout(hovermode="x unified")
-    chart.update_yaxes(title_text="throughput (MiB/s)", range=[0, HEADROOM * (highest or 1.0)], rangemode="normal")
-    style.use_clock_axis(chart, slices, slice_ns)
     return chart
 
 
@@ -111,34 +117,27 @@ def shares(
 
     frame: job, slice, share, fair_by_process, fair_by_node (fractions; rows only where several jobs were active).
     """
-    chart = style.figure(height=260)
-    times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
+    limits = {"range": [0, 100], "rangemode": "normal", "fixedrange": True}
+    chart = style.over_clock(260, slices, slice_ns, "share of the bytes (%)", **limits)
+    times = edges_of(slices, slice_ns)
     for place, (job, colour) in enumerate(colours.items()):
         rows = frame.filter(pl.col("job") == job)
         name = style.safe(style.shortened(job))
-        for column, said, line in (
-            ("share", name, {"width": 2}),
-            ("fair_by_node", "fair by node", {"width": 1.2, "dash": "dash"}),
-            ("fair_by_process", "fair by process", {"width": 1.2, "dash": "dot"}),
+        for column, said, width, dash in (
+            ("share", name, 2, ""),
+            ("fair_by_node", "fair by node", 1.2, "dash"),
+            ("fair_by_process", "fair by process", 1.2, "dot"),
         ):
             values = per_slice(rows, column, slices)
             present = per_slice(rows.with_columns(there=pl.lit(1)), "there", slices) > 0
-            chart.add_scatter(
-                x=times,
-                y=steps(np.where(present, 100 * values, np.nan)),
-                mode="lines",
-                name=said,
-                legendgroup=said,
-                line={"shape": "hv", "color": colour} | line,
-                showlegend=column == "share" or place == 0,
+            add_steps(
+                chart, times, np.where(present, 100 * values, np.nan), said, colour, width, dash,
+                legendgroup=said, showlegend=column == "share" or place == 0,
                 hovertemplate=f"{name}, {said}: %{{y:.3~g}} %<extra></extra>" if column != "share" else "%{y:.3~g} %",
-            )
+            )  # fmt: skip
     if region:
         edges = style.clock_times(region, slice_ns)
         style.shade_region(chart, edges[0], edges[1])
-    chart.update_layout(hovermode="x unified")
-    chart.update_yaxes(title_text="share of the bytes (%)", range=[0, 100], rangemode="normal", fixedrange=True)
-    style.use_clock_axis(chart, slices, slice_ns)
     return chart
 
 
@@ -157,50 +156,25 @@ def directions(
     drawn, in `unit`, is value / scale / seconds of a slice. waits: slice, seconds that the job waited for its turn,
     drawn on an axis of its own.
     """
-    chart = style.figure(height=240)
-    times = style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
+    chart = style.over_clock(240, slices, slice_ns, unit)
+    chart.update_layout(showlegend=True)
+    times = edges_of(slices, slice_ns)
     for column, (name, colour) in lines.items():
         if not frame[column].sum():
             continue
         values = per_slice(frame, column, slices) / scale * 1e9 / slice_ns
-        chart.add_scatter(
-            x=times,
-            y=steps(values),
-            name=name,
-            mode="lines",
-            fill="tozeroy",
-            fillcolor=style.transparent(colour, 0.22),
-            line={"shape": "hv", "width": 1.5, "color": colour},
-            hovertemplate=f"%{{y:.4~g}} {unit}",
-        )
-    chart.update_layout(hovermode="x unified", showlegend=True)
-    chart.update_yaxes(title_text=unit)
+        fill = {"fill": "tozeroy", "fillcolor": style.transparent(colour, 0.22)}
+        add_steps(chart, times, values, name, colour, 1.5, hovertemplate=f"%{{y:.4~g}} {unit}", **fill)
     if waits is not None and not waits.is_empty():
         _add_waits(chart, times, per_slice(waits, "seconds", slices), slice_ns)
-    style.use_clock_axis(chart, slices, slice_ns)
     return chart
 
 
 def _add_waits(chart: Figure, times: np.ndarray, seconds: np.ndarray, slice_ns: int) -> None:
     """Seconds of each slice that were waiting for a turn: a slice's whole length is the chart's whole height."""
-    chart.add_scatter(
-        x=times,
-        y=steps(np.where(seconds > 0, seconds, np.nan)),
-        name="waiting for its turn",
-        mode="lines",
-        fill="tozeroy",
-        yaxis="y2",
-        fillcolor=style.transparent(style.TURN, 0.3),
-        line={"shape": "hv", "width": 1, "color": style.TURN},
-        hovertemplate="%{y:.3~g} s",
-    )
-    length = slice_ns / 1e9
-    chart.update_layout(
-        yaxis2={
-            "overlaying": "y",
-            "side": "right",
-            "range": [0, HEADROOM * length],
-            "visible": False,
-            "fixedrange": True,
-        }
-    )
+    add_steps(
+        chart, times, np.where(seconds > 0, seconds, np.nan), "waiting for its turn", style.TURN, 1, fill="tozeroy",
+        yaxis="y2", fillcolor=style.transparent(style.TURN, 0.3), hovertemplate="%{y:.3~g} s",
+    )  # fmt: skip
+    limits = {"range": [0, HEADROOM * slice_ns / 1e9], "visible": False, "fixedrange": True}
+    chart.update_layout(yaxis2={"overlaying": "y", "side": "right", **limits})
