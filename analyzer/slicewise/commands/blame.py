@@ -22,7 +22,7 @@ from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.snapshot import living_jobs
 from slicewise.settings import servers_of_site
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import page_line, write_answer
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text.safe_text import say
 
@@ -63,10 +63,7 @@ def blame(
     result, whole = blame_report(case, anonymous)
     page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")
     write_page(whole, page)
-    if wants_json():
-        write_json(blame_record(result, page))
-        return
-    write_text([*_lines(result, explain), *_ending(case, job, page, explain)])
+    write_answer(lambda: blame_record(result, page), [*_lines(result, explain), *_ending(case, job, page, explain)])
 
 
 def _by_servers(job: Path, alone: list[Path], servers: list[Path], anonymous: bool) -> bool:
@@ -87,14 +84,11 @@ def _tell_counted(found: CountedJob | None, anonymous: bool) -> None:
         raise UserError("the servers counted nothing of this job")
     if anonymous:
         found = counted_words.anonymous(found)
-    if wants_json():
-        write_json(counted_words.record(found))
-        return
     lines: list[RenderableType] = [*counted_words.sentences(found)]
     table = counted_words.table(found)
     if table.rows:
         lines[2:2] = ["", for_terminal(table), ""]
-    write_text(lines)
+    write_answer(lambda: counted_words.record(found), lines)
 
 
 def _of_all(directory: Path, others: list[Path], alone: list[Path]) -> None:
@@ -113,16 +107,14 @@ def _of_all(directory: Path, others: list[Path], alone: list[Path]) -> None:
         name = str(place.relative_to(directory)) if place.is_relative_to(directory) else str(place)
         found[name] = told
     ordered = all_words.worst_first(found)
-    if wants_json():
-        write_json(all_words.record(ordered, by_themselves))
-        return
     lines: list[RenderableType] = [all_words.sentence(ordered, by_themselves)]
     if ordered:
         lines += ["", for_terminal(all_words.losses_table(ordered))]
     matrix = all_words.matrix(ordered)
     if matrix is not None:
         lines += ["", "Seconds that each job (a row) lost to each other one:", for_terminal(matrix)]
-    write_text([*lines, "", line_for_terminal(f"Why? slicewise blame {directory}/JOB --explain")])
+    lines += ["", line_for_terminal(f"Why? slicewise blame {directory}/JOB --explain")]
+    write_answer(lambda: all_words.record(ordered, by_themselves), lines)
 
 
 def _lines(result: Blame, explain: bool) -> list[RenderableType]:
@@ -142,5 +134,5 @@ def _ending(case: Case, job: Path, page: Path, explain: bool) -> list[Renderable
     return [
         *(damage.message for damage in case.job.damage),
         "",
-        line_for_terminal(f"Page: {page}{why}        Not what you expected? slicewise doctor", is_folded=False),
+        page_line(page, f"{why}        Not what you expected? slicewise doctor"),
     ]

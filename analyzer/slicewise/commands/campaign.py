@@ -14,7 +14,7 @@ from slicewise.report.campaign.campaign_words import campaign_record, tables
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import write_answer
 
 
 def campaign(
@@ -31,16 +31,13 @@ def campaign(
     write_page(campaign_page(result, directories[0].resolve().name, unseen), page)
     if tables_to is not None:
         _write_csv(result, tables_to)
-    if wants_json():
-        write_json(campaign_record(result, page))
-        return
     shown = [part for table in tables(result).values() for part in (table.title, for_terminal(table), "")]
     where = [f"Tables: {tables_to}"] if tables_to else []
-    write_text([*campaign_words.opening(result), "", *shown, *where, f"Page: {page}"])
+    lines = [*campaign_words.opening(result), "", *shown, *where, f"Page: {page}"]
+    write_answer(lambda: campaign_record(result, page), lines)
 
 
 def _placement(file: Path) -> dict[str, str]:
-    """The server of each path."""
     try:
         rows = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
     except (OSError, UnicodeDecodeError) as error:

@@ -36,12 +36,13 @@ from slicewise.report.site.site_tables import (
 )
 from slicewise.report.tables import for_terminal
 from slicewise.running.dask_workers import workers_at
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import wants_json, write_answer, write_text
 from slicewise.terminal.times import time_ns, user_number
 from slicewise.text import words
 from slicewise.text.safe_text import say
 
 SOME_UNREAD = 1
+OF_STORAGE = ("type", "source", "node", "point", "read_bytes", "write_bytes")
 MOST_ROWS = 20
 # So often a question is asked again whose files somebody has put together with others meanwhile.
 TIMES = 3
@@ -86,17 +87,14 @@ def ingest(
         done = take_in(kept, found, progress, wait, workers=workers)
     for line in done.unread:
         say(line)
-    if wants_json():
-        write_json([done])
-    else:
-        parts = [
-            f"{words.count(done.added, 'job')} added",
-            *([f"{done.replaced} replaced by a fuller profile"] if done.replaced else []),
-            *([f"{done.known} known already"] if done.known else []),
-            *([f"{done.damaged} damaged in part"] if done.damaged else []),
-            *([f"{words.count(len(done.unread), 'profile')} not readable and left out"] if done.unread else []),
-        ]
-        write_text([f"{catalog}: {', '.join(parts)}"])
+    parts = [
+        f"{words.count(done.added, 'job')} added",
+        *([f"{done.replaced} replaced by a fuller profile"] if done.replaced else []),
+        *([f"{done.known} known already"] if done.known else []),
+        *([f"{done.damaged} damaged in part"] if done.damaged else []),
+        *([f"{words.count(len(done.unread), 'profile')} not readable and left out"] if done.unread else []),
+    ]
+    write_answer(lambda: [done], [f"{catalog}: {', '.join(parts)}"])
     if done.unread:
         raise SystemExit(SOME_UNREAD)
 
@@ -131,11 +129,9 @@ def _progress(jobs: int, size: int) -> Iterator[Callable[[int, int], None]]:
 def prune(catalog: Path, older_than: str) -> None:
     age = age_ns(older_than)
     gone = prune_older(Catalog(catalog), age)
-    if wants_json():
-        write_json(gone)
-        return
     jobs = sum(day["jobs"] for day in gone)
-    write_text([f"{catalog}: removed {words.count(len(gone), 'day')} with {words.count(jobs, 'job')}"])
+    removed = f"{catalog}: removed {words.count(len(gone), 'day')} with {words.count(jobs, 'job')}"
+    write_answer(lambda: gone, [removed])
 
 
 @_steady
@@ -146,13 +142,11 @@ def verify(catalog: Path) -> None:
         unsummed = without_sums(opened.batches())
         if unsummed:
             say(UNSUMMED.format(catalog=catalog, batches=words.count(unsummed, "batch")))
-    if wants_json():
-        write_json(wrong)
-    elif wrong:
-        write_text([f"{one['place']}: {one['what']}" for one in wrong])
-    else:
+    lines = [f"{one['place']}: {one['what']}" for one in wrong]
+    if not wrong:
         jobs, days = sum(batch.jobs for batch in opened.batches()), len(opened.days())
-        write_text([f"{catalog}: {words.count(jobs, 'job')} on {words.count(days, 'day')}, all sound"])
+        lines = [f"{catalog}: {words.count(jobs, 'job')} on {words.count(days, 'day')}, all sound"]
+    write_answer(lambda: wrong, lines)
     if wrong:
         raise SystemExit(SOME_UNREAD)
 
@@ -174,10 +168,7 @@ def list_(
         from slicewise.analysis.site.worst import with_slowdown  # numpy comes along
 
         found = with_slowdown(opened, found).filter(pl.col("slowdown") >= slowdown)
-    if wants_json():
-        write_json(records(found))
-    else:
-        write_text([for_terminal(jobs_table(found.iter_rows(named=True)))])
+    write_answer(lambda: records(found), [for_terminal(jobs_table(found.iter_rows(named=True)))])
 
 
 @_steady
@@ -189,24 +180,22 @@ def show(catalog: Path, job: str) -> None:
     where = opened.scan("storages", [kept.batch]).filter(pl.col("key") == kept.key).collect()
     used = where.filter(pl.sum_horizontal("read_bytes", "write_bytes") > 0)
     beside = _named_partners(opened, kept)
-    if wants_json():
-        storages = used.select("type", "source", "node", "point", "read_bytes", "write_bytes").to_dicts()
-        write_json([records(found)[0] | {"storages": storages, "partners": records(beside)}])
-        return
+    storages = used.select(OF_STORAGE).to_dicts()
     damage = [damage.message for damage in KeptDigest(opened, kept).damage]
     lines = [
         f"Key {key_text(kept.key)}, from {kept.row['path']}",
         *(
             f"{point} ({kind}, {source}): {words.wrote_and_read(written, read)}"
-            for point, kind, source, written, read in used.select(
-                "point", "type", "source", "write_bytes", "read_bytes"
-            ).iter_rows()
+            for kind, source, _, point, read, written in used.select(OF_STORAGE).iter_rows()
         ),
         *damage,
     ]
     beside_it = for_terminal(partners_table(beside.head(MOST_ROWS).iter_rows(named=True)))
     jobs = for_terminal(jobs_table(found.iter_rows(named=True)))
-    write_text([jobs, *lines, "", beside_it if beside.height else "Nobody else used its file systems meanwhile."])
+    write_answer(
+        lambda: [records(found)[0] | {"storages": storages, "partners": records(beside)}],
+        [jobs, *lines, "", beside_it if beside.height else "Nobody else used its file systems meanwhile."],
+    )
 
 
 @_steady
@@ -226,12 +215,8 @@ def overlaps(catalog: Path, job: str | None, since: str | None, until: str | Non
         if told.jobs < told.of:
             say(f"{catalog}: {pairs_sentence(told)}")
         table = pairs_table
-    if wants_json():
-        write_json(records(found))
-    elif found.is_empty():
-        write_text(["No two jobs used the same file system at the same time."])
-    else:
-        write_text([for_terminal(table(found.iter_rows(named=True)))])
+    shown = [for_terminal(table(found.iter_rows(named=True)))] if found.height else []
+    write_answer(lambda: records(found), [*shown] or ["No two jobs used the same file system at the same time."])
 
 
 @_steady
@@ -239,11 +224,8 @@ def quality(catalog: Path, since: str | None, until: str | None, every: bool) ->
     opened = Catalog(catalog)
     found = site_quality(opened, _wanted(None, None, None, since, until, None).batches(opened))
     told = found if every else found.filter(~pl.col("is_good"))
-    if wants_json():
-        write_json(records(told))
-        return
     table = [for_terminal(quality_table(told.iter_rows(named=True)))] if told.height else []
-    write_text([quality_sentence(found), *table])
+    write_answer(lambda: records(told), [quality_sentence(found), *table])
 
 
 @_steady
@@ -269,15 +251,9 @@ def worst(
             rows = rows.head(most)
     else:
         rows = head(found.rows if by == "job" else together(found, by), most)
-    if wants_json():
-        write_json(records(rows))
-        return
-    line = worst_sentence(found)
-    if unasked:
-        table = [for_terminal(unasked_table(rows.iter_rows(named=True)))] if rows.height else []
-        write_text([line, *table])
-        return
-    write_text([line, *([for_terminal(worst_table(rows.iter_rows(named=True), by))] if rows.height else [])])
+    each = rows.iter_rows(named=True)
+    table = for_terminal(unasked_table(each) if unasked else worst_table(each, by))
+    write_answer(lambda: records(rows), [worst_sentence(found), *([table] if rows.height else [])])
 
 
 @_steady

@@ -11,8 +11,8 @@ from slicewise.report.compare.compare_tables import parts_table, runs_table
 from slicewise.report.compare.compare_words import compare_record
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
-from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.report.tables import for_terminal
+from slicewise.terminal.output import page_line, write_answer
 from slicewise.terminal.progress import reading_profiles
 
 
@@ -22,11 +22,9 @@ def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None
     comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
     write_page(compare_page(comparison, unseen_lines(digests), {digest.job: digest.path for digest in digests}), page)
-    if wants_json():
-        write_json(compare_record(comparison, page))
-        return
     table = parts_table(comparison) if len(runs) == 2 else runs_table(comparison)
-    write_text(
+    write_answer(
+        lambda: compare_record(comparison, page),
         [
             *compare_words.opening(comparison),
             "",
@@ -34,6 +32,6 @@ def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None
             "",
             *compare_words.notes(comparison),
             *compare_words.rule(comparison),
-            line_for_terminal(f"Page: {page}", is_folded=False),
-        ]
+            page_line(page),
+        ],
     )

@@ -44,7 +44,7 @@ from slicewise.running.delta_campaign import (
     run_sweep,
     shipped_plans,
 )
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import wants_json, write_answer, write_text
 from slicewise.text import words
 from slicewise.text.safe_text import visible
 
@@ -105,12 +105,12 @@ def sweep(
     ]
     page = html or page_path(folder, f"sweep-{folder.resolve().name}")
     write_page(sweep_page(described.title, panels, missing, unseen), page)
-    if wants_json():
-        told = [_sweep_record(panel) for panel in panels]
-        write_json({"title": described.title, "panels": told, "missing": missing, "page": page})
-        return
+    told = [_sweep_record(panel) for panel in panels]
     lines = [f"{name}: not recorded yet" for name in missing] + [line for panel in panels for line in hints(panel)]
-    write_text([for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"])
+    write_answer(
+        lambda: {"title": described.title, "panels": told, "missing": missing, "page": page},
+        [for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"],
+    )
 
 
 def plan(name: str | None) -> None:
@@ -122,9 +122,6 @@ def plan(name: str | None) -> None:
         write_text([line_for_terminal(line, is_folded=False) for line in lines])
         return
     plans = {each: read_plan(path) for each, path in shipped.items() if name in (None, each)}
-    if wants_json():
-        write_json({"plans": [_plan_record(each, read) for each, read in plans.items()]})
-        return
     table = columns.table(
         plans.items(),
         columns.text("plan", lambda one: one[0]),
@@ -133,7 +130,10 @@ def plan(name: str | None) -> None:
             "what it varies", lambda one: words.listing(dict.fromkeys(panel.sweep for panel in one[1].panels))
         ),
     )
-    write_text([for_terminal(table), "", "Print one to adapt it: slicewise study plan NAME > NAME.toml"])
+    write_answer(
+        lambda: {"plans": [_plan_record(each, read) for each, read in plans.items()]},
+        [for_terminal(table), "", "Print one to adapt it: slicewise study plan NAME > NAME.toml"],
+    )
 
 
 def _plan_record(name: str, plan: SweepPlan) -> dict[str, Any]:
@@ -177,9 +177,6 @@ def _show_graphs(directories: list[Path], weight: CurveKind, direction: Campaign
     evidence = [found for _, found, _ in read]
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
     write_page(delta_page(graphs, evidence, [levels for _, _, levels in read], unseen), page)
-    if wants_json():
-        write_json({"configurations": [_record(*each) for each in read], "page": page})
-        return
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
     lines += model_tables.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
@@ -187,14 +184,9 @@ def _show_graphs(directories: list[Path], weight: CurveKind, direction: Campaign
     lines += [line for graph, found in each for line in by_itself(graph, found)]
     lines += [evidence_words(found) for found in evidence if len(found)]
     lines += [line for graph, found in each for line in advantage(graph, found)]
-    write_text(
-        [
-            for_terminal(points_table(graphs)),
-            "",
-            *tables,
-            *lines,
-            f"Page: {page}",
-        ]
+    write_answer(
+        lambda: {"configurations": [_record(*each) for each in read], "page": page},
+        [for_terminal(points_table(graphs)), "", *tables, *lines, f"Page: {page}"],
     )
 
 

@@ -22,11 +22,11 @@ from slicewise.report.expect.expect_page import expectation_page, places_page
 from slicewise.report.expect.expect_words import boxes_table, tails_table
 from slicewise.report.expect.place_words import expectation_record, places_record
 from slicewise.report.page import Page, joined_names, page_path, write_page
-from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.report.tables import for_terminal
 from slicewise.running.benchmarks import LABELS, Api, Name, RunSize, choose, find_programs
 from slicewise.running.expect_campaign import CampaignPlan, run_campaign
 from slicewise.running.snapshot import living_jobs
-from slicewise.terminal.output import page_file, wants_json, write_json, write_text
+from slicewise.terminal.output import page_file, page_line, wants_json, write_answer
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text.safe_text import visible
 
@@ -41,10 +41,7 @@ def box(results: list[Path], point: str | None, against: Path | None, html: Path
     page = page_file(html)
     said = [("the point asked for", *at, "", expect_words.point_line(found, at))] if at else []
     page = written(expectation_page(found, said), page, page_path(results[0], f"expect-{results[0].resolve().name}"))
-    if wants_json():
-        write_json(expectation_record(found, at, page))
-        return
-    write_text(_box_lines(found, at, page))
+    write_answer(lambda: expectation_record(found, at, page), _box_lines(found, at, page))
 
 
 def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
@@ -62,13 +59,8 @@ def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
     page = page_file(html)
     beside = page_path(jobs[0], f"expect-{joined_names(one.job for one in placed)}")
     page = written(places_page(found, placed, unseen_lines(digests)), page, beside)
-    if wants_json():
-        write_json(places_record(found, placed, page))
-        return
-    lines: list[RenderableType] = []
-    for one in placed:
-        lines += [*place_words.lines(one), ""]
-    write_text([*lines[:-1], *page_line(page)])
+    lines: list[RenderableType] = [line for one in placed for line in (*place_words.lines(one), "")]
+    write_answer(lambda: places_record(found, placed, page), [*lines, page_line(page)] if page else lines[:-1])
 
 
 def run(
@@ -90,10 +82,7 @@ def run(
     found = read_expectation([directory])
     page = page_file(html)
     page = written(expectation_page(found), page, page_path(directory, f"expect-{directory.resolve().name}"))
-    if wants_json():
-        write_json(expectation_record(found, None, page))
-        return
-    write_text(_box_lines(found, None, page))
+    write_answer(lambda: expectation_record(found, None, page), _box_lines(found, None, page))
 
 
 def _hidden(placed: Placed, case: Case) -> Placed:
@@ -144,11 +133,7 @@ def _box_lines(found: Expectation, at: Point | None, page: Path | None) -> list[
     lines += ["", for_terminal(tails_table(found))] if found.tails else []
     for group in (wrong, expect_words.not_read(found, MOST_NOT_READ)):
         lines += ["", *group] if group else []
-    return [*lines, *page_line(page)]
-
-
-def page_line(page: Path | None) -> list[RenderableType]:
-    return ["", line_for_terminal(f"Page: {page}", is_folded=False)] if page else []
+    return [*lines, *(["", page_line(page)] if page else [])]
 
 
 def _point(text: str) -> Point:

@@ -9,9 +9,9 @@ from slicewise.errors import UserError
 from slicewise.report.job.site_words import estimated_from, site_lines, sites_record, sites_section, sites_table
 from slicewise.report.over_time import TimeAxis
 from slicewise.report.page import Page, Step, command, page_path, write_page
-from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.report.tables import for_terminal
 from slicewise.scalars import whole
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import page_line, write_answer
 from slicewise.text import words
 
 
@@ -20,13 +20,11 @@ def flamegraph(profile: Path, slices: str, symbols: list[Path], html: Path | Non
     found, shown = _within(sites(read, symbols or ()), read, slices)
     page = html or page_path(profile, f"flamegraph-{read.job}")
     write_page(_page(found, read, shown), page)
-    if wants_json():
-        write_json({"first_slice": shown.start, "end_slice": shown.stop, "sample_seconds": found.sample_seconds,
-                    "sites": sites_record(found), "page": str(page)})  # fmt: skip
-        return
-    write_text(
+    write_answer(
+        lambda: {"first_slice": shown.start, "end_slice": shown.stop, "sample_seconds": found.sample_seconds,
+                 "sites": sites_record(found), "page": str(page)},
         [*site_lines(found), "", for_terminal(sites_table(found, read.slice_ns)), "", estimated_from(found),
-         line_for_terminal(f"Page: {page}", is_folded=False)]
+         page_line(page)],
     )  # fmt: skip
 
 

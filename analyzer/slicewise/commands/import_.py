@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from slicewise.errors import UserError
 from slicewise.imports.job import ImportedJob, Mount
 from slicewise.imports.write import write_profile
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import wants_json, write_answer, write_json, write_text
 from slicewise.text import words
 from slicewise.text.safe_text import say
 
@@ -79,7 +79,6 @@ def recorder(directories: list[Path]) -> None:
 
 
 def _mounts(texts: Sequence[str] | None) -> dict[str, Mount]:
-    """What is mounted where, by mount point."""
     found = {}
     for text in texts or ():
         point, _, what = text.partition("=")
@@ -126,9 +125,6 @@ def _write(jobs: Sequence[ImportedJob], refused: Sequence[str], into: Path) -> N
         raise UserError(refused[0])
     for line in refused:
         say(line)
-    if wants_json():
-        write_json(told)
-    else:
-        write_text(lines)
+    write_answer(lambda: told, lines)
     if refused:
         raise SystemExit(SOME_REFUSED if told else NONE_IMPORTED)

@@ -29,7 +29,7 @@ from slicewise.terminal.job_options import (
     job_option,
     require_names_of_their_own,
 )
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import write_answer
 from slicewise.text.amounts import amount
 
 PredictWeight = Literal["processes", "nodes", "given"]
@@ -47,10 +47,7 @@ def fit(profiles: list[Path], direction: CampaignDirection, output: Path | None)
     model = fitted.with_held_out(model, fitted.cross_check(data.jobs, data.slices))
     if output is not None:
         write_model(model, output)
-    if wants_json():
-        write_json(model_record(model))
-        return
-    write_text(
+    write_answer(lambda: model_record(model),
         [
             answer(model.weight),
             *tables.capacity_lines(model),
@@ -78,10 +75,8 @@ def predict(job: list[str], capacity: str | None, weight: PredictWeight | None, 
         schedule = share_out(rate, jobs)
     except ValueError as error:
         raise UserError(f"--capacity {capacity}: {error}") from error
-    if wants_json():
-        write_json({"capacity": rate, "weight": weight, "jobs": schedule.jobs})
-    else:
-        write_text([for_terminal(tables.schedule_table(jobs, schedule))])
+    record = {"capacity": rate, "weight": weight, "jobs": schedule.jobs}
+    write_answer(lambda: record, [for_terminal(tables.schedule_table(jobs, schedule))])
 
 
 def invert(
@@ -105,15 +100,14 @@ def invert(
     alone = alone_from_spans(
         spans, [weighting.of(row["processes"], row["nodes"], row["mounts"], row.get("outstanding", 0)) for row in rows]
     )
-    if wants_json():
-        jobs = [
-            {"job": row["job"], "start": row["start"], "t_co": row["seconds"], "t_alone": time,
-             "interference": row["seconds"] / time}
-            for row, time in zip(rows, alone, strict=True)
-        ]  # fmt: skip
-        write_json({"weight": weighting, "jobs": jobs})
-        return
-    write_text([for_terminal(tables.inverse_table(rows, alone, weighting))])
+    jobs = [
+        {"job": row["job"], "start": row["start"], "t_co": row["seconds"], "t_alone": time,
+         "interference": row["seconds"] / time}
+        for row, time in zip(rows, alone, strict=True)
+    ]  # fmt: skip
+    write_answer(
+        lambda: {"weight": weighting, "jobs": jobs}, [for_terminal(tables.inverse_table(rows, alone, weighting))]
+    )
 
 
 def check(profiles: list[Path], model: Path | None, direction: CampaignDirection, html: Path | None) -> None:
@@ -129,16 +123,14 @@ def check(profiles: list[Path], model: Path | None, direction: CampaignDirection
         raise UserError("none of these jobs ran together; give the profiles of some that did, and of each alone")
     page = html or page_path(data.digests[0].path, "model-check")
     write_page(check_page(checked, how, least_seen_lines(data.digests, data.direction)), page)
-    if wants_json():
-        write_json({"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page})
-        return
-    write_text(
+    write_answer(
+        lambda: {"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page},
         [
             for_terminal(tables.check_table(checked)),
             "",
             *tables.check_words(checked, how),
             f"Page: {page}",
-        ]
+        ],
     )
 
 
@@ -151,11 +143,9 @@ def _predict_fitted(path: Path, job: list[str]) -> None:
     except ValueError as error:
         raise UserError(f"--fitted {path}: {error}") from error
     doubtful = doubts(known, jobs, found)
-    if wants_json():
-        record = {"model": path, "weight": known.weight.chosen, "basis": known.basis, "jobs": found}
-        write_json(record | {"doubts": doubtful})
-    else:
-        write_text([for_terminal(tables.modelled_table(jobs, found)), *(f"Doubtful: {why}." for why in doubtful)])
+    record = {"model": path, "weight": known.weight.chosen, "basis": known.basis, "jobs": found, "doubts": doubtful}
+    table = for_terminal(tables.modelled_table(jobs, found))
+    write_answer(lambda: record, [table, *(f"Doubtful: {why}." for why in doubtful)])
 
 
 def _weighting(model: FittedModel, path: Path) -> weights.Weighting:

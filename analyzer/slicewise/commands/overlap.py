@@ -18,8 +18,8 @@ from slicewise.report.overlap.overlap_json import overlap_record
 from slicewise.report.overlap.overlap_page import overlap_report
 from slicewise.report.overlap.overlap_tables import jobs_table, meanings
 from slicewise.report.page import joined_names, page_path, write_page
-from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.report.tables import for_terminal
+from slicewise.terminal.output import page_line, write_answer
 
 
 def overlap(
@@ -35,14 +35,16 @@ def overlap(
     overlap, main, seen, blames, evidence = found.overlap, found.main, found.seen, found.blames, found.evidence
     page = html or page_path(profiles[0], f"overlap-{joined_names(job.job for job in overlap.jobs)}")
     write_page(found.page, page)
-    if wants_json():
-        more: dict[str, Any] = {"evidence": evidence.to_dicts(), "blames": [_in_short(blame) for blame in blames]}
-        more["others"] = {digest.job: others_record(digest) for digest in digests}
-        write_json(overlap_record(overlap, main, seen, page) | more)
-        return
+
+    def record() -> dict[str, Any]:
+        more = {"evidence": evidence.to_dicts(), "blames": [_in_short(blame) for blame in blames]}
+        others = {digest.job: others_record(digest) for digest in digests}
+        return overlap_record(overlap, main, seen, page) | more | {"others": others}
+
     opening = overlap_words.opening(overlap, main, blames)
     lines = [*opening, overlap_words.verdict(main, blames), evidence_words(evidence)]
-    write_text(
+    write_answer(
+        record,
         [
             *(line for line in lines if line),
             "",
@@ -52,8 +54,8 @@ def overlap(
             *(line for job, share in seen.items() for line in coverage_lines(job, share, says_small=False)),
             *(f"{digest.job}: {line}" for digest in digests for line in other_lines(digest)),
             "",
-            line_for_terminal(f"Page: {page}        Not what you expected? slicewise doctor", is_folded=False),
-        ]
+            page_line(page, "        Not what you expected? slicewise doctor"),
+        ],
     )
 
 

@@ -37,9 +37,9 @@ from slicewise.report.policy.policy_words import (
     factors_table,
 )
 from slicewise.report.policy.probability_words import probability_record
-from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.report.tables import for_terminal
 from slicewise.terminal.job_options import POLICY_FORM, JobOption, job_option, require_names_of_their_own
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import page_line, write_answer
 from slicewise.text import amounts, words
 
 JOB_KEYS = ("volume", "processes", "start", "cap", "unit")
@@ -78,10 +78,8 @@ def jobs(
         ),
         page,
     )
-    if wants_json():
-        write_json(after_the_fact_record(found, page))
-        return
-    write_text(
+    write_answer(
+        lambda: after_the_fact_record(found, page),
         [
             *said,
             "",
@@ -91,8 +89,8 @@ def jobs(
             for_terminal(checks_table(found)),
             "",
             *policy_words.basis(found),
-            *_page_line(page),
-        ]
+            page_line(page),
+        ],
     )
 
 
@@ -116,10 +114,8 @@ def simulate(
             machine_facts(found, chosen),
         )
         write_page(page, html)
-    if wants_json():
-        write_json({**comparison_record(found, chosen), "page": html})
-        return
-    write_text(
+    write_answer(
+        lambda: {**comparison_record(found, chosen), "page": html},
         [
             policy_words.verdict(found),
             policy_words.for_whom(found, found.best),
@@ -128,8 +124,8 @@ def simulate(
             *_factors(found),
             "",
             *policy_words.meanings(found),
-            *_page_line(html),
-        ]
+            *([page_line(html)] if html else []),
+        ],
     )
 
 
@@ -156,10 +152,8 @@ def probability(profiles: list[Path], swf: Path | None, io_share: float | None, 
             ),
             page,
         )
-    if wants_json():
-        write_json(probability_record(found, log, page))
-        return
-    write_text(
+    write_answer(
+        lambda: probability_record(found, log, page),
         [
             probability_words.verdict(found),
             *probability_words.basis(found),
@@ -170,17 +164,14 @@ def probability(profiles: list[Path], swf: Path | None, io_share: float | None, 
             "",
             *probability_words.notes(found),
             *(probability_words.log_lines(log) if log else []),
-            *_page_line(page),
-        ]
+            *([page_line(page)] if page else []),
+        ],
     )
 
 
 def replay(log: Path) -> None:
     found = decided_again(_lines_of(log), str(log))
-    if wants_json():
-        write_json({"agrees": found.agrees, **asdict(found)})
-    else:
-        write_text(list(policy_words.replay_lines(found, str(log))))
+    write_answer(lambda: {"agrees": found.agrees, **asdict(found)}, [*policy_words.replay_lines(found, str(log))])
     if not found.agrees:
         raise SystemExit(DISAGREES_STATUS)
 
@@ -188,14 +179,11 @@ def replay(log: Path) -> None:
 def claims(log: Path, job: list[Path], secret_file: Path | None) -> None:
     secret = b"" if secret_file is None else _content_of(secret_file)
     found = held_against(_lines_of(log), str(log), read_digests(job_places(job)), secret)
-    if wants_json():
-        record = asdict(found)
-        record["jobs"] = [
-            row | {"is_far_off": one.is_far_off} for row, one in zip(record["jobs"], found.jobs, strict=True)
-        ]
-        write_json(record)
-        return
-    write_text([*policy_words.claims_lines(found, str(log)), "", for_terminal(claims_table(found))])
+    jobs = [asdict(one) | {"is_far_off": one.is_far_off} for one in found.jobs]
+    write_answer(
+        lambda: asdict(found) | {"jobs": jobs},
+        [*policy_words.claims_lines(found, str(log)), "", for_terminal(claims_table(found))],
+    )
 
 
 def _content_of(path: Path) -> bytes:
@@ -216,7 +204,6 @@ def _lines_of(path: Path) -> list[str]:
 
 
 def _known(capacity: str | None, model: Path | None) -> tuple[Capacity | None, Weighting | None]:
-    """Capacity and weight as the user gives them."""
     fitted = read_model(model) if model is not None else None
     known = capacities.fitted(fitted.capacity) if fitted is not None else None
     if capacity is not None:
@@ -226,10 +213,6 @@ def _known(capacity: str | None, model: Path | None) -> tuple[Capacity | None, W
 
 def _factors(found: PolicyComparison) -> list[RenderableType]:
     return ["", for_terminal(factors_table(found))] if len(found.undisturbed.jobs) <= MOST_JOBS else []
-
-
-def _page_line(page: Path | None) -> list[RenderableType]:
-    return [line_for_terminal(f"Page: {page}", is_folded=False)] if page else []
 
 
 def _policy_job(option: JobOption, has_unit: bool) -> PolicyJob:

@@ -18,7 +18,7 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.predict import predict_words
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import page_line, write_answer
 from slicewise.terminal.progress import StepsDone
 from slicewise.text import amounts
 
@@ -63,10 +63,10 @@ def _side_by_side(job: list[str], seen: list[Path]) -> None:
     steps = StepsDone("Tried {done} of {total} laws of sharing ...")
     found = predicted(jobs, read_digests(job_places(seen or [])), steps)
     off, misfits = runs_off(found), misfits_seen(found)
-    if wants_json():
-        write_json(predict_words.record(found, off, misfits))
-        return
-    write_text([*predict_words.lines(found, off, misfits), "", for_terminal(predict_words.table(found))])
+    write_answer(
+        lambda: predict_words.record(found, off, misfits),
+        [*predict_words.lines(found, off, misfits), "", for_terminal(predict_words.table(found))],
+    )
 
 
 def _copies(
@@ -89,12 +89,10 @@ def _copies(
     found = analysis(first, others, witnesses, most_loss / 100, known)
     page = html or page_path(job, f"copies-{found.demand.job.job}")
     write_page(copies_page(found, unseen_lines([first, *others])), page)
-    if wants_json():
-        write_json(copies_record(found, page))
-        return
     rule = copies_words.token_bucket_rule(found) if found.storage.type == "lustre" else []
     shown = [["", *lines] for lines in (copies_words.licence(found), rule) if lines]
-    write_text(
+    write_answer(
+        lambda: copies_record(found, page),
         [
             *copies_words.opening(found),
             "",
@@ -102,8 +100,8 @@ def _copies(
             *(line_for_terminal(line, is_folded=False) for lines in shown for line in lines),
             "",
             *copies_words.notes(found),
-            line_for_terminal(f"Page: {page}", is_folded=False),
-        ]
+            page_line(page),
+        ],
     )
 
 

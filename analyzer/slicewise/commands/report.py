@@ -22,7 +22,7 @@ from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.split.split_words import split_record
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import page_line, wants_json, write_json, write_text
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text import words
 
@@ -75,7 +75,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
             for_terminal(mounts_table(result.summary)),
             "",
             *next_lines,
-            line_for_terminal(f"Page: {page}", is_folded=False),
+            page_line(page),
         ]
     )
 

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from rich.console import RenderableType
@@ -24,7 +25,7 @@ from slicewise.report.size.size_tables import curves_table, sizes_table
 from slicewise.report.size.size_words import size_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import page_line, write_answer
 from slicewise.text.amounts import amount, duration
 from slicewise.text.safe_text import visible
 
@@ -61,10 +62,7 @@ def read(
     sections = job_sections(job) if job is not None else []
     title = "Which transfer size to take" if job is None else f"Transfer sizes of {job.digest.job}"
     write_page(size_page(found, title, sections, unseen), page)
-    if wants_json():
-        write_json(size_record(found, page) | {"job": job_record(job) if job is not None else None})
-        return
-    _show(found, page, job)
+    _show(found, page, {"job": None if job is None else job_record(job)}, job)
 
 
 def run(
@@ -100,10 +98,7 @@ def run(
     page = html or directory / "slicewise-size.html"
     found = size_result(campaign.points, bounds, own_size, [*campaign.notes, f"The measurements are in {kept}."])
     write_page(size_page(found, f"Transfer sizes on {found.first.curve.curve.mount}"), page)
-    if wants_json():
-        write_json(size_record(found, page))
-        return
-    _show(found, page)
+    _show(found, page, {})
 
 
 def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, pl.DataFrame, list[str]]:
@@ -130,10 +125,9 @@ def _show_job(job: JobSizes, page: Path, unseen: list[str]) -> None:
         Page(f"Transfer sizes of {job.digest.job}", "Slicewise size", lines, sections=job_sections(job), unseen=unseen),
         page,
     )
-    if wants_json():
-        write_json({"curves": [], "job": job_record(job), "page": page})
-        return
-    write_text([*lines, "", *_job_tables(job), line_for_terminal(f"Page: {page}", is_folded=False)])
+    write_answer(
+        lambda: {"curves": [], "job": job_record(job), "page": page}, [*lines, "", *_job_tables(job), page_line(page)]
+    )
 
 
 def _job_tables(job: JobSizes) -> list[RenderableType]:
@@ -168,9 +162,10 @@ def _own_size(own: str | None) -> int | None:
     return None if own is None else _bytes("--own", own)
 
 
-def _show(found: SizeResult, page: Path, job: JobSizes | None = None) -> None:
+def _show(found: SizeResult, page: Path, more: dict[str, Any], job: JobSizes | None = None) -> None:
     several: list[RenderableType] = [for_terminal(curves_table(found.advices)), ""] if len(found.advices) > 1 else []
-    write_text(
+    write_answer(
+        lambda: size_record(found, page) | more,
         [
             *(job_lines(job) if job is not None else []),
             *size_words.opening(found),
@@ -182,6 +177,6 @@ def _show(found: SizeResult, page: Path, job: JobSizes | None = None) -> None:
             *several,
             *size_words.effects(found),
             *size_words.notes(found),
-            line_for_terminal(f"Page: {page}", is_folded=False),
-        ]
+            page_line(page),
+        ],
     )

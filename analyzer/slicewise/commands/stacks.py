@@ -6,7 +6,7 @@ from pathlib import Path
 from slicewise.report.live.stack_words import stack_lines, stacks_record
 from slicewise.running.installation import find_installation
 from slicewise.stacks import job_processes, stacks_now, tree
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import write_answer
 
 
 def stacks(job: str | None, symbols: list[Path], seconds: float, all_users: bool) -> None:
@@ -15,7 +15,4 @@ def stacks(job: str | None, symbols: list[Path], seconds: float, all_users: bool
     found = stacks_now(collector, name, processes, seconds, symbols or ())
     root = tree(found)
     host = os.uname().nodename
-    if wants_json():
-        write_json(stacks_record(name, host, found, root))
-    else:
-        write_text([*stack_lines(name, host, found, root)])
+    write_answer(lambda: stacks_record(name, host, found, root), [*stack_lines(name, host, found, root)])

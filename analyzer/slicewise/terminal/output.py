@@ -1,7 +1,6 @@
 """Where a command's result goes: the one home of `--json` and `-o FILE`.
 
-No command takes the two options: it asks `wants_json()`, and ends with `write_json(result)` or
-`write_text(renderables)`.
+No command takes the two options: it ends with `write_answer(record, renderables)`.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,6 @@ UNWRAPPED_WIDTH = 10_000
 
 
 def wants_json() -> bool:
-    """Whether the command was given --json."""
     return bool(click.get_current_context().meta.get("json"))
 
 
@@ -45,6 +43,21 @@ def page_file(html: Path | None) -> Path | None:
     return output
 
 
+def write_answer(record: Callable[[], Any], text: Sequence[RenderableType]) -> None:
+    """Write the record as JSON where --json was given, else the text."""
+    if wants_json():
+        write_json(record())
+    else:
+        write_text(text)
+
+
+def page_line(page: Path, more: str = "") -> RenderableType:
+    """Where the page is: in one line, however long."""
+    from slicewise.report.tables import line_for_terminal
+
+    return line_for_terminal(f"Page: {page}{more}", is_folded=False)
+
+
 def write_json(result: Any) -> None:
     """Write a result of dicts, lists, dataclasses, numbers and text as JSON, to the file of -o or to stdout.
 
@@ -53,7 +66,7 @@ def write_json(result: Any) -> None:
     _write(safe_text.json_text(_plain(result), indent=2, allow_nan=False) + "\n")
 
 
-def write_text(renderables: list[RenderableType]) -> None:
+def write_text(renderables: Sequence[RenderableType]) -> None:
     """Print rich renderables to the terminal, or as plain text to the file of -o. Raises UserError if that cannot be.
 
     A string is one line, without markup; lines with styles and tables are those of `report.tables`.

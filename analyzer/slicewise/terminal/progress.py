@@ -31,5 +31,4 @@ class StepsDone:
 
 
 def reading_profiles(stream: TextIO | None = None) -> StepsDone:
-    """Of reading what lies beside a job."""
     return StepsDone("Read {done} of {total} profiles beside it ...", stream)
