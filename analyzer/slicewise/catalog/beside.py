@@ -113,8 +113,7 @@ def _in_company(rows: pl.LazyFrame) -> pl.DataFrame:
 
 class Company:
     """Which jobs of a catalog had company, by `digest.company.in_company`. All jobs that began on one day are looked at
-    together, and the answer is kept.
-    """
+    together, and the answer is kept."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -153,7 +152,6 @@ class Around:
         self._company = Company(catalog)
 
     def partners(self, kept: KeptJob) -> pl.DataFrame:
-        """As the function."""
         return partners(self.catalog, kept)
 
     def jobs_of_keys(self, keys: Sequence[int], start_ns: int, end_ns: int) -> list[KeptJob]:
@@ -171,24 +169,20 @@ class Around:
         return self.catalog.scan("storages").filter(MOVED, pl.col(KEY).is_in(keys.implode())).select(PLACES).collect()
 
     def storages_of_job(self, kept: KeptJob) -> pl.Series:
-        """Where a job moved bytes."""
         rows = self.catalog.scan("storages", [kept.batch]).filter(MOVED, pl.col(KEY) == kept.key)
         return rows.select("storage").collect()["storage"]
 
     def shelf(self, job: KeptJob, neighbours: Sequence[KeptJob], quiet: Sequence[KeptJob]) -> Shelf:
-        """The frames of the job, its neighbours and its quiet runs."""
         return Shelf(self.catalog, [job, *neighbours, *quiet])
 
     def neighbours_of(self, kept: KeptJob) -> list[KeptJob]:
-        """The jobs that used one of its storages while it did, those that moved most there first."""
         keys = self.partners(kept)[KEY].unique(maintain_order=True).to_list()
         by_key = {job.key: job for job in self.jobs_of_keys(keys, *kept.times)}
         return [by_key[key] for key in keys if key in by_key]
 
     def quiet_runs(self, kept: KeptJob) -> list[KeptJob]:
         """Runs of its program that did the same kind of work and had no company, of its size and of others: MOST_RUNS
-        each.
-        """
+        each."""
         program = str(kept.row["program"])
         places = self.storages_of(program).filter(pl.col("storage").is_in(self.storages_of_job(kept).implode()))
         shared = places.group_by(KEY).agg(shared=pl.col("storage").n_unique().cast(pl.Int64))
@@ -200,7 +194,6 @@ class Around:
         )
 
     def _runs(self, rows: Sequence[Mapping[str, Any]]) -> list[KeptJob]:
-        """Rows of `runs_of` as jobs."""
         if not rows:
             return []
         starts = [row["start_ns"] for row in rows]
@@ -215,7 +208,6 @@ def grid_of(*frames: pl.DataFrame) -> int:
 
 
 def on_grid(frame: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
-    """The rows with `at`, their place on a grid."""
     return frame.with_columns(at=pl.col("begin_ns") // grid_ns)
 
 

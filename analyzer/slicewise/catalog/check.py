@@ -19,8 +19,6 @@ WAY_OUT_OF_JOURNAL = "move this file and .aside out of the catalog and ingest ag
 
 
 class Wrong(TypedDict):
-    """Something that is wrong: where, and what."""
-
     place: str
     what: str
 
@@ -73,8 +71,7 @@ def damage_behind(error: BaseException) -> str | None:
 
 def missing_file() -> str | None:
     """The line about the first file that is missing in a batch of the catalogs that this process has opened. None:
-    there is none, and what was missed went with its batch.
-    """
+    there is none, and what was missed went with its batch."""
     for path in sorted(opened_here):
         try:
             for batch in Catalog(path).batches():
@@ -88,7 +85,6 @@ def missing_file() -> str | None:
 
 
 def changes(error: FileNotFoundError) -> str:
-    """The line about a file that went with its batch."""
     return f"the catalog changes while it is read ({error}); run the command again later"
 
 
@@ -98,7 +94,6 @@ def _is_missing(file: Path) -> bool:
 
 
 def _unreadable_file() -> str | None:
-    """The line about the first file that cannot be read as docs/catalog.md has it."""
     for path in sorted(opened_here):
         for batch in Catalog(path).batches():
             for name in batch.rows:

@@ -68,8 +68,7 @@ def clients(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
 
 def beside_served(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:
     """The profiled jobs beside which servers counted others, jobs or clients that are not their nodes: their keys. Who
-    did next to nothing of all that was done there meanwhile is nobody.
-    """
+    did next to nothing of all that was done there meanwhile is nobody."""
     known = clients(catalog, batches)
     counted = _Counted(catalog, batches, known)
     return counted.beside(served_jobs(catalog, batches).join(known, on=KEY, how="anti"), counted.own_nodes())

@@ -17,8 +17,7 @@ WAY_OUT = "give a directory with profiles in it or anywhere below, such as SLICE
 @dataclass(frozen=True)
 class JobFiles:
     """A job's directory, or one file of it. files: (name, size, time of its last change in ns) of each, in order. real:
-    its path without symbolic links.
-    """
+    its path without symbolic links."""
 
     path: Path
     files: Sequence[tuple[str, int, int]]
@@ -62,8 +61,7 @@ def places(paths: Iterable[Path]) -> list[JobFiles]:
 
 def _places(path: Path, real: str, is_named: bool = False) -> Iterator[JobFiles]:
     """The profiles there. real: the path without symbolic links, which are not followed further down: asking for each
-    profile's costs a look at every directory above it, which on a file server takes longer than all else.
-    """
+    profile's costs a look at every directory above it, which on a file server takes longer than all else."""
     try:
         if is_named and path.is_file():
             yield JobFiles(Path(os.path.abspath(path)), [_file(path.name, path.stat())], real)

@@ -73,9 +73,8 @@ class _Pending:
 
 @dataclass(frozen=True)
 class _KnownJob:
-    """A job that is in the catalog, or about to be. batch: where; None while it waits to be written.
-    is_served: servers counted it, and it has no profile. moved: its bytes.
-    """
+    """A job that is in the catalog, or about to be. batch: where; None while it waits to be written. is_served: servers
+    counted it, and it has no profile. moved: its bytes."""
 
     key: int
     job: str
@@ -124,7 +123,6 @@ def ingest(
 
 
 def read_parts(places: Sequence[JobFiles], catalog: Path, is_aside: bool) -> tuple[list[JobsPart], list[str]]:
-    """Those profiles that can be read, and a line for each that cannot. is_aside: what is read lies in files."""
     unread: list[str] = []
     aside = catalog if is_aside else None
     return [part_of(frames, aside) for frames in read_rows(places, unread, Catalog(catalog).salt)], unread
@@ -228,8 +226,7 @@ class _Ingest:
 
     def _other_kind(self, jobs: pl.DataFrame) -> dict[bool, list[_KnownJob]]:
         """Jobs from about the same time that may be some of these once more, counted by servers or with a profile; by
-        whether these are counted by servers.
-        """
+        whether these are counted by servers."""
         start_ns, end_ns = whole(jobs["start_ns"].min()), whole(jobs["end_ns"].max())
         found: dict[bool, list[_KnownJob]] = {}
         for is_served in jobs.select((pl.col("source") == SERVED).unique()).to_series():
@@ -284,7 +281,6 @@ class _Ingest:
         self.last_put = time.monotonic()
 
     def _write(self, days: Mapping[str, Sequence[Piece]], removes: Sequence[Batch]) -> None:
-        """Write a batch for each day, and take others away."""
         tasks = ((self.catalog.path, pieces) for pieces in days.values())
         names = self.writers.each(write_aside, tasks)
         self.writing.install(dict(zip(days, names, strict=True)), removes)

@@ -60,15 +60,13 @@ def key_text(key: int) -> str:
 
 class Shelf:
     """The digest's frames of some jobs of a catalog. Each frame is read for all of these jobs when it is first asked
-    for, which takes little longer than reading it for one.
-    """
+    for, which takes little longer than reading it for one."""
 
     def __init__(self, catalog: Catalog, jobs: Sequence[KeptJob]) -> None:
         self._catalog, self._jobs = catalog, jobs
         self._read: dict[str, tuple[pl.DataFrame, Mapping[int, tuple[int, int]]]] = {}
 
     def frame(self, name: str, job: KeptJob) -> pl.DataFrame:
-        """A frame of one of the jobs."""
         if name not in self._read:
             self._read[name] = self._frames(name)
         rows, places = self._read[name]
@@ -92,8 +90,7 @@ class Shelf:
 
 class KeptDigest(Digest):
     """A job's digest, from a catalog. What the catalog does not keep comes from the job's profile, if that still lies
-    where it came from, just as it was. Else `not_kept` names it, and asking for it raises UserError.
-    """
+    where it came from, just as it was. Else `not_kept` names it, and asking for it raises UserError."""
 
     def __init__(self, catalog: Catalog, kept: KeptJob, shelf: Shelf | None = None) -> None:
         """shelf: has the frames of this job and of others, read together."""
@@ -104,7 +101,6 @@ class KeptDigest(Digest):
 
     @property
     def own_name(self) -> str:
-        """As `Digest` has it."""
         return self._kept.job
 
     def _source(self, name: str) -> pl.DataFrame | None:
@@ -119,7 +115,6 @@ class KeptDigest(Digest):
 
     @property
     def key(self) -> int:
-        """The job's key in the catalog."""
         return self._kept.key
 
     @cached_property
@@ -140,7 +135,6 @@ class KeptDigest(Digest):
 
     @property
     def damage(self) -> list[Damage]:
-        """What of the job's files could not be read when it came into the catalog."""
         if "damage" not in self._kept.batch.rows:
             return []
         rows = self._catalog.scan("damage", [self._kept.batch]).filter(pl.col(KEY) == self._kept.key).collect()
@@ -175,12 +169,10 @@ class KeptDigest(Digest):
 
     @property
     def not_kept(self) -> Mapping[str, str]:
-        """Nothing where the profile itself is at hand."""
         return {} if self.is_by_layer else NOT_KEPT
 
     @property
     def notes(self) -> list[str]:
-        """That figures are the catalog's, and what it has none of."""
         if self.is_by_layer:
             return super().notes
         return [
@@ -215,7 +207,6 @@ class KeptDigest(Digest):
 
     @property
     def counter_columns(self) -> list[PayloadColumn]:
-        """The columns of `counters`."""
         if self.is_by_layer:
             return super().counter_columns
         kept = DIGEST_FRAMES["process_slices"].columns

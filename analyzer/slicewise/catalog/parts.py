@@ -31,11 +31,9 @@ class JobsPart:
     place: Path | None = None
 
     def frame(self, name: str) -> pl.DataFrame:
-        """One of its frames."""
         return self.frames[name] if self.place is None else pl.read_parquet(self.place / f"{name}.parquet", glob=False)
 
     def names(self) -> list[str]:
-        """The frames that it has."""
         return list(self.frames) if self.place is None else sorted(file.stem for file in self.place.glob("*.parquet"))
 
     def remove(self) -> None:
@@ -72,7 +70,6 @@ class Piece:
     keys: Collection[int] | None = None
 
     def names(self) -> list[str]:
-        """The frames that it has."""
         if isinstance(self.source, JobsPart):
             return self.source.names()
         unknown = sorted(set(self.source.rows) - set(FRAMES))
@@ -84,7 +81,6 @@ class Piece:
         return list(self.source.rows)
 
     def frame(self, name: str) -> pl.DataFrame:
-        """The jobs' rows of a frame."""
         frame = self.source.frame(name) if isinstance(self.source, JobsPart) else self.source.read(name)
         return frame if self.keys is None else frame.filter(pl.col(KEY).is_in(list(self.keys)))
 

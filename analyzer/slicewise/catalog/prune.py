@@ -12,8 +12,6 @@ DAYS_OF = {"d": 1, "w": 7, "y": 365}
 
 
 class Gone(TypedDict):
-    """A day that was removed."""
-
     day: str
     jobs: int
 

@@ -106,7 +106,6 @@ ORDER: dict[str, tuple[str, ...]] = {"jobs": ("start_ns", KEY), "job_slices": ("
 
 
 def order_of(name: str) -> tuple[str, ...]:
-    """The columns that a frame's rows are sorted by."""
     return ORDER.get(name, FRAMES[name].keys)
 
 

@@ -38,9 +38,7 @@ def site_catalog() -> Catalog | None:
 
 def kept_job(place: Path) -> tuple[Catalog, KeptJob] | None:
     """The job of the site's catalog that a plain name means; None where a profile of that name is there, or no catalog.
-
-    Raises UserError for a name that the catalog does not know.
-    """
+    Raises UserError for a name that the catalog does not know."""
     if place.name != str(place) or not os.environ.get(CATALOG) or place.exists():
         return None
     from slicewise.catalog.kept import find_job
@@ -64,8 +62,7 @@ def _served_job(place: Path, servers: tuple[Path, ...]) -> Path | None:
 
 def served_job(place: Path) -> Path | None:
     """A profile of the job that a plain name means to the file servers; None where a profile of that name is there, or
-    where nobody knows what servers counted. Raises UserError for a name that they do not know, either.
-    """
+    where nobody knows what servers counted. Raises UserError for a name that they do not know, either."""
     servers = servers_of_site()
     if not servers or place.name != str(place) or place.exists():
         return None
@@ -122,9 +119,8 @@ def counted_beside(
 
 
 def profile_place(place: Path) -> Path:
-    """Where the profile of a job is, for what needs the profile itself. Raises UserError where a job of the catalog
-    has none any more.
-    """
+    """Where the profile of a job is, for what needs the profile itself. Raises UserError where a job of the catalog has
+    none any more."""
     place = served_job(place) or place
     kept = kept_job(place)
     if kept is None:

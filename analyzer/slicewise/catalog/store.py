@@ -109,16 +109,13 @@ class Batch:
         return max(self.rows.values(), default=0)
 
     def file(self, name: str) -> Path:
-        """Where a frame is."""
         return self.place / f"{name}.parquet"
 
     def written(self, name: str) -> WrittenFile:
-        """A frame's file as it was written."""
         return self._written(self.file(name), self.sizes.get(name))
 
     @property
     def index(self) -> WrittenFile:
-        """Its index as it was written."""
         return self._written(self.place / INDEX, None)
 
     def _written(self, file: Path, size: int | None) -> WrittenFile:
@@ -127,8 +124,7 @@ class Batch:
 
     def may_have(self, numbers: Sequence[int]) -> bool:
         """Whether a job with one of these numbers (`number_of_name`, or a key) can be in it: looked up in its index, of
-        which few pages are read. A batch without a sound one must be asked itself.
-        """
+        which few pages are read. A batch without a sound one must be asked itself."""
         try:
             if first_unsound([self.index]):
                 return True
@@ -159,8 +155,7 @@ class Batch:
 
 def checked(batches: Iterable[Batch], name: str) -> list[Path]:
     """The files of a frame, of those batches that have it. Raises Damaged where one is not as it was written, and
-    FileNotFoundError.
-    """
+    FileNotFoundError."""
     files = [batch.written(name) for batch in batches if name in batch.rows]
     found = first_unsound(files)
     if found is not None:
@@ -249,10 +244,8 @@ class Catalog:
         return sorted(found | {Path(place).parent.name.removeprefix(DAY_PREFIX) for place in self._journal().installs})
 
     def batches(self, days: Iterable[str] | None = None, wrong: list[Damaged] | None = None) -> list[Batch]:
-        """The batches of some days, or of all, in order. What a journal says counts as done.
-
-        wrong: takes the damage of batches that cannot be told. Without it the first of them raises Damaged.
-        """
+        """The batches of some days, or of all, in order. What a journal says counts as done. wrong: takes the damage of
+        batches that cannot be told. Without it the first of them raises Damaged."""
         journal = self._journal()
         removed = {self.path / place for place in journal.removes}
         found: dict[Path, Path] = {}
@@ -312,9 +305,7 @@ class Catalog:
     @contextlib.contextmanager
     def locked(self, is_waiting: Any = None) -> Iterator[Writing]:
         """The right to change the catalog, which one process has at a time; what a killed one left is done first.
-
-        is_waiting: called once if somebody else has it.
-        """
+        is_waiting: called once if somebody else has it."""
         with _locked(self.path, is_waiting):
             writing = Writing(self)
             writing.finish()
@@ -357,7 +348,6 @@ class Writing:
         self.catalog = catalog
 
     def finish(self) -> None:
-        """Do what a journal says."""
         path = self.catalog.path
         journal = self.catalog._journal()
         if journal.has_lost(path):
@@ -384,10 +374,8 @@ class Writing:
         shutil.rmtree(self.catalog.path / ASIDE, ignore_errors=True)
 
     def put(self, days: Mapping[str, Mapping[str, pl.DataFrame]], removes: Sequence[Batch] = ()) -> None:
-        """Add a batch for each day, from its frames, and take others away: all of it or, if killed, nothing.
-
-        Each day by itself if nothing goes: a job is in one day's batch as a whole.
-        """
+        """Add a batch for each day, from its frames, and take others away: all of it or, if killed, nothing. Each day
+        by itself if nothing goes: a job is in one day's batch as a whole."""
         names = {day: f"{BATCH_PREFIX}{secrets.token_hex(8)}" for day in days}
         for day, frames in days.items():
             write_batch(self.catalog.path / ASIDE / names[day], frames.items())
@@ -410,8 +398,7 @@ class Writing:
 
 def write_batch(place: Path, frames: Iterable[tuple[str, pl.DataFrame]]) -> None:
     """Write a batch's frames, sorted, to a directory, and have them on the disk. frames: with their names, each asked
-    for when the one before it is written; `jobs` among them.
-    """
+    for when the one before it is written; `jobs` among them."""
     place.mkdir(parents=True)
     rows, sums, jobs = {}, {}, pl.DataFrame()
     for name, frame in frames:
@@ -461,7 +448,6 @@ def write_frame(frame: pl.DataFrame, file: Path, compression: Any = "zstd", **op
 
 
 def index_bytes(jobs: pl.DataFrame) -> bytes:
-    """The index of a batch with these jobs."""
     numbers = sorted({*map(number_of_name, jobs["job"]), *jobs[KEY]})
     return b"".join(number.to_bytes(WORD, "little") for number in numbers)
 

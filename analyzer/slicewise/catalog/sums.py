@@ -50,7 +50,6 @@ class Damaged(UserError):
 
 
 def damaged(file: Path, reason: str, catalog: Path) -> Damaged:
-    """The error about a file of a catalog."""
     return Damaged(f"{file}: {reason}; see: slicewise catalog verify {catalog}", file, reason)
 
 
@@ -74,10 +73,8 @@ def crc32_of(file: Path) -> int:
 
 
 def unsound(file: WrittenFile) -> str:
-    """How a file differs from what was written; nothing if it does not. All of it is read, if it has a checksum.
-
-    Raises FileNotFoundError.
-    """
+    """How a file differs from what was written; nothing if it does not. All of it is read, if it has a checksum. Raises
+    FileNotFoundError."""
     try:
         size = file.path.stat().st_size
         if file.size not in (None, size):
@@ -93,8 +90,7 @@ def unsound(file: WrittenFile) -> str:
 
 def first_unsound(files: Sequence[WrittenFile]) -> tuple[Path, str] | None:
     """The first of some files that is not as it was written, and how it differs. Files that this user's commands found
-    sound today, and that have not changed since, are not read again. Raises FileNotFoundError.
-    """
+    sound today, and that have not changed since, are not read again. Raises FileNotFoundError."""
     known = _remembered()
     fresh = {}
     for file in files:
@@ -146,8 +142,7 @@ def _remembered() -> set[int]:
 
 def _remember(numbers: set[int]) -> None:
     """Keep what was sound, where that is allowed and there is room. Another process may keep its own at the same time;
-    then one of the two is forgotten, and checked once more.
-    """
+    then one of the two is forgotten, and checked once more."""
     day, known = _sound
     with _lock, contextlib.suppress(OSError):
         known |= numbers
@@ -156,26 +151,22 @@ def _remember(numbers: set[int]) -> None:
 
 
 def _read_cache(day: int) -> set[int]:
-    """What the user's cache has of a day. It holds numbers of 64 bits: the day, and one for each file."""
     content = user_cache.read(CACHE_FILE)
     numbers = array("Q", content[: len(content) // 8 * 8])
     return set(numbers[1:]) if numbers and numbers[0] == day else set()
 
 
 def record_bytes(record: Mapping[str, Any]) -> bytes:
-    """What a file of it holds."""
     return json.dumps({**record, OWN_CRC32: crc32_text(_own_crc32(record))}).encode()
 
 
 def crc32_text(crc32: int) -> str:
-    """A checksum as files have it, and as tools print it."""
     return f"{crc32:08x}"
 
 
 def read_record(file: Path, fault_of: Callable[[Record], str]) -> tuple[Record, str]:
     """The object in a file, and what is wrong with it. fault_of: says what is wrong with an object; nothing if it is
-    sound. Raises FileNotFoundError.
-    """
+    sound. Raises FileNotFoundError."""
     try:
         found = json.loads(file.read_bytes())
     except FileNotFoundError:
@@ -200,7 +191,6 @@ def _own_crc32(record: Mapping[str, Any]) -> int:
 
 
 def fault_of_batch(about: Record) -> str:
-    """What is wrong with what a batch says about itself."""
     for name in ("jobs", "start_ns", "end_ns", "written_ns"):
         if not _is_whole(about.get(name)):
             return f"{name} is no whole number"
@@ -222,7 +212,6 @@ def fault_of_batch(about: Record) -> str:
 
 
 def fault_of_journal(about: Record) -> str:
-    """What is wrong with a journal."""
     if set(about) != {"installs", "removes"}:
         return "it is no list of batches that come and go"
     installs, removes = about["installs"], about["removes"]

@@ -16,8 +16,6 @@ Task = tuple[Any, ...]
 
 
 class Workers(Protocol):
-    """Those who do the work."""
-
     def each(self, function: Callable[..., T], tasks: Iterable[Task]) -> Iterator[T]:
         """What the function gives for each task, in the order of the tasks. Its own errors come as they are."""
         ...
@@ -27,7 +25,6 @@ class OneByOne:
     """This thread. What it calls uses all cores by itself."""
 
     def each(self, function: Callable[..., T], tasks: Iterable[Task]) -> Iterator[T]:
-        """One task after the other, each when its result is asked for."""
         return (function(*task) for task in tasks)
 
 
@@ -35,7 +32,6 @@ class Threads:
     """Threads of this process, one a core, which go ahead of what is asked for by as many tasks."""
 
     def each(self, function: Callable[..., T], tasks: Iterable[Task]) -> Iterator[T]:
-        """Several tasks at a time."""
         count = max(1, len(os.sched_getaffinity(0)))
         with ThreadPoolExecutor(count) as pool:
             begun: deque[Future[T]] = deque()

@@ -45,10 +45,8 @@ def runtime_bar(parts: Sequence[RuntimePart]) -> Figure:
 
 
 def throughput_beside_alone(frame: pl.DataFrame, colour: str, slices: range, slice_ns: int, unit: str) -> Figure:
-    """What the job moved in each slice, and what it would have in the same time in calls alone.
-
-    frame: slice, moved, would_have (in `unit` a second).
-    """
+    """What the job moved in each slice, and what it would have in the same time in calls alone. frame: slice, moved,
+    would_have (in `unit` a second)."""
     moved, would_have = (per_slice(frame, column, slices) for column in ("moved", "would_have"))
     highest = max(moved.max(initial=0.0), would_have.max(initial=0.0))
     limits = {"range": [0, HEADROOM * (highest or 1.0)], "rangemode": "normal"}

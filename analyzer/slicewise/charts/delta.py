@@ -62,8 +62,7 @@ def over_offset(
 
 def resource(levels: pl.DataFrame, title: str, limit: float | None) -> Figure:
     """What one resource did in each run over the offset (frame: run, dt, value, alone), beside its mean alone, and its
-    limit where the runs come near it.
-    """
+    limit where the runs come near it."""
     chart = style.figure(height=210, showlegend=True)
     ends = [real(levels["dt"].min()), real(levels["dt"].max())]
     chart.add_scatter(

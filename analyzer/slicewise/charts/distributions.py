@@ -10,10 +10,8 @@ MOST_LEVEL_NAMES = 10
 
 
 def by_bin(frame: pl.DataFrame, x_title: str) -> Figure:
-    """Calls by bin, a group of bars a kind of call.
-
-    frame: kind ("read", "write", "meta"), bin (the bin's name, in order), calls.
-    """
+    """Calls by bin, a group of bars a kind of call. frame: kind ("read", "write", "meta"), bin (the bin's name, in
+    order), calls."""
     chart = style.figure(height=250, showlegend=True, barmode="group", bargap=0.18, bargroupgap=0.05)
     for (kind,), rows in frame.group_by("kind", maintain_order=True):
         chart.add_bar(
@@ -30,10 +28,8 @@ def by_bin(frame: pl.DataFrame, x_title: str) -> Figure:
 
 
 def io_time_by_rank(frame: pl.DataFrame) -> Figure:
-    """Seconds that each process spent in I/O calls, stacked by kind; kinds without any are left out.
-
-    frame: rank (-1 without MPI), label, read_seconds, write_seconds, meta_seconds, sync_seconds; in the order to draw.
-    """
+    """Seconds that each process spent in I/O calls, stacked by kind; kinds without any are left out. frame: rank (-1
+    without MPI), label, read_seconds, write_seconds, meta_seconds, sync_seconds; in the order to draw."""
     chart = style.figure(height=240, barmode="stack", bargap=0.1 if len(frame) < 100 else 0)
     has_ranks = bool(len(frame)) and whole(frame["rank"].min()) >= 0
     places = frame["rank"].to_list() if has_ranks else list(range(1, len(frame) + 1))

@@ -116,10 +116,8 @@ def growth(areas: Sequence[float], settled_after: int | None) -> Figure:
 
 
 def tails(frame: pl.DataFrame, ends: pl.DataFrame) -> Figure:
-    """A strip a phase: each run's time as a tick, with the median and the tail.
-
-    frame: phase, run, seconds. ends: phase, median, p95, p99.
-    """
+    """A strip a phase: each run's time as a tick, with the median and the tail. frame: phase, run, seconds. ends:
+    phase, median, p95, p99."""
     phases = ends["phase"].to_list()
     chart = style.figure(height=90 + 30 * len(phases))
     chart.add_scatter(

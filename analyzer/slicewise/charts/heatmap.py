@@ -21,10 +21,8 @@ def processes_by_slices(
     slice_ns: int,
     region: tuple[int, int] | None = None,
 ) -> Figure:
-    """One panel a job, by node and rank, in the colour that `colours` has for it.
-
-    All colours have one range, so that panels compare. region: first and end slice.
-    """
+    """One panel a job, by node and rank, in the colour that `colours` has for it. All colours have one range, so that
+    panels compare. region: first and end slice."""
     pixels = [min(MOST_PIXELS, max(LEAST_PIXELS, ROW_PIXELS * len(heat.labels))) for heat in heats]
     inner = sum(pixels) + TITLE_PIXELS * len(heats)
     chart = style.figure(height=inner + style.CHART_MARGIN["b"] + 8, margin=style.CHART_MARGIN | {"t": 8})

@@ -28,8 +28,7 @@ def over_time(
     lines: Sequence[NodeLine], sampled: Sequence[int], sample_ns: int, slices: range, slice_ns: int, unit: str
 ) -> Figure:
     """Lines over the axis of the job's `slices`. sampled: the slices, of `sample_ns`, that have samples; elsewhere the
-    lines have gaps.
-    """
+    lines have gaps."""
     # On a narrow page each line of the chart is a line of its legend, which takes its room from the plot.
     height = 200 + LEGEND_LINE_HEIGHT * max(0, len(lines) - 2)
     chart = style.over_clock(height, slices, slice_ns, unit)

@@ -19,10 +19,8 @@ MOST_TICKS = 20
 
 
 def strips(stretches: pl.DataFrame, policies: Sequence[str], jobs: Sequence[str]) -> Figure:
-    """One strip a policy, in it one row a job: computing thin, I/O full, waiting hatched.
-
-    stretches: policy, job, doing (computing, io, waiting), start, end (s).
-    """
+    """One strip a policy, in it one row a job: computing thin, I/O full, waiting hatched. stretches: policy, job, doing
+    (computing, io, waiting), start, end (s)."""
     rows: dict[tuple[str, str], float] = {}
     at = 0.0
     heads = []
@@ -76,10 +74,8 @@ def strips(stretches: pl.DataFrame, policies: Sequence[str], jobs: Sequence[str]
 
 
 def costs(rows: pl.DataFrame, metrics: Mapping[str, str]) -> Figure:
-    """Every metric under every policy, as percent of what it is where jobs interfere; 0 is no cost.
-
-    rows: policy, metric, value, share (of the value under `interfere`). metrics: their names in prose.
-    """
+    """Every metric under every policy, as percent of what it is where jobs interfere; 0 is no cost. rows: policy,
+    metric, value, share (of the value under `interfere`). metrics: their names in prose."""
     chart = style.figure(height=300, barmode="group")
     for policy in rows["policy"].unique(maintain_order=True):
         part = rows.filter(pl.col("policy") == policy)
@@ -98,9 +94,8 @@ def costs(rows: pl.DataFrame, metrics: Mapping[str, str]) -> Figure:
 
 
 def over_offset(rows: pl.DataFrame, column: str, title: str, moved: str, against: str, actual: float | None) -> Figure:
-    """A line a policy over dt. rows: policy, dt, and the column. moved: the job that begins dt after `against`.
-    actual: the dt that the jobs really have.
-    """
+    """A line a policy over dt. rows: policy, dt, and the column. moved: the job that begins dt after `against`. actual:
+    the dt that the jobs really have."""
     chart = style.figure(height=300)
     for policy in rows["policy"].unique(maintain_order=True):
         part = rows.filter(pl.col("policy") == policy).sort("dt")
@@ -122,10 +117,8 @@ def over_offset(rows: pl.DataFrame, column: str, title: str, moved: str, against
 
 
 def job_sizes(frame: pl.DataFrame) -> Figure:
-    """Shares of jobs and of jobs' time by size, as bars, and both added up, as lines.
-
-    frame: size (text), of_jobs, of_time (fractions), from the smallest on.
-    """
+    """Shares of jobs and of jobs' time by size, as bars, and both added up, as lines. frame: size (text), of_jobs,
+    of_time (fractions), from the smallest on."""
     chart = style.figure(height=320, barmode="group")
     said = (("of_jobs", "of jobs", style.JOB_COLOURS[0]), ("of_time", "of jobs' time", style.JOB_COLOURS[1]))
     for column, name, colour in said:

@@ -61,10 +61,8 @@ def _colour(colour: str, kind: str) -> str:
 
 
 def loss_over_copies(frame: pl.DataFrame, most_loss: float) -> Figure:
-    """The loss of each copy, with its interval as a band, and the loss in step, against the limit.
-
-    frame: copies, loss, low, high, in_step (fractions of the runtime). most_loss: the limit.
-    """
+    """The loss of each copy, with its interval as a band, and the loss in step, against the limit. frame: copies, loss,
+    low, high, in_step (fractions of the runtime). most_loss: the limit."""
     chart = style.figure(height=340)
     copies = frame["copies"].to_list()
     chart.add_scatter(
@@ -100,10 +98,8 @@ def loss_over_copies(frame: pl.DataFrame, most_loss: float) -> Figure:
 
 
 def steps(first: tuple[str, float], last: tuple[str, float], parts: Sequence[tuple[str, float]]) -> Figure:
-    """Bars from the first run's runtime over each part of the difference to the last one's, a row each.
-
-    first, last: a run's name and its seconds. parts: of `PARTS`, in order, with seconds.
-    """
+    """Bars from the first run's runtime over each part of the difference to the last one's, a row each. first, last: a
+    run's name and its seconds. parts: of `PARTS`, in order, with seconds."""
     rows = [(style.safe(style.shortened(first[0], 24)), 0.0, first[1], style.INK, words.seconds(first[1]))]
     reached = first[1]
     for part, seconds in parts:
@@ -133,10 +129,8 @@ def steps(first: tuple[str, float], last: tuple[str, float], parts: Sequence[tup
 
 
 def by_run(frame: pl.DataFrame) -> Figure:
-    """A bar a run, stacked of what made it take longer (right) or less long (left) than the one compared with.
-
-    frame: run, part (of `PARTS`), seconds; runs in order.
-    """
+    """A bar a run, stacked of what made it take longer (right) or less long (left) than the one compared with. frame:
+    run, part (of `PARTS`), seconds; runs in order."""
     runs = frame["run"].unique(maintain_order=True).to_list()
     chart = style.figure(height=96 + PIXELS_A_DIFFERENCE * len(runs))
     chart.update_layout(barmode="relative", bargap=0.3)

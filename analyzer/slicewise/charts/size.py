@@ -79,10 +79,8 @@ def bandwidth_and_latency(frame: pl.DataFrame, marked: int | None) -> Figure:
 
 
 def trade_off(frame: pl.DataFrame, marked: int | None) -> Figure:
-    """What a size gives against what it costs: bandwidth over latency, the sizes along a line.
-
-    frame: as of `bandwidth_and_latency`. marked: the size whose point is drawn large.
-    """
+    """What a size gives against what it costs: bandwidth over latency, the sizes along a line. frame: as of
+    `bandwidth_and_latency`. marked: the size whose point is drawn large."""
     chart = style.figure(height=360)
     for place, name in enumerate(frame["line"].unique(maintain_order=True).to_list()):
         rows = frame.filter(pl.col("line") == name)
@@ -108,10 +106,8 @@ def trade_off(frame: pl.DataFrame, marked: int | None) -> Figure:
 
 
 def predicted_over_observed(frame: pl.DataFrame, unit: str) -> Figure:
-    """Predictions of configurations that were not learnt from against what was observed; the paper's Fig. 4.
-
-    frame: model, observed, predicted, in `unit`.
-    """
+    """Predictions of configurations that were not learnt from against what was observed; the paper's Fig. 4. frame:
+    model, observed, predicted, in `unit`."""
     chart = style.figure(height=340)
     ends = [0.0, float(str(frame["observed"].max()))]
     chart.add_scatter(

@@ -113,10 +113,8 @@ def stacked(
 def shares(
     frame: pl.DataFrame, colours: Mapping[str, str], slices: range, slice_ns: int, region: tuple[int, int] | None = None
 ) -> Figure:
-    """Each job's share of the bytes of a slice against its fair share there.
-
-    frame: job, slice, share, fair_by_process, fair_by_node (fractions; rows only where several jobs were active).
-    """
+    """Each job's share of the bytes of a slice against its fair share there. frame: job, slice, share, fair_by_process,
+    fair_by_node (fractions; rows only where several jobs were active)."""
     limits = {"range": [0, 100], "rangemode": "normal", "fixedrange": True}
     chart = style.over_clock(260, slices, slice_ns, "share of the bytes (%)", **limits)
     times = edges_of(slices, slice_ns)

@@ -81,8 +81,7 @@ def group(name: str, help: str, *commands: click.Command) -> Group:
 
 def argument(metavar: str, help: str, type: Any = str, name: str = "", **more: Any) -> click.Argument:
     """An argument. metavar: [NAME] is not needed, NAME... may be several. name: of the function's parameter, where it
-    is not that in small letters.
-    """
+    is not that in small letters."""
     name = name or re.findall(r"\w+", metavar)[0].lower()
     is_needed, count = not metavar.startswith("["), -1 if "..." in metavar else 1
     return click.Argument([name], metavar=metavar, type=_type(type), help=help, required=is_needed, nargs=count, **more)
@@ -90,8 +89,7 @@ def argument(metavar: str, help: str, type: Any = str, name: str = "", **more: A
 
 def option(form: str, help: str, type: Any = str, name: str = "", **more: Any) -> click.Option:
     """An option with a value. form: as help shows it, "-o, --output FILE". type: texts are a choice of one. name: of
-    the function's parameter, where it differs.
-    """
+    the function's parameter, where it differs."""
     words = form.split()
     names = [word.removesuffix(",") for word in words if word.startswith("-")]
     metavar = words[-1] if len(words) > len(names) else None
@@ -104,7 +102,6 @@ def flag(names: str, help: str, name: str = "", default: bool = False, **more: A
 
 
 def summary(help: str) -> str:
-    """The first sentence."""
     first = " ".join(help.partition("\n\n")[0].split())
     sentence, dot, _ = first.partition(". ")
     return f"{sentence}." if dot else first

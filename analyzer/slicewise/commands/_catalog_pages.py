@@ -22,8 +22,7 @@ FOLDER = "-pages"
 
 def pages_of(catalog: Catalog, found: SiteSummary, most: int, where: Path) -> dict[tuple[str, str], str]:
     """Write the pages of the jobs that lost or cost most and of the pairs that were together longest, so many in all,
-    to a folder beside the page at `where`: keys, and the link from there. Two thirds are jobs, if there are as many.
-    """
+    to a folder beside the page at `where`: keys, and the link from there. Two thirds are jobs, if there are as many."""
     folder = where.with_name(where.stem + FOLDER)
     pairs = [(row["key"], row["other"]) for row in found.pairs.iter_rows(named=True)]
     pairs = list(dict.fromkeys(pairs))

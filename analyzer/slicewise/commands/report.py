@@ -82,8 +82,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
 
 def _who_slowed_it_down(profile: Path) -> tuple[list[RenderableType], float]:
     """The answer of `slicewise blame` where neighbours lie beside the profile and are soon read, else the command; and
-    the share of the time in I/O calls that was lost, as far as that says.
-    """
+    the share of the time in I/O calls that was lost, as far as that says."""
     command = line_for_terminal(f"Next, who slowed it down: slicewise blame {profile}", is_folded=False)
     found = by_the_way(profile, Surroundings(progress=reading_profiles()))
     if found.case is None or found.result is None:

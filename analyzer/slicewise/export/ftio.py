@@ -13,8 +13,7 @@ from slicewise.digest.digest import Digest
 
 def ftio_json(digest: Digest) -> str:
     """`read_sync` and `write_sync`, each with total_bytes, number_of_ranks and bandwidth: bytes/s (b_overlap_avr) from
-    each of the times (t_overlap: seconds since the job's first slice with I/O) on, the last one 0.
-    """
+    each of the times (t_overlap: seconds since the job's first slice with I/O) on, the last one 0."""
     moved = moved_bytes(own_slices(digest))
     seconds = digest.slice_ns / 1e9
     times = [place * seconds for place in range(moved.height + 1)] if moved.height else []

@@ -107,8 +107,7 @@ def _tracks(
     first: int,
 ) -> Iterator[bytes]:
     """A track for each process and column with anything in it. A value holds until the next one: 0 after a slice that
-    has no successor. frame: sorted by process and slice.
-    """
+    has no successor. frame: sorted by process and slice."""
     for number, (column, name, unit, scale) in enumerate(tracks, first):
         kind = _field(2, utf8(name)) + _field(8, _field(6, utf8(unit)))
         value = (pl.col(column).cast(pl.Float64) * scale / seconds).alias("value")
@@ -138,11 +137,8 @@ def _tracks(
 
 
 def _values(points: np.ndarray) -> tuple[bytes, np.ndarray]:
-    """Packets of values (track, time, value), one after the other, and their sizes.
-
-    A message's parts are the columns of a matrix of bytes, with numbers as wide as they can be; used bytes are taken
-    out of all rows at once.
-    """
+    """Packets of values (track, time, value), one after the other, and their sizes. A message's parts are the columns
+    of a matrix of bytes, with numbers as wide as they can be; used bytes are taken out of all rows at once."""
     time, time_size = _varints(points["time"])
     track, track_size = _varints(points["track"])
     before_track = _field(9, TYPE_COUNTER) + _tag(11, 0)
@@ -217,8 +213,6 @@ Thing = TypeVar("Thing")
 
 
 class _Numbers(dict[Thing, int], Generic[Thing]):
-    """Numbers from 1 for things as they come."""
-
     def of(self, thing: Thing) -> int:
         return self.setdefault(thing, len(self) + 1)
 

@@ -37,8 +37,7 @@ def csv(frame: pl.DataFrame) -> bytes:
 
 def parquet(frame: pl.DataFrame, profile: Profile, name: str) -> bytes:
     """As Parquet; the file's metadata `slicewise` says, as JSON, the length of a slice and each column's unit and
-    meaning.
-    """
+    meaning."""
     schema = profile.schema
     listed = {table.name: table for table in schema.tables}.get(name)
     columns = {

@@ -18,8 +18,7 @@ def table(
     more: int = 0,
 ) -> Table:
     """A table with a row for each of `rows`. time: from when to when a row is about (ns). more: how many rows are left
-    out, said in the last one.
-    """
+    out, said in the last one."""
     made = Table([column for column, _ in columns], title=title)
     for row in rows:
         made.add(*(cell(row) for _, cell in columns), time=time(row) if time else None)
@@ -39,12 +38,10 @@ def figure(heading: str, of: Callable[[T], Cell | str], unit: str = "", spare: i
 
 
 def count(heading: str, of: Callable[[T], int], unit: str = "", spare: int = 0) -> Made[T]:
-    """How many."""
     return figure(heading, lambda row: Cell(f"{of(row):,}", of(row)), unit, spare)
 
 
 def size(heading: str, of: Callable[[T], float], unit: str = "bytes", spare: int = 0) -> Made[T]:
-    """Bytes."""
     return figure(heading, lambda row: Cell(words.size(of(row)), of(row)), unit, spare)
 
 
@@ -59,7 +56,6 @@ def seconds(heading: str, of: Callable[[T], float], unit: str = "s", spare: int 
 
 
 def number(heading: str, of: Callable[[T], float | None], unit: str = "", spare: int = 0) -> Made[T]:
-    """A number with three digits."""
     return figure(heading, lambda row: Cell(words.number(of(row)), of(row)), unit, spare)
 
 

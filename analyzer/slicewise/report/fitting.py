@@ -17,8 +17,7 @@ NARROW_TEXT = 24
 
 class FittingTable(RichTable):
     """A table of rich's whose columns may be left out. spare: of each column, how soon; the highest goes first, and of
-    equal ones the rightmost. The first column always stays.
-    """
+    equal ones the rightmost. The first column always stays."""
 
     def __init__(self, spare: Sequence[int], says_what_is_left_out: bool) -> None:
         super().__init__(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")

@@ -32,7 +32,6 @@ def terms_in(texts: Iterable[str]) -> list[Term]:
 
 
 def term_of(heading: str) -> Term | None:
-    """The term that a heading of a column is, if it is one."""
     return glossary.by_form().get(heading.lower())
 
 

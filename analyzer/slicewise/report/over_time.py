@@ -29,8 +29,7 @@ def sums(
     kind: FigureKind, rows: pl.DataFrame, columns: Sequence[str], slices: range, totals: Sequence[float]
 ) -> OverTime | None:
     """The sums of columns by slice. None where they do not come to the totals that the page says of the whole run: a
-    figure with parts in no slice is not told of a time.
-    """
+    figure with parts in no slice is not told of a time."""
     summed = (
         rows.group_by("slice").agg(pl.col(*columns).sum()).filter(pl.col("slice").is_between(slices[0], slices[-1]))
     )
@@ -45,8 +44,6 @@ def sums(
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """The slices of a page's figures."""
-
     slices: range
     slice_ns: int
 
@@ -63,7 +60,6 @@ class Timed:
         self._figures: list[OverTime] = []
 
     def number_of(self, figure: OverTime) -> int:
-        """The figure's number."""
         self._figures.append(figure)
         return len(self._figures) - 1
 

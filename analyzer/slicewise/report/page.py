@@ -38,8 +38,7 @@ SCRIPTS = ("terms", "tables", "flame", "selection", "time", "page")
 @dataclass(frozen=True)
 class Section:
     """A part of a page: what it shows (heading), says (text), chart, flame graph (charts/flame.py), tables, lines to
-    copy as they are (code), and what stands behind them (note).
-    """
+    copy as they are (code), and what stands behind them (note)."""
 
     heading: str
     text: Sequence[str] = ()
@@ -55,10 +54,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Fact:
-    """A figure at the head of a page: name, what it is, its colour, how sure it is, and its id for scripts.
-
-    over_time: what it is of a chosen time, on the page's axis.
-    """
+    """A figure at the head of a page: name, what it is, its colour, how sure it is, and its id for scripts. over_time:
+    what it is of a chosen time, on the page's axis."""
 
     name: str
     said: str
@@ -117,8 +114,7 @@ class Page:
 
 def page_path(profile: Path, name: str) -> Path:
     """Where a page is written that nobody named a place for: beside the job's directory, as NAME.html; of a job that
-    lies in a catalog alone, here.
-    """
+    lies in a catalog alone, here."""
     directory = profile.resolve().parent if profile.is_file() else profile.resolve()
     safe_name = re.sub(r"[^\w.@+=-]+", "_", name)[:MOST_NAME_LETTERS]
     path = directory.parent / f"{safe_name}.html"
@@ -144,7 +140,6 @@ def write_page(page: Page, path: Path) -> None:
 
 
 def html_of(page: Page) -> str:
-    """The page's HTML text."""
     templates = jinja2.Environment(
         loader=jinja2.PackageLoader("slicewise.report"),
         autoescape=True,
@@ -182,8 +177,7 @@ def html_of(page: Page) -> str:
 
 def fragment_of(page: Page) -> str:
     """The page's sentences, figures and what was not seen, as HTML for a place within another page, such as a notebook:
-    no script, no style sheet, and every name is text.
-    """
+    no script, no style sheet, and every name is text."""
 
     def lines(form: str, texts: Iterable[str]) -> Markup:
         return Markup("").join(Markup(form).format(kept_together(safe_text.visible(text))) for text in texts)
@@ -215,7 +209,6 @@ def _visible(value: Any) -> Any:
 
 
 def figure_json(chart: Figure) -> str:
-    """A figure as JSON."""
     return json.dumps(safe_text.visible_in(chart.plain()), separators=(",", ":"))
 
 
@@ -241,5 +234,4 @@ def _template_text(templates: jinja2.Environment, name: str) -> str:
 
 @cache
 def packed_plotly() -> bytes:
-    """The bundle of plotly.js that pages carry, gzipped."""
     return resources.files("slicewise.report").joinpath("vendor/plotly-cartesian.min.js.gz").read_bytes()

@@ -38,8 +38,7 @@ class Column:
 @dataclass(frozen=True)
 class Cell:
     """A cell: `text` as shown, `value` as copied (the text where it is None). `colour` marks a job by its colour.
-    `link`: on a page, the page that it leads to. `over_time`: what it is of a chosen time, on the page's axis.
-    """
+    `link`: on a page, the page that it leads to. `over_time`: what it is of a chosen time, on the page's axis."""
 
     text: str
     value: float | int | str | None = None
@@ -71,8 +70,7 @@ NOTHING = Cell("-", "")
 @dataclass(frozen=True)
 class Table:
     """Columns and rows of cells; `title` names it on the page and may be empty. greyed: numbers of rows. times: of rows
-    by their numbers, from when to when they are about (ns); a page shows those that reach into the chosen time.
-    """
+    by their numbers, from when to when they are about (ns); a page shows those that reach into the chosen time."""
 
     columns: Sequence[Column]
     rows: list[Sequence[Cell]] = field(default_factory=list)
@@ -82,8 +80,7 @@ class Table:
 
     def add(self, *cells: Cell | str, is_greyed: bool = False, time: tuple[int, int] | None = None) -> None:
         """Add a row; a bare string is a cell that is copied as it is shown. is_greyed: it is not one to go by. time: as
-        of `times`.
-        """
+        of `times`."""
         if len(cells) != len(self.columns):
             raise ValueError(f"a row of {len(cells)} cells in a table of {len(self.columns)} columns")
         if is_greyed:
@@ -99,7 +96,6 @@ class Table:
         return Table([self.columns[place] for place in kept], rows, self.title, self.greyed, self.times)
 
     def csv_rows(self) -> list[list[str]]:
-        """Headings and rows for a file of CSV."""
         return [
             [column.copied_heading for column in self.columns],
             *([cell.in_csv for cell in row] for row in self.rows),
@@ -121,8 +117,7 @@ def line_for_terminal(*parts: str | tuple[str, str], is_folded: bool = True) -> 
 
 def for_terminal(table: Table, says_what_is_left_out: bool = True) -> FittingTable:
     """The table for a rich console: no lines, narrow gaps, no markup in what the cells say, and no more columns than
-    there is room for. says_what_is_left_out: in a line below the table.
-    """
+    there is room for. says_what_is_left_out: in a line below the table."""
     shown = FittingTable([column.spare for column in table.columns], says_what_is_left_out)
     for column in table.columns:
         justify: Literal["right", "left"] = "right" if column.is_figure else "left"

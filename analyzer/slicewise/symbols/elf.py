@@ -25,8 +25,7 @@ class NotElf(ValueError):
 @dataclass(frozen=True)
 class Elf:
     """build_id: in hexadecimal, or empty. starts, ends, names: its functions, sorted by address; of functions at one
-    address the one with the longest range.
-    """
+    address the one with the longest range."""
 
     path: Path
     build_id: str

@@ -23,8 +23,7 @@ UNKNOWN = "??"
 @dataclass(frozen=True)
 class CodePlace:
     """A frame as it is shown: function ("module+0x12f" where that is all that is known), module (a file's name), file
-    and line (empty, 0 where not known).
-    """
+    and line (empty, 0 where not known)."""
 
     function: str
     module: str = ""

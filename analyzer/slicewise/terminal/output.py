@@ -59,18 +59,14 @@ def page_line(page: Path, more: str = "") -> RenderableType:
 
 
 def write_json(result: Any) -> None:
-    """Write a result of dicts, lists, dataclasses, numbers and text as JSON, to the file of -o or to stdout.
-
-    A number that JSON has no word for (nan, infinity) becomes null. Raises UserError if the file cannot be written.
-    """
+    """Write a result of dicts, lists, dataclasses, numbers and text as JSON, to the file of -o or to stdout. A number
+    that JSON has no word for (nan, infinity) becomes null. Raises UserError if the file cannot be written."""
     _write(safe_text.json_text(_plain(result), indent=2, allow_nan=False) + "\n")
 
 
 def write_text(renderables: Sequence[RenderableType]) -> None:
-    """Print rich renderables to the terminal, or as plain text to the file of -o. Raises UserError if that cannot be.
-
-    A string is one line, without markup; lines with styles and tables are those of `report.tables`.
-    """
+    """Print rich renderables to the terminal, or as plain text to the file of -o. Raises UserError if that cannot be. A
+    string is one line, without markup; lines with styles and tables are those of `report.tables`."""
     from rich.console import Console  # help does without
 
     from slicewise.report.tables import line_for_terminal

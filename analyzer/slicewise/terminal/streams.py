@@ -22,8 +22,7 @@ class OutputError(Exception):
 
 class _Descriptor(io.RawIOBase):
     """An open or closed descriptor to write to. is_needed: a failure is raised, as BrokenPipeError or OutputError.
-    is_lost: what is written from now on is dropped.
-    """
+    is_lost: what is written from now on is dropped."""
 
     def __init__(self, descriptor: int, *, is_needed: bool) -> None:
         self._descriptor, self._is_needed = descriptor, is_needed

@@ -178,8 +178,7 @@ def beginning(text: str, most: int) -> str:
 
 def asked(about: Mapping[str, Any]) -> list[str]:
     """By which command line a job was started, and where, in a sentence; none where that is not known. about: command,
-    directory.
-    """
+    directory."""
     where = f" in {about['directory']}" if about["directory"] else ""
     return [f"Command line: {about['command']}{where}."] if about["command"] else []
 

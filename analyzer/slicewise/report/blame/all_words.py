@@ -16,8 +16,7 @@ MOST_COLUMNS = 8
 
 def worst_first(found: Mapping[str, Blame]) -> list[tuple[str, Blame]]:
     """The jobs, by their names, that who cost most comes first; those that lost nothing, then those of which it is not
-    known.
-    """
+    known."""
 
     def rank(one: tuple[str, Blame]) -> tuple[int, float, str]:
         name, blame = one
@@ -73,8 +72,7 @@ def losses_table(ordered: Sequence[tuple[str, Blame]]) -> Table:
 
 def matrix(ordered: Sequence[tuple[str, Blame]]) -> Table | None:
     """What each job (a row) lost to each other one (a column), in seconds; None where too many cost others something,
-    or nobody did.
-    """
+    or nobody did."""
     costs: dict[str, float] = {}
     for _, blame in ordered:
         for one in _costly(blame):
@@ -92,7 +90,6 @@ def matrix(ordered: Sequence[tuple[str, Blame]]) -> Table | None:
 
 
 def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
-    """What `slicewise blame --all --json` prints."""
     return {
         "sentence": sentence(ordered, alone),
         "jobs": [

@@ -11,7 +11,6 @@ from slicewise.text import words
 
 
 def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
-    """What `slicewise blame --json` prints."""
     job, limited, cost = blame.job, blame.time_limited, blame.by_waiting
     turn = blame.turn and picked(blame.turn, "seconds", "waits", "had_it", "slices")
     of_ranks = ("io_seconds", "waited_seconds", "lost_io_seconds", "lost_waited_seconds")

@@ -59,8 +59,7 @@ def blame_page(
     blame: Blame, unseen: Sequence[str], paths: Mapping[str, Path] = MappingProxyType({}), own: Digest | None = None
 ) -> Page:
     """The page. unseen: lines on what the job's profile could not see or has lost. own: the job's digest, so that its
-    ranks' figures can be told of a chosen time.
-    """
+    ranks' figures can be told of a chosen time."""
     slices = _axis(blame)
     ranks = ranks_by_slice(blame.by_waiting, own, blame.slice_ns) if own and blame.by_waiting and slices else None
     told = slices if ranks is None else _with(slices, ranks["slice"])

@@ -72,12 +72,10 @@ def opening(blame: Blame) -> list[str]:
 
 
 def headline_with_confidence(blame: Blame) -> str:
-    """The first line on a terminal."""
     return f"{headline(blame)}   Confidence: {blame.confidence}"
 
 
 def headline(blame: Blame) -> str:
-    """What happened to the job, by how much, and because of whom."""
     who = _subject(blame)
     if blame.alone is None or blame.lost is None:
         return _held_up(blame, who) or _unknown(blame, who)
@@ -112,7 +110,6 @@ def slept_for_memory(who: str, memory: Estimate, took: str) -> str:
 
 
 def _unknown(blame: Blame, who: str) -> str:
-    """That it is not known what the job lost."""
     if blame.turn is not None:
         return f"{who} {waited(blame.turn)}; {unknown_beside_turn(blame)}"
     if was_by_itself(blame) and not blame.is_hidden:
@@ -122,7 +119,6 @@ def _unknown(blame: Blame, who: str) -> str:
 
 
 def _in_the_same_time(blame: Blame, limited: TimeLimited, who: str, took: str) -> str:
-    """The headline where the job's length is set: how much less it did."""
     because = _because(blame) if blame.is_claimed and limited.less > 0 else ""
     than = f"{words.percent(abs(limited.less), 2)} {'less' if limited.less > 0 else 'more'} than alone"
     if limited.what == ("meta_ops",):
@@ -188,12 +184,10 @@ def _is_outside_alone(blame: Blame, outside: Outside) -> bool:
 
 
 def _is_hidden_io(outside: Outside) -> bool:
-    """Whether it was I/O without calls."""
     return outside.loaded_seconds > outside.seconds / 2 or _for_pages(outside) or _by_no_call(outside)
 
 
 def _for_pages(outside: Outside) -> bool:
-    """Whether threads slept for pages of files."""
     half = outside.seconds / 2
     return _is_not_known(outside) and half < outside.slept_seconds and outside.slept_at.startswith(PAGE_WAITS)
 
@@ -242,7 +236,6 @@ def second_sentence(blame: Blame) -> str:
 
 
 def _to_find_out(blame: Blame) -> str:
-    """The step that would tell: to take a run that is there, or to make one."""
     there = beside_others(blame)
     if not blame.next_step or not there:
         return f"To find out: {blame.next_step}" if blame.next_step else ""
@@ -261,7 +254,6 @@ def waited(turn: Turn) -> str:
 
 
 def unknown_beside_turn(blame: Blame) -> str:
-    """That more is not known of a job than what it waited."""
     reason = short_reason(blame)
     return words.sentence(f"whether others slowed its I/O down is unknown{': ' if reason else ''}{reason}")
 
@@ -309,12 +301,10 @@ def slowdown(blame: Blame) -> str:
 
 
 def name_of(neighbour: Neighbour) -> str:
-    """A neighbour as sentences call it."""
     return NOT_PROFILED if neighbour.job is None else _named(neighbour.job, neighbour.program)
 
 
 def place(storage: Storage) -> str:
-    """A file system as a reader knows it."""
     return storage.point or storage.source or storage.type
 
 
@@ -368,8 +358,7 @@ def baseline_line(blame: Blame) -> str:
 
 def further_lines(blame: Blame, says_next: bool = True) -> list[str]:
     """What a reader must know beside the first two sentences: contradictions, other traffic, what is missing;
-    says_next: and what would make it surer.
-    """
+    says_next: and what would make it surer."""
     return [
         *([words.sentence(blame.contradiction)] if blame.contradiction else []),
         *([f"It {waited(blame.turn)}."] if blame.turn is not None and not blame.is_claimed and blame.lost else []),
@@ -388,7 +377,6 @@ def _has_answer_and_next(blame: Blame) -> bool:
 
 
 def has_own_processes(blame: Blame) -> bool:
-    """Whether it is known that the job's processes cost each other more than a little."""
     own = blame.own_processes
     return own is not None and own.seconds.low > 0 and own.seconds.value >= WORTH_OWN_PROCESSES * blame.io_seconds
 
@@ -415,7 +403,6 @@ def worth_telling(traffic: Sequence[Traffic]) -> list[Traffic]:
 
 
 def missing_lines(blame: Blame) -> list[str]:
-    """Which files of profiles are missing."""
     if not blame.missing:
         return []
     more = len(blame.missing) - MOST_MISSING
@@ -589,5 +576,4 @@ def _limit(limit: LowerLimit) -> str:
 
 
 def names_of(neighbours: Sequence[Neighbour]) -> list[str]:
-    """Neighbours as tables and charts call them."""
     return ["not profiled" if neighbour.job is None else neighbour.job for neighbour in neighbours]

@@ -21,7 +21,6 @@ def who(job: str, is_client: bool) -> str:
 
 
 def sentences(found: CountedJob) -> list[str]:
-    """The answer first, then what it rests on."""
     name = who(found.job, found.is_client)
     did = words.wrote_and_read(found.write_bytes, found.read_bytes)
     requests = f" and made {found.meta_ops:,} metadata requests" if found.meta_ops else ""
@@ -66,7 +65,6 @@ def anonymous(found: CountedJob) -> CountedJob:
 
 
 def table(found: CountedJob) -> Table:
-    """The neighbours, most first."""
     return columns.table(
         found.neighbours[:MOST_ROWS],
         columns.text("neighbour", lambda one: who(one.job, one.is_client)),
@@ -83,7 +81,6 @@ def table(found: CountedJob) -> Table:
 
 
 def record(found: CountedJob) -> dict[str, Any]:
-    """As `slicewise blame --json` prints it."""
     told = asdict(found)
     told |= told.pop("rates")
     del told["company"]

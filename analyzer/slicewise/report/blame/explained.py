@@ -35,8 +35,7 @@ WAITS = {
 
 def explanation(blame: Blame, says_ways: bool = True) -> list[str]:
     """A sentence or two for each number, in the order in which they are computed. says_ways: also each way to know the
-    time alone, which `sources_table` has too.
-    """
+    time alone, which `sources_table` has too."""
     return [
         *_measured(blame),
         *_runs(blame),
@@ -60,7 +59,6 @@ def _measured(blame: Blame) -> Iterator[str]:
 
 
 def _runs(blame: Blame) -> Iterator[str]:
-    """Which runs were taken as standalone runs, and why not the others."""
     for run in blame.runs:
         taken = "taken as a standalone run" if run.is_taken else f"not taken as a standalone run: {run.why_not}"
         yield f"{run.job}: {taken}."

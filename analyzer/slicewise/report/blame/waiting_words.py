@@ -35,8 +35,7 @@ MOST_HOLDS, MOST_PHASES = 2, 1
 
 def waiting_lines(cost: CostByWaiting) -> Iterator[str]:
     """Where ranks' time went, whose I/O held others up, whom they waited for most, the efficiencies, and what a second
-    lost in I/O cost by waiting.
-    """
+    lost in I/O cost by waiting."""
     line = shares_line(cost.split)
     if not line:
         return
@@ -56,8 +55,7 @@ def waiting_lines(cost: CostByWaiting) -> Iterator[str]:
 
 def ranks_by_slice(cost: CostByWaiting, own: Digest, grid_ns: int) -> pl.DataFrame | None:
     """Ranks' seconds as analysis.job.split.by_slice gives them, in slices of the grid. None where there are none, or
-    too many for a page. own: the job's digest.
-    """
+    too many for a page. own: the job's digest."""
     slices = pl.col("slice") // (grid_ns // own.slice_ns)
     rows = by_slice(own, cost.split, MOST_ROWS).with_columns(slices)
     if rows.is_empty():
@@ -68,8 +66,7 @@ def ranks_by_slice(cost: CostByWaiting, own: Digest, grid_ns: int) -> pl.DataFra
 
 def waiting_sections(cost: CostByWaiting, ranks: pl.DataFrame | None = None, axis: range = NO_SLICES) -> list[Section]:
     """The mean rank's time as one bar, all ranks' table, and the critical ranks of phases, if there are any. ranks:
-    what `ranks_by_slice` gives, for figures of a chosen time; axis: the slices of the page.
-    """
+    what `ranks_by_slice` gives, for figures of a chosen time; axis: the slices of the page."""
     critical = critical_table(cost.split)
     return [
         Section("Where the mean rank's time went", chart=charts.runtime_bar(_parts(cost))),

@@ -41,7 +41,6 @@ def opening(result: CampaignResult) -> list[str]:
 
 
 def predicted_words(result: CampaignResult) -> list[str]:
-    """How far off predictions are, of all runs."""
     if result.checked.is_empty() or result.model.weight.chosen is None:
         return []
     at_stake = result.figures.filter(pl.col("jobs") == AT_STAKE, pl.col("runs") == ALL_RUNS)
@@ -87,7 +86,6 @@ def _uneven(together: pl.DataFrame) -> str:
 
 
 def campaign_record(result: CampaignResult, page: Path | None) -> dict[str, Any]:
-    """What `slicewise study campaign --json` prints."""
     return {
         **picked(result.data, "direction", "storage"),
         **picked(result, "conditions", "alone", "together", "runs"),
@@ -98,7 +96,6 @@ def campaign_record(result: CampaignResult, page: Path | None) -> dict[str, Any]
 
 
 def conditions_table(found: Conditions) -> Table:
-    """On what ground the figures stand."""
     rows = (
         ("runs of one job, of several", f"{found.runs_alone:,}, {found.runs_together:,}"),
         ("jobs at a time", f"up to {found.most_jobs:,}"),
@@ -164,7 +161,6 @@ def _told_apart(together: pl.DataFrame) -> pl.DataFrame:
 
 
 def slowdown_table(together: pl.DataFrame) -> Table:
-    """How long the I/O of each job took, and what its bytes take alone."""
     return columns.table(
         _told_apart(together).iter_rows(named=True),
         *OF_COMBINATION,

@@ -19,7 +19,6 @@ from slicewise.text import words
 def compare_page(
     comparison: Comparison, unseen: Sequence[str], paths: Mapping[str, Path] = MappingProxyType({})
 ) -> Page:
-    """The page. unseen: lines on what the profiles could not see or have lost."""
     names = [run.job.job for run in comparison.runs]
     is_pair = len(names) == 2
     sentences = compare_words.opening(comparison)

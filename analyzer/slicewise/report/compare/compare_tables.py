@@ -95,7 +95,6 @@ def runs_table(comparison: Comparison) -> Table:
 
 
 def work_table(comparison: Comparison) -> Table:
-    """What each run did: a row a run."""
     return columns.table(
         comparison.runs,
         columns.text("run", lambda run: run.job.job),

@@ -190,8 +190,7 @@ def variability(comparison: Comparison) -> str:
 
 def next_step(comparison: Comparison) -> list[str]:
     """That memory was short, or a cache warm; or what would tell more, where most is unexplained as the neighbours are
-    not known.
-    """
+    not known."""
     told = comparison.told
     name, memory = told.of.job.job, told.memory_seconds
     is_told = told.outside is not None and told.outside.memory_seconds > 0
@@ -216,7 +215,6 @@ def next_step(comparison: Comparison) -> list[str]:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """What a reader must know to judge the figures, a sentence each."""
     found: list[str] = []
     for told in comparison.differences:
         found.extend(_compared(told))

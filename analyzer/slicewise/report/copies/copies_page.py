@@ -13,7 +13,6 @@ from slicewise.text import words
 
 
 def copies_page(found: Copies, unseen: Sequence[str]) -> Page:
-    """The page. unseen: lines on what the profiles could not see or have lost."""
     frame = pl.DataFrame(
         [(row.copies, row.loss.value, row.loss.low, row.loss.high, row.in_step) for row in found.rows],
         schema=["copies", "loss", "low", "high", "in_step"],

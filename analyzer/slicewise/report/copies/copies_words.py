@@ -25,7 +25,6 @@ MOST_ROWS = 12
 
 
 def opening(found: Copies) -> list[str]:
-    """The sentences that open a page and end a terminal's wait."""
     return [f"{headline(found)} Confidence: {found.confidence}.", evidence(found), *next_step(found)]
 
 
@@ -59,7 +58,6 @@ def _loss(row: Row) -> str:
 
 
 def evidence(found: Copies) -> str:
-    """What the job asks for, and what the storage serves."""
     demand, place = found.demand, found.storage.point
     rate = demand.rate
     return (
@@ -85,7 +83,6 @@ def _served(found: Copies) -> str:
 
 
 def meeting(region: Capacities) -> str:
-    """How reads, writes and metadata calls meet on a storage."""
     if region.exponent is None:
         return (
             "Reads, writes and metadata calls are taken to take turns on it, since no slices show whether they do: "
@@ -104,7 +101,6 @@ def _mib(low: float, high: float) -> str:
 
 
 def next_step(found: Copies) -> list[str]:
-    """What would tell more."""
     if not found.capacity.is_floor:
         return []
     return [
@@ -114,7 +110,6 @@ def next_step(found: Copies) -> list[str]:
 
 
 def notes(found: Copies) -> list[str]:
-    """What the figures take for granted, a sentence each."""
     demand = found.demand
     said = [
         "A loss is how much longer a copy runs, on average, if copies do not wait for each other: each computes as "
@@ -208,7 +203,6 @@ def _pattern(found: Copies) -> str:
 
 
 def _name(text: str, most_letters: int) -> str:
-    """A name of letters, digits and underscores."""
     return re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_")[:most_letters].rstrip("_") or "job"
 
 
@@ -227,7 +221,6 @@ def copies_table(found: Copies, most_rows: int | None = None) -> Table:
 
 
 def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:
-    """What `slicewise predict --copies --json` prints."""
     return {
         **_demand(found.demand),
         "beside": [_demand(other) for other in found.others],

@@ -100,8 +100,7 @@ def is_all_seen(coverage: Coverage) -> bool:
 
 def imported_words(job: Imported) -> str:
     """Such as: "imported from Darshan's heat maps: bytes were spread over up to 5 slices, and its clock is known to 1 s
-    only; what the log left out is not known".
-    """
+    only; what the log left out is not known"."""
     if job.is_served:
         return "the file servers counted what it moved; its processes, its calls and what it waited for are not known"
     return f"imported from {job.source}: {_placed(job)}; what the log left out is not known"
@@ -124,8 +123,7 @@ def mark(job: str, coverage: Coverage) -> str:
 
 def is_trivial(coverage: Coverage, way: Direction) -> bool:
     """Whether a direction is next to nothing beside the other one and lacks no more than what the loader and libc read:
-    a program's start is no news under its output.
-    """
+    a program's start is no news under its output."""
     counted = {"read": coverage.kernel_read_bytes, "write": coverage.kernel_write_bytes}
     share = getattr(coverage, way)
     missing = 0.0 if share is None else (1.0 - share) * counted[way]
@@ -196,7 +194,6 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
 
 
 def sampled_alone(coverage: Coverage, nodes: int) -> str:
-    """What is known of a job of which no process was profiled."""
     moved = words.wrote_and_read(coverage.unprofiled_write_bytes or 0, coverage.unprofiled_read_bytes or 0)
     who = words.processes_on_nodes(len(coverage.sampled), nodes)
     were = "was" if len(coverage.sampled) == 1 else "were"

@@ -67,7 +67,6 @@ def _lost(digest: Digest) -> list[str]:
 
 
 def coverage_lines(job: str, seen: Coverage, says_small: bool = True) -> list[str]:
-    """What share of the kernel's bytes was seen of a job, and what the rest may be."""
     return [f"{job}: {line}" for line in (coverage_words.seen(seen), *coverage_words.gap_lines(seen, says_small))]
 
 

@@ -42,7 +42,6 @@ MOST_SIGNALS = 4
 
 
 def verdict(graph: DeltaGraph) -> str:
-    """What a Delta-graph says of flow control, in a sentence or two."""
     told = f"{graph.configuration}: {_fairness(graph)}"
     return f"{told} {_apart(graph)}" if graph.apart else told
 
@@ -76,7 +75,6 @@ def advantage(graph: DeltaGraph, evidence: pl.DataFrame) -> list[str]:
 
 
 def peaks(graph: DeltaGraph) -> str:
-    """The largest interference factors beside what sharing explains."""
     told = [
         f"{name} takes up to {graph.peak[name]:.2f} times as long as alone ({explains(graph)} "
         f"{graph.expected_peak[name]:.2f})"
@@ -98,7 +96,6 @@ def explains(graph: DeltaGraph) -> str:
 
 
 def lines_note(graphs: Sequence[DeltaGraph]) -> str:
-    """What the marks and lines of the charts are."""
     marks = "Marks are runs, hollow ones outliers; lines are what proportional sharing predicts"
     return f"{marks}{', and 1 for jobs that share no file system' if any(graph.apart for graph in graphs) else ''}."
 
@@ -134,8 +131,7 @@ def delta_page(
     unseen: Sequence[str] = (),
 ) -> Page:
     """The page of one or more configurations side by side; evidence, levels: for causes, and `resources`, one each a
-    configuration; unseen: what profiles lack, a line each.
-    """
+    configuration; unseen: what profiles lack, a line each."""
     points = {graph.configuration: graph.points for graph in graphs}
     expected = {graph.configuration: graph.expected for graph in graphs}
     drawn = (
@@ -206,8 +202,7 @@ def resource_sections(configuration: str, levels: pl.DataFrame) -> list[Section]
 @dataclass(frozen=True)
 class Panel:
     """One panel of a sweep: its Delta-graph, the evidence for causes (`causes.EVIDENCE_SCHEMA`), and what the nodes'
-    signals were by offset (`delta.RESOURCES_SCHEMA`). slice_seconds: of its profiles.
-    """
+    signals were by offset (`delta.RESOURCES_SCHEMA`). slice_seconds: of its profiles."""
 
     sweep: str
     graph: DeltaGraph
@@ -251,8 +246,6 @@ def hints(panel: Panel) -> list[str]:
 
 
 def sweep_table(panels: Sequence[Panel]) -> Table:
-    """A row a panel."""
-
     def asymmetry(panel: Panel) -> Cell:
         value = panel.graph.asymmetry
         return Cell("" if value is None else f"{value:.2f}", value)

@@ -78,7 +78,6 @@ def _axis(placed: Placed) -> str:
 
 
 def place_notes() -> list[str]:
-    """What a job's point means."""
     return [
         "A job's bandwidth is its bytes over its time in data calls, and its metadata rate is its operations over its "
         "time in metadata calls, in each slice that of the process with most. Opening and closing a file is one "
@@ -127,7 +126,6 @@ def boxes_sections(found: Expectation, points: Sequence[Drawn], of: Boxes | None
 
 
 def further_sections(found: Expectation) -> list[Section]:
-    """Anomalies and laggards, growth, tails, runs, and what was not read."""
     first = found.first
     wrong = [*expect_words.anomalies(found), *expect_words.lagging(found)]
     sections = [Section(heading="Anomalies and laggards", text=wrong)] if wrong else []

@@ -29,7 +29,6 @@ def rates(point: Point) -> str:
 
 
 def opening(found: Expectation) -> list[str]:
-    """What may be expected, and how far that can be relied on."""
     first = found.first
     if first is None:
         return ["No run could be read, so nothing is known of what to expect."]
@@ -72,7 +71,6 @@ def title(boxes: Boxes) -> str:
 
 
 def union_growth(boxes: Boxes) -> str:
-    """Whether the union has stopped growing, and after how many runs."""
     growth = boxes.growth
     runs = len(boxes.good)
     if growth.added is None:
@@ -94,7 +92,6 @@ def union_growth(boxes: Boxes) -> str:
 
 
 def anomalies(found: Expectation) -> list[str]:
-    """A line a run that is no box, with whoever lagged in it."""
     lines = []
     aggregate: dict[str, list[Axis]] = {}
     for boxes in found.boxes:
@@ -142,7 +139,6 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 
 def lagging(found: Expectation) -> list[str]:
-    """Who lagged over all runs: a sick node shows again and again."""
     runs = len(found.results.runs)
     lines = []
     for who, lags in list(found.lagging.items())[:MOST_LINES]:
@@ -158,7 +154,6 @@ def lagging(found: Expectation) -> list[str]:
 
 
 def invalid(found: Expectation) -> list[str]:
-    """Runs that IO500's own rules call invalid."""
     runs = [run for run in found.results.runs if run.invalid]
     if not runs:
         return []
@@ -187,7 +182,6 @@ def too_short(found: Expectation) -> list[str]:
 
 
 def not_read(found: Expectation, most: int | None = None) -> list[str]:
-    """What gave no run, and why."""
     left_out = found.results.unreadable
     shown = left_out if most is None else left_out[:most]
     lines = [f"Not read: {entry.path}: {entry.reason}" for entry in shown]
@@ -196,7 +190,6 @@ def not_read(found: Expectation, most: int | None = None) -> list[str]:
 
 
 def percentiles(found: Expectation) -> list[str]:
-    """Where this file system lies among public results."""
     if not found.places:
         return []
     said = [f"{place.name} {_amount(place)}: above {words.percent(place.below, 2)}" for place in found.places]
@@ -208,7 +201,6 @@ def _amount(place: Placement) -> str:
 
 
 def point_line(found: Expectation, point: Point) -> str:
-    """Whether a point lies in the union."""
     boxes = found.first
     around = hull(boxes.union) if boxes else None
     if boxes is None or around is None:
@@ -223,7 +215,6 @@ def point_line(found: Expectation, point: Point) -> str:
 
 
 def notes(found: Expectation) -> list[str]:
-    """What the figures mean, a sentence each."""
     said = [
         "A run's box reaches from the geometric mean of its hard phases to that of its easy ones; find is left out. "
         "The expectation is the union of the boxes, not the rectangle around them.",

@@ -24,7 +24,6 @@ FEW_THOUSANDS = 0.01
 
 
 def lines(placed: Placed) -> list[str]:
-    """Everything about one job; its verdict comes last."""
     found = [point(placed.job, placed.whole, "whole job", placed.whole.judged)]
     if placed.phase is not None and placed.phase.seconds < placed.whole.seconds:
         found.append(f"{point(placed.job, placed.phase, 'busiest phase', placed.phase.judged)} {_phase_clause(placed)}")
@@ -43,7 +42,6 @@ def _operations(thousands: float | None) -> str:
 
 
 def point(job: str, work: PlacedWork, what: str, judged: list[Axis]) -> str:
-    """The point, with both metadata rates named."""
     said = f"{job}, {what}: {words.number(work.bandwidth)} GiB/s" if work.bytes else f"{job}, {what}: no bytes"
     rate = (
         f"{_operations(work.metadata)} over its metadata time, {_operations(work.metadata_per_wall)} over the "
@@ -65,7 +63,6 @@ def _phase_clause(placed: Placed) -> str:
 
 
 def cache(placed: Placed) -> list[str]:
-    """Whether the bytes met the storage."""
     found = []
     for one in placed.cache:
         if one.bytes < LITTLE_BYTES:
@@ -82,7 +79,6 @@ def cache(placed: Placed) -> list[str]:
 
 
 def one_direction(placed: Placed) -> list[str]:
-    """The box of the job's one direction alone."""
     position = placed.direction
     if position is None or position.share_of_easy is None or "bandwidth" not in position.sides:
         return []
@@ -93,7 +89,6 @@ def one_direction(placed: Placed) -> list[str]:
 
 
 def measured(placed: Placed) -> str:
-    """How old the box is, and how large its runs were."""
     boxes = placed.boxes
     of = f"The box is from {words.count(len(boxes.good), 'run')} of {boxes.benchmark}, {expect_words.api(boxes)}"
     if placed.measured is None:
@@ -119,7 +114,6 @@ def _days(seconds: float) -> str:
 
 
 def company(placed: Placed) -> list[str]:
-    """Who else was active, by blame."""
     if not placed.company:
         return ["Nobody else was active on its storage, as far as the profiles beside it tell."]
     there = words.listing(placed.company[:4])
@@ -191,7 +185,6 @@ def _many(count: int) -> str:
 
 
 def expectation_record(found: Expectation, point: Point | None, page: Path | None) -> dict[str, Any]:
-    """What `slicewise storage expect --json` prints."""
     first = found.first
     return {
         "benchmark": first.benchmark if first else None,

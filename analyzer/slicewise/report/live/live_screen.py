@@ -29,8 +29,7 @@ MOST_SERVED = 10
 @dataclass
 class Screen:
     """What is shown, as keys change it. opened: the job whose processes are shown. asked: the job whose stacks are to
-    be looked at next; whoever does that gives their lines to `show_stacks`.
-    """
+    be looked at next; whoever does that gives their lines to `show_stacks`."""
 
     order: str = "t"
     selected: int = 0
@@ -46,7 +45,6 @@ class Screen:
         self.selected = 0
 
     def press(self, key: str, jobs: list[JobNow]) -> None:
-        """A key, by its letter or name."""
         if key == "q":
             self.is_over = True
         elif key == "s" and self.stacks is not None:
@@ -74,7 +72,6 @@ class Screen:
         return sorted(jobs, key=lambda job: (-measure(job.activity), job.job))
 
     def draw(self, jobs: list[JobNow], host: str, served: list[ServedNow]) -> RenderableType:
-        """The screen with these jobs, and with what file servers counted."""
         if self.stacks is not None:
             self.selected = min(self.selected, max(0, len(self.stacks) - 1))
             shown_lines = [line_for_terminal(line) for line in self.stacks[self.selected :]]
@@ -106,8 +103,6 @@ class Screen:
 
 
 def jobs_table(jobs: list[JobNow]) -> Table:
-    """A row a job."""
-
     def mounts(job: JobNow) -> str:
         shared = [mount for mount in job.mounts if mount.share is not None]
         return ", ".join(f"{mount.point or mount.type} {words.percent(mount.share)}" for mount in shared)
@@ -123,7 +118,6 @@ def jobs_table(jobs: list[JobNow]) -> Table:
 
 
 def processes_table(processes: list[ProcessNow]) -> Table:
-    """A row a process."""
     return columns.table(
         processes,
         columns.figure("pid", lambda process: str(process.pid)),

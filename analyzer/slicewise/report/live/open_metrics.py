@@ -32,7 +32,6 @@ class Metrics:
                 self._sums.setdefault((process.job, mount), Counts()).add(counts.since(before).values)
 
     def text(self) -> str:
-        """All that is known now."""
         lines = ["# TYPE slicewise_processes gauge", "# HELP slicewise_processes Processes that run on this node."]
         for job, processes in sorted(self._processes.items()):
             lines.append(f'slicewise_processes{{job="{metrics_label(job)}"}} {processes}')

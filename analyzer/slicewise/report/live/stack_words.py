@@ -49,8 +49,7 @@ def _ordered(node: Node) -> list[Node]:
 
 def _branch(node: Node, depth: int, of: int, names: Mapping[int, str]) -> list[str]:
     """A line a function: how many threads are in it. It is set in where its caller also called others, or was itself
-    where a thread is.
-    """
+    where a thread is."""
     who = "" if len(node.processes) == of else f"   [{_listed(node.processes, names)}]"
     where = f"   <- {_states(node.states)}" if node.states else ""
     lines = [f"{node.threads:>5}  {INDENT * depth}{node.function}{where}{who}"]
@@ -85,7 +84,6 @@ def _listed(pids: set[int], names: Mapping[int, str]) -> str:
 
 
 def stacks_record(job: str, host: str, found: Sequence[ProcessStacks], root: Node) -> dict[str, Any]:
-    """What `--json` prints."""
     return {"host": host, "job": job, "processes": list(found), "tree": [_record(child) for child in _ordered(root)]}
 
 

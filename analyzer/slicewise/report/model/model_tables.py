@@ -117,7 +117,6 @@ def _fairness(fit: WeightFit) -> str:
 
 
 def schedule_table(jobs: Sequence[SharingJob], schedule: Schedule) -> Table:
-    """When jobs end that share a capacity by given weights."""
     return columns.table(
         zip(jobs, schedule.jobs, strict=True),
         columns.text("job", lambda both: both[0].job),
@@ -131,7 +130,6 @@ def schedule_table(jobs: Sequence[SharingJob], schedule: Schedule) -> Table:
 
 
 def modelled_table(jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -> Table:
-    """What a fitted model predicts."""
     return columns.table(
         zip(jobs, found, strict=True),
         columns.text("job", lambda both: both[0].job),
@@ -147,7 +145,6 @@ def modelled_table(jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -
 
 
 def inverse_table(rows: Sequence[Mapping[str, Any]], alone: Sequence[float], weighting: Weighting) -> Table:
-    """Standalone times that were estimated from concurrent ones."""
     return columns.table(
         zip(rows, alone, strict=True),
         columns.text("job", lambda both: both[0]["job"]),
@@ -159,8 +156,6 @@ def inverse_table(rows: Sequence[Mapping[str, Any]], alone: Sequence[float], wei
 
 
 def candidates_table(fit: WeightFit) -> Table:
-    """The kinds of weight beside each other."""
-
     def verdict(candidate: Candidate) -> str:
         if fit.chosen is not None and candidate.kind == fit.chosen.kind:
             return "taken"
@@ -265,8 +260,7 @@ class CheckSummary(TypedDict):
 
 def summary(checked: pl.DataFrame) -> CheckSummary:
     """The largest and the mean |relative error|, and over how many jobs of how many runs. Runs that stood out among
-    their repeats are left out of these, and named, with the largest error in any of them.
-    """
+    their repeats are left out of these, and named, with the largest error in any of them."""
     of_outliers = checked.filter("is_outlier")
     checked = checked.filter(~pl.col("is_outlier"))
     errors = checked["relative_error"].drop_nulls().abs()
@@ -285,7 +279,6 @@ HELD_OUT = "by a model fitted to the runs of all other combinations of jobs"
 
 
 def check_words(checked: pl.DataFrame, how: str) -> list[str]:
-    """The same in sentences, the headline first."""
     found = summary(checked)
     if not found["jobs"]:
         return ["No runtime could be predicted: the runs cannot tell by what the storage is shared."]

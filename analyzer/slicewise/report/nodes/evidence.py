@@ -28,12 +28,10 @@ def evidence_table(evidence: pl.DataFrame) -> Table:
 
 
 def signal_name(signal: str) -> str:
-    """What a signal is called: its key in words."""
     return signal.replace("_", " ").replace("tcp", "TCP").replace("cpu", "CPU")
 
 
 def _said(value: float, unit: str) -> str:
-    """A signal's value with its unit."""
     if unit == SHARE_OF_SEGMENTS:
         return words.percent(value)
     if unit in REQUEST_UNITS.values():
@@ -88,7 +86,6 @@ def evidence_words(evidence: pl.DataFrame) -> str:
 
 
 def _limit_words(evidence: pl.DataFrame) -> list[str]:
-    """Resources that were at their limit, alone as well or together only."""
     full = evidence.filter("full").to_dicts()
     told = []
     of_alone = [row for row in full if _is_full_alone(row)]

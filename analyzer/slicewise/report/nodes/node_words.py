@@ -14,7 +14,6 @@ MOST_DEVICES = 3
 
 
 def said(value: float, unit: nodes.Unit) -> str:
-    """A signal's value with its unit."""
     if unit == nodes.SHARE:
         return words.percent(value)
     if unit == "bytes/s":
@@ -32,13 +31,11 @@ def of_cgroups() -> pl.Expr:
 
 
 def cgroup_line(moved: pl.DataFrame) -> str:
-    """The sentence above the table of control groups."""
     nodes = words.count(moved["node"].n_unique(), "node")
     return f"The job's own control group on {nodes}, as the kernel counts it, with processes that were not profiled:"
 
 
 def node_lines(moved: pl.DataFrame) -> list[str]:
-    """The sentence above `nodes_table`."""
     nodes = moved["node"].n_unique()
     if nodes == 0:
         return []
@@ -48,9 +45,7 @@ def node_lines(moved: pl.DataFrame) -> list[str]:
 
 def nodes_table(moved: pl.DataFrame, slice_ns: int) -> Table:
     """A row a node and signal of `node_samples.moved`: the nodes that waited most for I/O, and their busiest devices.
-
-    slice_ns: of the samples.
-    """
+    slice_ns: of the samples."""
     table = Table(
         [Column("node", is_figure=False), Column("device", is_figure=False), Column("signal", is_figure=False),
          Column("mean"), Column("highest"), Column("in the slice of", is_figure=False)]

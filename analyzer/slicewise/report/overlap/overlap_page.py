@@ -229,8 +229,7 @@ def _nothing_to_show(main: DirectionOverlap, other: DirectionOverlap) -> str:
 @dataclass(frozen=True)
 class OverlapReport:
     """main: the direction that is told first; seen: what was seen, by job; evidence: what moved on the nodes in the
-    region against the runs alone.
-    """
+    region against the runs alone."""
 
     overlap: analysis.Overlap
     main: analysis.DirectionOverlap
@@ -244,8 +243,7 @@ def overlap_report(
     jobs: list[Digest], standalone: list[Digest], direction: CampaignDirection = "auto"
 ) -> OverlapReport:
     """Analyse jobs beside standalone runs of their programs. direction: that is told first; auto: the one with more
-    bytes.
-    """
+    bytes."""
     found = analysis.overlap(jobs, standalone)
     main = found.directions[found.main_direction if direction == "auto" else direction]
     seen = {job.job: coverage(job) for job in jobs}

@@ -154,7 +154,6 @@ def _by(model: Prediction | Inverse) -> str:
 
 
 def rate_cell(bytes_per_second: float | None) -> Cell:
-    """A throughput, copied in MiB/s."""
     if bytes_per_second is None:
         return NOTHING
     return Cell(words.rate(bytes_per_second), bytes_per_second / words.MIB)

@@ -74,10 +74,8 @@ def of_unknown(blames: Sequence[Blame]) -> list[str]:
 
 
 def where_and_when(overlap: Overlap, direction: DirectionOverlap) -> str:
-    """Such as: Jobs A and B both wrote to /scratch from 10:31:04 to 10:34:28 (51 slices of 4 s).
-
-    Where they met again and again: in how many slices, and which run of these is the region.
-    """
+    """Such as: Jobs A and B both wrote to /scratch from 10:31:04 to 10:34:28 (51 slices of 4 s). Where they met again
+    and again: in how many slices, and which run of these is the region."""
     jobs = [job.job for job in overlap.jobs]
     who = f"Jobs {words.listing(jobs)} {'both' if len(jobs) == 2 else 'all'}"
     done = f"{DONE[direction.direction]} {place(direction)}"
@@ -97,8 +95,7 @@ def where_and_when(overlap: Overlap, direction: DirectionOverlap) -> str:
 
 def _from_to(overlap: Overlap, region: Region) -> str:
     """Such as: from 10:31:04 to 10:34:28 (51 slices of 4 s). Where slices between are left out: in 51 slices of 4 s
-    from 10:31:04 to 10:34:28.
-    """
+    from 10:31:04 to 10:34:28."""
     slices = words.slices_of(region.slices, overlap.slice_ns)
     span = words.span(region.first_slice * overlap.slice_ns, region.end_slice * overlap.slice_ns, overlap.slice_ns)
     is_whole = region.slices == region.end_slice - region.first_slice
@@ -144,9 +141,8 @@ def who_got_what(direction: DirectionOverlap) -> str:
 
 
 def _sizes(one: JobInDirection, other: JobInDirection) -> str:
-    """Such as: large has 60 processes on 5 nodes, small 12 on 1. Where some ranks moved nothing: how many
-    moved bytes.
-    """
+    """Such as: large has 60 processes on 5 nodes, small 12 on 1. Where some ranks moved nothing: how many moved
+    bytes."""
     if one.processes is None or other.processes is None:
         known = [job for job in (one, other) if job.processes is not None]
         return f"{known[0].job} has {_processes(known[0], is_first=True)}" if known else ""
@@ -230,8 +226,7 @@ def _estimated_cost(direction: DirectionOverlap) -> str:
 
 def verdict(direction: DirectionOverlap, blames: Sequence[Blame] = ()) -> str:
     """Whether there was contention, and the evidence; empty where there is nothing to compare, or where more is known
-    by blames.
-    """
+    by blames."""
     if direction.not_applicable or of_blames(blames):
         return ""
     if direction.contention.contended is None and of_unknown(blames):
@@ -242,8 +237,7 @@ def verdict(direction: DirectionOverlap, blames: Sequence[Blame] = ()) -> str:
 
 def closest(direction: DirectionOverlap) -> Prediction | None:
     """The prediction whose worst job is nearest to what was observed; the first where none was observed; none whose
-    assumptions do not hold.
-    """
+    assumptions do not hold."""
     applicable = [prediction for prediction in direction.predictions if prediction.jobs and not prediction.doubt]
     errors = [(prediction.worst_relative_error, place) for place, prediction in enumerate(applicable)]
     known = [(error, place) for error, place in errors if error is not None]

@@ -43,8 +43,7 @@ def policy_page(
     unseen: Sequence[str] = (),
 ) -> Page:
     """The page. checked: simulated against observed; notes: what the figures take for granted; unseen: lines on what
-    the profiles could not see.
-    """
+    the profiles could not see."""
     names = [job.job for job in comparison.undisturbed.jobs]
     return Page(
         title="What if they had taken turns?",
@@ -138,7 +137,6 @@ def _of_policy(simulated: Simulated, origin: float, finest: float) -> Iterator[t
 
 
 def machine_facts(comparison: PolicyComparison, chosen: str) -> list[Fact]:
-    """The figures at the head of the page."""
     best = next((one for one in comparison.simulated if one.policy == chosen), comparison.undisturbed)
     now, then = (one.cost(comparison.metric) for one in (comparison.undisturbed, best))
     return [

@@ -76,7 +76,6 @@ def verdict_after(found: AfterTheFact) -> str:
 
 
 def fit(found: AfterTheFact) -> str:
-    """How well the simulation has the jobs run as they did."""
     errors = [f"{check.job} {words.signed_percent(check.relative_error)}" for check in found.checks]
     said = f"Check of the simulation: simulated as they ran, the jobs' I/O spans are off by {words.listing(errors)}."
     if max(abs(check.relative_error) for check in found.checks) <= LARGE_ERROR:
@@ -85,7 +84,6 @@ def fit(found: AfterTheFact) -> str:
 
 
 def basis(found: AfterTheFact) -> list[str]:
-    """What the simulation is made of, a sentence each."""
     capacity, point = found.capacity, found.storage.point
     least = "at least " if capacity.is_floor else ""
     lines = [
@@ -116,7 +114,6 @@ def basis(found: AfterTheFact) -> list[str]:
 
 
 def for_whom(comparison: PolicyComparison, simulated: Simulated) -> str:
-    """Who gains and who loses I/O span under a policy."""
     gains, losses = [], []
     for job, won in zip(comparison.undisturbed.jobs, comparison.seconds_won(simulated), strict=True):
         if won > WORTH_A_WORD * job.io_seconds:
@@ -128,7 +125,6 @@ def for_whom(comparison: PolicyComparison, simulated: Simulated) -> str:
 
 
 def meanings(comparison: PolicyComparison) -> list[str]:
-    """A line a policy."""
     lines = []
     for one in comparison.simulated:
         waits = f"; here {words.seconds(one.delay)}" if one.policy == "delay" else ""
@@ -161,7 +157,6 @@ def _far_off(count: int) -> str:
 
 
 def replay_lines(found: Replay, name: str) -> list[str]:
-    """What came of a replay, with the first disagreement."""
     if found.agrees:
         return [
             f"All decisions of {name} agree with the policy ({words.listing(found.policies)}): "
@@ -186,7 +181,6 @@ def comparison_record(comparison: PolicyComparison, chosen: str) -> dict[str, An
 
 
 def after_the_fact_record(found: AfterTheFact, page: Path) -> dict[str, Any]:
-    """What `slicewise turns policy JOB... --json` prints."""
     return {
         **comparison_record(found.comparison, found.chosen),
         "best": found.best.policy,

@@ -21,7 +21,6 @@ SOURCES: dict[IoSource, str] = {
 
 
 def verdict(found: Probability) -> str:
-    """The first sentence."""
     return (
         f"While a job does I/O, another one does too {words.percent(found.somebody_else)} of the time. Some job does "
         f"I/O {words.percent(found.anybody)} of all the time."
@@ -29,7 +28,6 @@ def verdict(found: Probability) -> str:
 
 
 def basis(found: Probability) -> list[str]:
-    """What that is from, and what slices say."""
     mean = math.fsum(jobs * share for jobs, share in found.concurrent.items())
     lines = [
         f"{words.count(found.jobs, 'job')} in {words.duration(found.seconds)}: {words.number(mean)} run at one time on "
@@ -47,7 +45,6 @@ def basis(found: Probability) -> list[str]:
 
 
 def notes(found: Probability) -> list[str]:
-    """What the figures take for granted."""
     lines = [
         "The formula takes the jobs to be independent: P = 1 - sum of P(X = n) (1 - mu)^n, X being the number of jobs "
         "that run, and mu the mean share of time in I/O.",
@@ -73,7 +70,6 @@ def size_range(size: SizeClass) -> str:
 
 
 def sizes_table(found: Probability) -> Table:
-    """A row a range of sizes."""
     return columns.table(
         found.sizes,
         columns.text("processes", size_range),
@@ -96,7 +92,6 @@ def concurrent_table(found: Probability, most_rows: int | None = None) -> Table:
 
 
 def log_lines(log: JobLog) -> list[str]:
-    """What is not in a job log."""
     lines = []
     if log.skipped:
         lines.append(
@@ -112,7 +107,6 @@ def log_lines(log: JobLog) -> list[str]:
 
 
 def probability_record(found: Probability, log: JobLog | None, page: Path | None) -> dict[str, Any]:
-    """What `slicewise turns probability --json` prints."""
     return {
         **picked(found, probability="anybody", probability_of_another="somebody_else", io_share="io_share"),
         **picked(found, io_share_source="io_source", jobs="jobs"),

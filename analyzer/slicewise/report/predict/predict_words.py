@@ -22,8 +22,7 @@ SLOWER = 1.02
 
 def lines(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> list[str]:
     """The answer, what it stands on, and what speaks against it. off: `halfway.runs_off`; misfits:
-    `afterwards.misfits_seen`.
-    """
+    `afterwards.misfits_seen`."""
     if found.mean_error is not None and found.mean_error > TOO_FAR_OFF:
         return [
             "How long these jobs would take is not known: of "
@@ -35,7 +34,6 @@ def lines(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] =
 
 
 def table(found: Predicted) -> Table:
-    """A row a job."""
     return columns.table(
         found.jobs,
         columns.text("job", lambda one: one.job),
@@ -48,7 +46,6 @@ def table(found: Predicted) -> Table:
 
 
 def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> dict[str, Any]:
-    """What `--json` prints."""
     law = found.laws.chosen
     rules = ("exponent", "is_written_behind", "is_one_queue", "are_reads_queued", "crowding")
     return {

@@ -78,7 +78,6 @@ def _steps(found: SiteSummary, catalog: str) -> list[Step]:
 
 
 def _verdict(found: SiteSummary) -> str:
-    """Who cost others most."""
     rows = found.worst.rows
     if rows.is_empty():
         return "No job is known to have lost time to another."

@@ -89,7 +89,6 @@ def _stripes(found: JobSizes) -> Iterator[str]:
 
 
 def profile_notes() -> list[str]:
-    """What figures from profiles take for granted."""
     return [
         "A bandwidth from a profile is bytes divided by the seconds that the slowest process spent in calls and syncs; "
         "a latency is the mean of all calls. Where the page cache took the bytes, both are those of the cache.",
@@ -157,7 +156,6 @@ def sites_table(found: JobSizes) -> Table:
 
 
 def job_sections(found: JobSizes) -> list[Section]:
-    """The job's part of a page."""
     if not found.costs:
         return []
     tables = [costs_table(found.costs), *([sites_table(found)] if found.site_sizes else [])]

@@ -16,7 +16,6 @@ VERBS = {"read": "reads", "write": "writes"}
 
 
 def opening(found: SizeResult) -> list[str]:
-    """The sentences that open a page and end a terminal's wait."""
     first = found.first
     lines = [f"{headline(first, found.bounds)} Confidence: {confidence(first)}.", evidence(first)]
     lines += [*as_good(first), *sureness(first, found.bounds), *next_step(first)]
@@ -74,7 +73,6 @@ def confidence(told: CurveAdvice) -> str:
 
 
 def evidence(told: CurveAdvice) -> str:
-    """What it rests on and where it holds."""
     points = told.curve.points
     runs = sum(point.bandwidth.runs for point in points)
     sizes = words.count(len(points), "size")
@@ -90,7 +88,6 @@ def curve_words(curve: Curve) -> str:
 
 
 def bound_words(bounds: Requirements) -> str:
-    """The bounds that were asked for."""
     said = []
     if bounds.latency is not None:
         said.append(f"{words.duration(bounds.latency)} a call")
@@ -111,7 +108,6 @@ def _nearest(curve: SizeCurve, bounds: Requirements) -> str:
 
 
 def as_good(told: CurveAdvice) -> list[str]:
-    """That several sizes are as good."""
     advice = told.throughput
     if advice is None or len(advice.as_good) < 2:
         return []
@@ -137,7 +133,6 @@ def sureness(told: CurveAdvice, bounds: Requirements) -> list[str]:
 
 
 def next_step(told: CurveAdvice) -> list[str]:
-    """What would tell more."""
     advice = told.throughput
     if advice is not None and advice.is_largest and len(told.curve.points) > 1:
         return [f"Larger sizes than {words.size(advice.point.size)} were not measured and may be faster still."]
@@ -157,7 +152,6 @@ def law(found: SizeResult) -> str:
 
 
 def effect_words(effect: CompanyEffect) -> str:
-    """What a second job does at one size."""
     return (
         f"Beside {effect.curve.beside}, {effect.curve.access} {VERBS[effect.curve.direction]} of "
         f"{words.size(effect.size)} ({effect.curve.sharing}) keep {share(effect.bandwidth)} of their bandwidth, and a "
@@ -173,7 +167,6 @@ def effects(found: SizeResult) -> list[str]:
 
 
 def models(found: SizeResult) -> list[str]:
-    """How well bandwidth and latency are predicted."""
     told = found.predictions
     said = []
     for target in dict.fromkeys(model.target for model in told.models):
@@ -186,12 +179,10 @@ def models(found: SizeResult) -> list[str]:
 
 
 def rmse_words(model: HeldOutAccuracy) -> str:
-    """An error in its target's unit."""
     return said_of(model.target, model.rmse)
 
 
 def said_of(target: Target, value: float) -> str:
-    """A bandwidth or a latency."""
     return words.rate(value) if target == "bandwidth" else words.duration(value)
 
 
@@ -212,12 +203,10 @@ def between(mean: Mean, unit: float) -> str:
 
 
 def notes(found: SizeResult) -> list[str]:
-    """What a reader must know to judge the figures."""
     return [law(found), *models(found), *found.notes]
 
 
 def size_record(found: SizeResult, page: Path | None) -> dict[str, Any]:
-    """What `slicewise storage size --json` prints."""
     return {
         "curves": [_curve(told) for told in found.advices],
         "own_size": found.own,

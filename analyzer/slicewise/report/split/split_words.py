@@ -101,7 +101,6 @@ def shares_line(split: Split | None) -> str:
 
 
 def hold_lines(split: Split, most: int) -> Iterator[str]:
-    """Whose I/O held others up, the longest first."""
     return (_held(hold) for hold in split.holds[:most] if hold.seconds >= _least(split))
 
 
@@ -169,8 +168,7 @@ def _difference(seconds: float, longer: float) -> Cell:
 
 def split_table(split: Split, by_slice: pl.DataFrame | None = None, axis: range = NO_SLICES) -> Table:
     """One row a rank; of many ranks the first ones. by_slice: as analysis.job.split.by_slice gives it, for figures of a
-    chosen time; axis: the slices of the page.
-    """
+    chosen time; axis: the slices of the page."""
     table = Table(
         [
             Column("process", is_figure=False),
@@ -219,7 +217,6 @@ def _seconds(seconds: float | None) -> Cell | str:
 
 
 def split_record(split: Split | None) -> dict[str, Any] | None:
-    """The same as JSON."""
     if split is None:
         return None
     return {
