@@ -8,7 +8,7 @@ from slicewise.analysis.campaign.result import ALL_JOBS, ALL_RUNS, AT_STAKE, fig
 from slicewise.analysis.nodes.causes import FLOW_CONTROL
 from slicewise.analysis.runs.campaign import Campaign
 from slicewise.analysis.sharing.fitted_model import fit_model
-from slicewise.report.model.model_tables import answer
+from slicewise.report.model.model_report import answer
 from testbed import measured, recordings
 
 # One process reads these campaigns, and asks for what every test here uses.

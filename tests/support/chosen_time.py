@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 from slicewise.analysis.blame.result import Blame
-from slicewise.report.blame.blame_tables import runtime_factor
+from slicewise.report.blame.blame_page import runtime_factor
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import polars as pl
 from slicewise.analysis.campaign.result import ALL_RUNS, figures_of
 from slicewise.analysis.sharing.fitted_model import check, cross_check, fit_model
 from slicewise.analysis.sharing.weights import Weighting
-from slicewise.report.campaign import campaign_words as report
+from slicewise.report.campaign import campaign_report as report
 from slicewise.report.delta.delta_page import points_table
 from slicewise.report.nodes.evidence import evidence_table
 from slicewise.text import words

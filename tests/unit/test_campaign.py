@@ -13,8 +13,7 @@ from slicewise.charts.campaign import alone_and_together
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import read_digests
 from slicewise.profile.reader import read_profile
-from slicewise.report.campaign.campaign_page import campaign_page
-from slicewise.report.campaign.campaign_words import campaign_record, figures_table, opening, tables
+from slicewise.report.campaign.campaign_report import campaign_page, campaign_record, figures_table, opening, tables
 from slicewise.report.page import html_of
 from slicewise.report.tables import Cell, Column, Table
 from support.command_line import slicewise_command

@@ -10,10 +10,8 @@ from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
-from slicewise.report.compare import compare_words
-from slicewise.report.compare.compare_page import compare_page
-from slicewise.report.compare.compare_tables import parts_table, runs_table
-from slicewise.report.compare.compare_words import compare_record
+from slicewise.report.compare import compare_report
+from slicewise.report.compare.compare_report import compare_page, compare_record, parts_table, runs_table
 from support.command_line import slicewise_command
 from support.runs import MIB, metadata, read, write_run, wrote
 
@@ -244,7 +242,7 @@ LOST = Loss(Estimate(10.5, 10.2, 10.8, "by blame"), ["large"], "high")
 
 def test_the_first_sentence_says_how_much_why_and_how_sure(runs):
     found = comparison(runs, "yesterday", "today", today=LOST)
-    assert compare_words.opening(found) == [
+    assert compare_report.opening(found) == [
         "today took 1.8 times as long as yesterday: 12.1 s more, 10.5 s of it in I/O that large slowed down and 1.30 s "
         "of it outside I/O calls. Confidence: high."
     ]
@@ -254,14 +252,14 @@ def test_of_different_programs_it_says_so_and_is_less_sure(runs, tmp_path):
     other = {at: wrote(50, 0.9) for at in range(24)}
     runs["today"] = write_run(tmp_path / "other" / "today", 27.3, [other], program="/opt/solver")
     found = comparison(runs, "yesterday", "today", today=LOST)
-    first, then = compare_words.opening(found)
+    first, then = compare_report.opening(found)
     assert first.endswith("Confidence: medium.")
     assert then == "They are different programs: yesterday ran simulation and today ran solver."
-    assert any("for any reason" in note for note in compare_words.notes(found))
+    assert any("for any reason" in note for note in compare_report.notes(found))
 
 
 def test_without_neighbours_it_says_what_would_tell(runs):
-    first, then = compare_words.opening(comparison(runs, "yesterday", "today"))
+    first, then = compare_report.opening(comparison(runs, "yesterday", "today"))
     assert "10.8 s of it in I/O that took longer for the same work" in first
     assert first.endswith("Confidence: unknown.")
     assert then.startswith("Whether neighbours slowed today down is unknown.")
@@ -284,14 +282,14 @@ def test_without_neighbours_it_says_what_would_tell(runs):
     ],
 )
 def test_reasons(runs, first, other, said):
-    sentence = compare_words.headline(comparison(runs, first, other))
+    sentence = compare_report.headline(comparison(runs, first, other))
     if said.endswith("longer than"):
         said = "1.6 times as long as"
     assert said in sentence
 
 
 def test_of_several_runs_the_slowest_is_told_and_what_varies(runs):
-    first, varies, *_ = compare_words.opening(comparison(runs, "yesterday", "today", "bigger"))
+    first, varies, *_ = compare_report.opening(comparison(runs, "yesterday", "today", "bigger"))
     assert first.startswith("today, the slowest of 3 runs, took 13 % longer than the median run, bigger: 3.10 s more")
     assert varies.startswith("Runtimes range from 15.2 s to 27.3 s: ")
 
@@ -299,7 +297,7 @@ def test_of_several_runs_the_slowest_is_told_and_what_varies(runs):
 def test_runs_that_hardly_vary_are_not_explained(tmp_path):
     rows = {at: wrote(100, 0.9) for at in range(12)}
     alike = [write_run(tmp_path / f"r{place}", 15.2 + place / 100, [rows]) for place in range(3)]
-    first, varies, *_ = compare_words.opening(compare(read_digests(alike)))
+    first, varies, *_ = compare_report.opening(compare(read_digests(alike)))
     assert first.startswith("r2, the slowest of 3 runs, took as long as the median run, r1")
     assert varies == "Runtimes range from 15.2 s to 15.2 s, which is next to no variability."
 

@@ -10,8 +10,8 @@ from slicewise.analysis.copies.copies import copies
 from slicewise.analysis.copies.losses import progress
 from slicewise.analysis.predict.side_by_side import Segment, joined
 from slicewise.digest.shared import read_digests
-from slicewise.report.copies import copies_words
-from slicewise.report.copies.copies_words import copies_record
+from slicewise.report.copies import copies_report
+from slicewise.report.copies.copies_report import copies_record
 from support.blame_scenarios import reading, writing
 from support.simulated_profiles import BEGIN_SECONDS, write_profile
 from support.simulated_storage import MIB, Compute, SimulatedJob, Storage, Transfer, simulate
@@ -104,9 +104,9 @@ def test_metadata_calls_count_where_the_storage_was_seen_full_of_them(tmp_path):
     found = copies(own, seen=seen, most_loss=0.5)
     assert found.demand.seconds["meta"] == pytest.approx(0.75 * 20, rel=0.05)
     assert found.row(4).loss.value == pytest.approx(really_lost(disk, job, 4), abs=0.1)
-    notes = copies_words.notes(found)
+    notes = copies_report.notes(found)
     assert any(note.startswith("Reads, writes and metadata calls take turns on it (exponent 1") for note in notes)
-    assert "MiB/s of reads or" in copies_words.evidence(found)
+    assert "MiB/s of reads or" in copies_report.evidence(found)
     assert copies_record(found, None)["capacity"]["region"]["metadata_calls_s"] == pytest.approx(2000, rel=0.05)
     without_storm = [digest for digest in seen if "storm" not in digest.job]
     assert "meta" not in copies(own, seen=without_storm).demand.seconds
@@ -116,6 +116,6 @@ def test_one_capacity_says_why_and_one_that_was_typed_in_is_an_assumption(tmp_pa
     _, _, (own, *seen) = simulated(tmp_path, 1.0, (Compute(3, 0.5), reading(100), writing(80)))
     given = copies(own, seen=seen, capacity=given_capacity(100 * MIB))
     assert given.confidence == "medium"
-    said = " ".join(copies_words.notes(given))
+    said = " ".join(copies_report.notes(given))
     assert "to share one capacity, and to cost the same, because it was given as one number" in said
     assert "an assumption" in said

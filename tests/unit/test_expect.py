@@ -14,8 +14,8 @@ from slicewise.errors import UserError
 from slicewise.io500 import results
 from slicewise.io500.results import IO500Run, read_results
 from slicewise.io500.texts import METADATA_PHASES, PHASES, Phase, Unreadable
-from slicewise.report.expect import expect_words, place_words
-from slicewise.report.expect.expect_page import expectation_page, places_page
+from slicewise.report.expect import expect_report
+from slicewise.report.expect.expect_report import expectation_page, places_page
 from slicewise.report.page import html_of
 from slicewise.running import benchmarks, expect_campaign
 from slicewise.running.benchmarks import Programs, RunSize, choose, commands, ior_steps, load_steps
@@ -84,7 +84,7 @@ def test_phases_that_are_too_short_are_told(tmp_path, seconds, lines):
     run = write_result(tmp_path / "run", (1, 2), (4, 10))
     text = (run / "result_summary.txt").read_text()
     (run / "result_summary.txt").write_text(re.sub(r"time \d+\.\d+", f"time {seconds}", text))
-    said = expect_words.too_short(expectation(read_results([run])))
+    said = expect_report.too_short(expectation(read_results([run])))
     assert len(said) == lines
     assert all("took less than 500 ms, one of them 760 us" in line for line in said)
 
@@ -149,9 +149,9 @@ def test_the_sick_node_of_a_campaign_is_named(tmp_path):
     found = expectation(read_results([tmp_path]))
     assert [run.run.name for run in found.first.runs if run.is_anomaly] == ["run2", "run4"]
     assert list(found.lagging) == ["cn005"]
-    said = expect_words.anomalies(found)[0]
+    said = expect_report.anomalies(found)[0]
     assert "cn005 (ranks 20-23 of 32) was 3.2 times slower than the median rank in ior-easy-write." in said
-    assert expect_words.lagging(found)[0].startswith("cn005 lagged in 2 of 6 runs (ior-easy-write)")
+    assert expect_report.lagging(found)[0].startswith("cn005 lagged in 2 of 6 runs (ior-easy-write)")
     tail = next(tail for tail in found.tails if tail.phase == "ior-easy-write")
     assert (tail.median, tail.worst) == (300, 500)
     assert "cn005" in html_of(expectation_page(found))
@@ -160,7 +160,7 @@ def test_the_sick_node_of_a_campaign_is_named(tmp_path):
 def test_where_most_runs_are_anomalies_it_is_said(tmp_path):
     for number in range(3):
         write_result(tmp_path / str(number), (2, 2.5), (1.5 if number else 4, 11))
-    said = expect_words.opening(expectation(read_results([tmp_path])))
+    said = expect_report.opening(expectation(read_results([tmp_path])))
     assert said[-1].startswith("2 of 3 runs are anomalies. Either hard I/O is no harder here than easy I/O")
 
 
@@ -172,7 +172,7 @@ def test_percentiles_against_public_results(tmp_path):
     assert {place.name: place.below for place in found.places} == {
         "easy bandwidth": 0.5, "easy metadata": 0.0, "hard bandwidth": 0.25, "hard metadata": 1.0,
     }  # fmt: skip
-    assert expect_words.percentiles(found)[0].startswith(
+    assert expect_report.percentiles(found)[0].startswith(
         "Among 4 public results: easy bandwidth 4.00 GiB/s: above 50 %"
     )
 
@@ -241,7 +241,7 @@ def test_a_job_is_placed_by_what_it_did_on_its_storage(tmp_path, box):
     assert found.position.is_inside
     assert found.phase.seconds == 10
     assert found.direction.kind == "write"
-    verdict = place_words.lines(found)[-1]
+    verdict = expect_report.lines(found)[-1]
     assert verdict.startswith(
         "sim is in the box, at 22 % of what this file system gives to well-formed I/O; bandwidth is"
     )
@@ -261,7 +261,7 @@ def test_worse_than_any_benchmark_with_nobody_else_is_news(tmp_path, box):
     assert (found.is_inside, found.is_below, found.company) == (False, True, [])
     assert found.is_cached is False
     assert found.is_news
-    assert "Tell your operators" in place_words.verdict(found)
+    assert "Tell your operators" in expect_report.verdict(found)
 
 
 def test_with_company_it_is_no_news(tmp_path, box):
@@ -270,7 +270,7 @@ def test_with_company_it_is_no_news(tmp_path, box):
     found = placed(job, box)
     assert found.company == ["other"]
     assert not found.is_news
-    assert "Others were active, which may be why." in place_words.verdict(found)
+    assert "Others were active, which may be why." in expect_report.verdict(found)
 
 
 def test_what_stays_in_memory_is_outside_of_any_honest_box(tmp_path, box):
@@ -281,7 +281,7 @@ def test_what_stays_in_memory_is_outside_of_any_honest_box(tmp_path, box):
     found = placed(job, box)
     assert found.position.is_inside
     assert not found.is_inside
-    assert place_words.verdict(found).startswith("sim cannot be judged by the box: it worked in the page cache")
+    assert expect_report.verdict(found).startswith("sim cannot be judged by the box: it worked in the page cache")
 
 
 def test_cached_bytes_that_took_no_time_do_not_judge_a_job(tmp_path, box):
@@ -289,7 +289,7 @@ def test_cached_bytes_that_took_no_time_do_not_judge_a_job(tmp_path, box):
     job = write_run(tmp_path / "profiles" / "sim", 20, rows, mounts={"type": "tmpfs", "source": "tmpfs"})
     found = placed(job, box)
     assert (found.is_cached, found.is_apart, found.is_inside) == (True, False, True)
-    assert "metadata is what holds it back: 1 MiB writes, 5,000 metadata operations." in place_words.verdict(found)
+    assert "metadata is what holds it back: 1 MiB writes, 5,000 metadata operations." in expect_report.verdict(found)
 
 
 def test_a_job_without_io_has_no_place(tmp_path, box):
@@ -329,7 +329,7 @@ def test_the_page_shows_jobs_and_boxes(tmp_path, box):
 
 
 def test_few_operations_are_not_told_in_thousands():
-    assert [place_words._operations(rate) for rate in (7.06e-05, 0.0251, None)] == [
+    assert [expect_report._operations(rate) for rate in (7.06e-05, 0.0251, None)] == [
         "0.0706 IOPS", "0.0251 kIOPS", f"{words.number(None)} kIOPS",
     ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from slicewise.analysis.sharing.proportional import alone_from_spans, common_sta
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
-from slicewise.report.model.model_tables import answer, check_words, summary
+from slicewise.report.model.model_report import answer, check_words, summary
 from support.closed_forms import alone_from_common_start
 from support.published import jobs_of, slices_of
 from support.synthetic import MIB, Size, campaign

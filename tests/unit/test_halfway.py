@@ -13,7 +13,7 @@ from slicewise.analysis.sharing.halfway import halfway
 from slicewise.analysis.sharing.model import ModelJob, read_model, weights_of, write_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.estimate import Estimate
-from slicewise.report.model.model_tables import capacity_lines, check_words, misfit_words
+from slicewise.report.model.model_report import capacity_lines, check_words, misfit_words
 from support.synthetic import MIB, Size, campaign
 
 JOBS = [ModelJob("a", 600 * MIB, 6), ModelJob("b", 600 * MIB, 2)]

@@ -26,7 +26,7 @@ from slicewise.digest.slices import BYTES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import why_outside
 from slicewise.report.blame.explained import explanation
-from slicewise.report.compare.compare_words import next_step
+from slicewise.report.compare.compare_report import next_step
 from support.blame_trials import digests
 from support.command_line import slicewise_command
 from support.swz import build_profile

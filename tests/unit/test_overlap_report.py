@@ -9,10 +9,15 @@ from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage.unseen import unseen_lines
-from slicewise.report.overlap import overlap_words
-from slicewise.report.overlap.overlap_json import overlap_record
-from slicewise.report.overlap.overlap_page import overlap_page
-from slicewise.report.overlap.overlap_tables import colours_of, inapplicable, jobs_table, predictions_table
+from slicewise.report.overlap import overlap_page as told
+from slicewise.report.overlap.overlap_page import (
+    colours_of,
+    inapplicable,
+    jobs_table,
+    overlap_page,
+    overlap_record,
+    predictions_table,
+)
 from slicewise.text import words
 from support.blames import blame, unknown
 from support.jobs import write_competing_jobs, write_job
@@ -42,7 +47,7 @@ def with_contention(direction, contended):
 
 
 def test_the_opening_says_where_when_who_and_at_what_cost(result):
-    where, who, cost, model = overlap_words.opening(result, result.directions["write"])
+    where, who, cost, model = told.opening(result, result.directions["write"])
     assert where.startswith("Jobs 48213 and 48190 both wrote to /scratch from ")
     assert where.endswith(" (51 slices of 4 s).")
     assert who == (
@@ -60,7 +65,7 @@ def test_jobs_that_meet_again_and_again_are_told_in_how_many_slices(tmp_path):
     bursts = {range(slice_, slice_ + 1): 10.0 for slice_ in range(0, 900, 3)}
     jobs = [write_job(tmp_path / name, 2, 1, bursts) for name in ("a", "b")]
     met = overlap([Digest(read_profile(path)) for path in jobs], [])
-    where = overlap_words.where_and_when(met, met.directions["write"])
+    where = told.where_and_when(met, met.directions["write"])
     assert where.startswith("Jobs a and b both wrote to /scratch in 300 slices of 4 s from ")
     assert "The active overlapping region, the longest run of slices with all their processes, is from " in where
     assert where.endswith(" (1 slice of 4 s).")
@@ -68,43 +73,43 @@ def test_jobs_that_meet_again_and_again_are_told_in_how_many_slices(tmp_path):
 
 def test_the_error_of_the_worst_predicted_job_is_told(result):
     writes = result.directions["write"]
-    chosen = overlap_words.closest(writes)
+    chosen = told.closest(writes)
     worst = max(chosen.jobs, key=lambda job: abs(job.relative_error))
-    assert f"the I/O of {worst.job} " in overlap_words.how_well_predicted(writes)
-    assert f"({words.signed_percent(worst.relative_error)})" in overlap_words.how_well_predicted(writes)
+    assert f"the I/O of {worst.job} " in told.how_well_predicted(writes)
+    assert f"({words.signed_percent(worst.relative_error)})" in told.how_well_predicted(writes)
 
 
 def test_what_is_known_of_each_job_comes_first_and_replaces_what_says_less(result):
     writes = result.directions["write"]
-    headline, second, where, *rest = overlap_words.opening(result, writes, [blame(), unknown()])
+    headline, second, where, *rest = told.opening(result, writes, [blame(), unknown()])
     assert headline.startswith("small took 2.0 times")
     assert headline.endswith(" Confidence: high.")
     assert "10.9 s were lost" in second
     assert where.startswith("Jobs 48213 and 48190 both wrote")
     assert not any("would have taken" in sentence for sentence in rest)
-    assert overlap_words.verdict(writes, [blame()]) == ""
-    assert overlap_words.verdict(writes, [unknown()]) == overlap_words.verdict(writes)
+    assert told.verdict(writes, [blame()]) == ""
+    assert told.verdict(writes, [unknown()]) == told.verdict(writes)
 
 
 def test_what_is_not_known_comes_with_the_step_that_would_tell_whatever_the_direction(result):
     reads = result.directions["read"]
-    whether, step, *rest = overlap_words.opening(result, reads, [unknown(), unknown()])
+    whether, step, *rest = told.opening(result, reads, [unknown(), unknown()])
     assert whether == (
         "Unknown whether small or small was slowed down: no standalone run was found, and large was active throughout."
     )
     assert step.startswith("To find out: run small once alone")
     assert rest == [reads.not_applicable.rstrip(".") + "."]
     doubtful = with_contention(result.directions["write"], None)
-    assert overlap_words.verdict(doubtful, [unknown()]) == ""
-    assert overlap_words.opening(result, doubtful, [unknown()])[0].startswith("Unknown whether small was slowed down")
+    assert told.verdict(doubtful, [unknown()]) == ""
+    assert told.opening(result, doubtful, [unknown()])[0].startswith("Unknown whether small was slowed down")
 
 
 def test_a_prediction_whose_assumptions_do_not_hold_is_grey_and_in_no_sentence(result):
     writes = result.directions["write"]
     doubted = [dataclasses.replace(each, doubt="48190 still runs") for each in writes.predictions]
     direction = dataclasses.replace(writes, predictions=doubted)
-    assert overlap_words.closest(direction) is None
-    assert overlap_words.how_well_predicted(direction) == ""
+    assert told.closest(direction) is None
+    assert told.how_well_predicted(direction) == ""
     assert "predicted" not in [column.heading for column in jobs_table(result, direction).columns]
     table = predictions_table(result, direction)
     assert len(table.greyed) == sum(len(each.jobs) for each in doubted)
@@ -129,30 +134,30 @@ def test_jobs_that_move_bytes_in_the_other_direction_too_are_not_predicted(tmp_p
 
 def test_ratios_are_told_from_the_side_of_the_job_that_got_more(profiles):
     turned = overlap(profiles[::-1])
-    who = overlap_words.who_got_what(turned.directions["write"])
+    who = told.who_got_what(turned.directions["write"])
     assert who.startswith("While both wrote, 48213 got 4.4 times the bandwidth of 48190 (83.1 against 19.0 MiB/s).")
 
 
 def test_ranks_that_moved_nothing_are_not_passed_over(profiles):
     write = overlap(profiles).directions["write"]
     of_two = [dataclasses.replace(write.jobs[0], processes=2, idle_processes=58, nodes=1), *write.jobs[1:]]
-    assert " moved bytes there, on 1 node, and " in overlap_words.who_got_what(dataclasses.replace(write, jobs=of_two))
-    assert " moved bytes there" not in overlap_words.who_got_what(write)
+    assert " moved bytes there, on 1 node, and " in told.who_got_what(dataclasses.replace(write, jobs=of_two))
+    assert " moved bytes there" not in told.who_got_what(write)
 
 
 def test_next_to_nothing_is_not_compared(result):
     """9 KiB that a program reads to start, beside 600 MiB: no 12,905 times the bandwidth."""
     direction = result.directions["write"]
     small = dataclasses.replace(direction.jobs[1], bytes=9 << 10)
-    said = overlap_words.who_got_what(dataclasses.replace(direction, jobs=[direction.jobs[0], small]))
+    said = told.who_got_what(dataclasses.replace(direction, jobs=[direction.jobs[0], small]))
     assert "times" not in said
     assert f"{small.job} wrote only 9 KiB: no more than programs need to start." in said
 
 
 def test_a_direction_without_bytes_says_so_and_no_more(result):
     reads = result.directions["read"]
-    assert overlap_words.opening(result, reads) == [reads.not_applicable.rstrip(".") + "."]
-    assert overlap_words.verdict(reads) == ""
+    assert told.opening(result, reads) == [reads.not_applicable.rstrip(".") + "."]
+    assert told.verdict(reads) == ""
 
 
 @pytest.mark.parametrize(
@@ -164,14 +169,14 @@ def test_a_direction_without_bytes_says_so_and_no_more(result):
     ],
 )
 def test_the_verdict_follows_the_evidence(result, contended, verdict):
-    assert overlap_words.verdict(with_contention(result.directions["write"], contended)) == verdict
+    assert told.verdict(with_contention(result.directions["write"], contended)) == verdict
 
 
 def test_no_cost_is_invented_where_contention_is_not_known(profiles):
     writes = overlap(profiles).directions["write"]
-    assert "would have taken" in overlap_words.what_it_cost(with_contention(writes, True))
-    assert overlap_words.what_it_cost(with_contention(writes, False)) == ""
-    assert overlap_words.what_it_cost(with_contention(writes, None)) == ""
+    assert "would have taken" in told.what_it_cost(with_contention(writes, True))
+    assert told.what_it_cost(with_contention(writes, False)) == ""
+    assert told.what_it_cost(with_contention(writes, None)) == ""
 
 
 def test_the_table_has_a_row_a_job_and_columns_only_for_what_is_known(result, profiles):
@@ -198,7 +203,7 @@ def test_json_has_the_main_direction_at_the_top_and_both_below(result):
 
 def test_the_page_tells_the_same_and_mentions_the_quiet_direction_in_a_line(result, profiles):
     page = overlap_page(result, result.directions["write"], {}, unseen_lines(profiles))
-    assert list(page.sentences) == overlap_words.opening(result, result.directions["write"])
+    assert list(page.sentences) == told.opening(result, result.directions["write"])
     assert page.sections[-1].heading == "Reads"
     assert page.sections[-1].chart is None
     assert sum(section.is_linked for section in page.sections) == 3

@@ -7,7 +7,7 @@ from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.proportional import SharingJob, common_start_times, fair_rates, share_out
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting, WeightKind
 from slicewise.estimate import Estimate
-from slicewise.report.model.model_tables import answer, misfit_words
+from slicewise.report.model.model_report import answer, misfit_words
 from support.closed_forms import alone_from_common_start
 
 PAIRS = [

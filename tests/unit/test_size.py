@@ -14,8 +14,8 @@ from slicewise.analysis.size.recommend import Requirements, advise
 from slicewise.analysis.size.size import size_result
 from slicewise.errors import UserError
 from slicewise.report.page import html_of
-from slicewise.report.size import size_words
-from slicewise.report.size.size_page import size_page
+from slicewise.report.size import size_report
+from slicewise.report.size.size_report import size_page
 from support.command_line import slicewise_command
 from support.size_tables import KIB, MIB, MOST, SIZES, measured, true_bandwidth
 
@@ -293,7 +293,7 @@ def table(tmp_path):
 
 def test_the_headline_names_both_sizes_and_what_they_give():
     found = size_result(measured(0.001, 4), Requirements(), own=64 * KIB)
-    said = size_words.opening(found)
+    said = size_report.opening(found)
     assert re.match(r"For throughput use 1 MiB \(1.8\d times \[1.88.*\] the bandwidth of your 64 KiB\), for ", said[0])
     assert said[0].endswith("for latency 4 KiB. Confidence: high.")
     assert said[1] == (
@@ -303,21 +303,21 @@ def test_the_headline_names_both_sizes_and_what_they_give():
 
 def test_one_size_is_no_choice():
     found = size_result(measured(0.01, 4, sizes=[MIB]), Requirements())
-    assert "Only 1 MiB was measured" in size_words.opening(found)[0]
-    assert size_words.opening(found)[0].endswith("Confidence: unknown.")
+    assert "Only 1 MiB was measured" in size_report.opening(found)[0]
+    assert size_report.opening(found)[0].endswith("Confidence: unknown.")
     assert [section.chart for section in size_page(found, "Sizes").sections if section.chart] == []
 
 
 def test_a_bound_that_nothing_keeps():
     found = size_result(measured(0, 3), Requirements(latency=1e-6))
-    assert size_words.opening(found)[0].startswith(
+    assert size_report.opening(found)[0].startswith(
         "No transfer size that was measured keeps 1.00 us a call: the shortest calls take"
     )
     assert html_of(size_page(found, "Sizes"))
 
 
 def test_single_runs_are_said_to_be_single():
-    assert any("run once" in line for line in size_words.opening(size_result(measured(0.1, 1), Requirements())))
+    assert any("run once" in line for line in size_report.opening(size_result(measured(0.1, 1), Requirements())))
 
 
 def test_a_page_of_many_curves_stands(tmp_path):

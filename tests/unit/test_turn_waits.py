@@ -19,13 +19,12 @@ from slicewise.export import perfetto, tables
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous
-from slicewise.report.blame.blame_json import blame_record
-from slicewise.report.blame.blame_page import blame_page
+from slicewise.report.blame.blame_page import blame_page, blame_record
 from slicewise.report.blame.explained import explanation
-from slicewise.report.compare import compare_words
-from slicewise.report.compare.compare_tables import parts_table
+from slicewise.report.compare import compare_report
+from slicewise.report.compare.compare_report import parts_table
 from slicewise.report.job.job_page import job_page, job_report
-from slicewise.report.overlap import overlap_words
+from slicewise.report.overlap import overlap_page
 from support.chosen_time import chosen_time
 from support.command_line import slicewise_command
 from support.swz import build_profile
@@ -238,7 +237,7 @@ def test_overlap_does_not_take_the_wait_for_slow_storage(tmp_path: Path, large: 
     assert (job.waited_seconds, job.span.seconds.value) == (pytest.approx(10.0), pytest.approx(18.0, abs=0.1))
     assert found.waited_seconds == {"waiting": pytest.approx(10.0), "beside": 0.0}
     assert writes.contention.contended is not True
-    lines = overlap_words.opening(found, writes)
+    lines = overlap_page.opening(found, writes)
     assert "waiting waited 10.0 s for its turn (coordination)." in lines
     assert any(line.endswith("it took 18.0 s, of it 10.0 s waiting for its turn.") for line in lines)
 
@@ -249,7 +248,7 @@ def test_waiting_is_a_part_of_why_runs_differ(tmp_path: Path, small: Digest) -> 
     told = found.told
     assert sum(told.parts().values()) == pytest.approx(told.difference_seconds)
     assert (told.waiting_seconds, told.computing_seconds) == (pytest.approx(10.0), pytest.approx(0.0, abs=1e-6))
-    assert "10.0 s of it waiting for its turn" in compare_words.headline(found)
+    assert "10.0 s of it waiting for its turn" in compare_report.headline(found)
     assert "waiting for its turn" in [row[0].text for row in parts_table(found).rows]
 
 

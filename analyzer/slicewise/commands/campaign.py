@@ -8,9 +8,8 @@ from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
-from slicewise.report.campaign import campaign_words
-from slicewise.report.campaign.campaign_page import campaign_page
-from slicewise.report.campaign.campaign_words import campaign_record, tables
+from slicewise.report.campaign import campaign_report
+from slicewise.report.campaign.campaign_report import campaign_page, campaign_record, tables
 from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
@@ -33,7 +32,7 @@ def campaign(
         _write_csv(result, tables_to)
     shown = [part for table in tables(result).values() for part in (table.title, for_terminal(table), "")]
     where = [f"Tables: {tables_to}"] if tables_to else []
-    lines = [*campaign_words.opening(result), "", *shown, *where, f"Page: {page}"]
+    lines = [*campaign_report.opening(result), "", *shown, *where, f"Page: {page}"]
     write_answer(lambda: campaign_record(result, page), lines)
 
 

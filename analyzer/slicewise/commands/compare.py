@@ -5,10 +5,8 @@ from pathlib import Path
 from slicewise.analysis.compare.compare import compare as analysis
 from slicewise.analysis.compare.compare import losses
 from slicewise.catalog.sources import read_digests
-from slicewise.report.compare import compare_words
-from slicewise.report.compare.compare_page import compare_page
-from slicewise.report.compare.compare_tables import parts_table, runs_table
-from slicewise.report.compare.compare_words import compare_record
+from slicewise.report.compare import compare_report
+from slicewise.report.compare.compare_report import compare_page, compare_record, parts_table, runs_table
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal
@@ -26,12 +24,12 @@ def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None
     write_answer(
         lambda: compare_record(comparison, page),
         [
-            *compare_words.opening(comparison),
+            *compare_report.opening(comparison),
             "",
             for_terminal(table),
             "",
-            *compare_words.notes(comparison),
-            *compare_words.rule(comparison),
+            *compare_report.notes(comparison),
+            *compare_report.rule(comparison),
             page_line(page),
         ],
     )

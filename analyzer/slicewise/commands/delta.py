@@ -28,7 +28,7 @@ from slicewise.report.delta.delta_page import (
     sweep_table,
     verdict,
 )
-from slicewise.report.model import model_tables
+from slicewise.report.model import model_report
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.records import or_none, picked
@@ -178,7 +178,7 @@ def _show_graphs(directories: list[Path], weight: CurveKind, direction: Campaign
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
     write_page(delta_page(graphs, evidence, [levels for _, _, levels in read], unseen), page)
     lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
-    lines += model_tables.dropped([run for graph in graphs for run in graph.dropped])
+    lines += model_report.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
     each = [*zip(graphs, evidence, strict=True)]
     lines += [line for graph, found in each for line in by_itself(graph, found)]

@@ -17,10 +17,15 @@ from slicewise.errors import UserError
 from slicewise.io500.results import read_results
 from slicewise.report.blame.anonymous import anonymous, labels_of
 from slicewise.report.coverage.unseen import unseen_lines
-from slicewise.report.expect import expect_words, place_words
-from slicewise.report.expect.expect_page import expectation_page, places_page
-from slicewise.report.expect.expect_words import boxes_table, tails_table
-from slicewise.report.expect.place_words import expectation_record, places_record
+from slicewise.report.expect import expect_report
+from slicewise.report.expect.expect_report import (
+    boxes_table,
+    expectation_page,
+    expectation_record,
+    places_page,
+    places_record,
+    tails_table,
+)
 from slicewise.report.page import Page, joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal
 from slicewise.running.benchmarks import LABELS, Api, Name, RunSize, choose, find_programs
@@ -39,7 +44,7 @@ def box(results: list[Path], point: str | None, against: Path | None, html: Path
     if not found.results.runs and not wants_json():
         raise UserError(_nothing_read(results, found))
     page = page_file(html)
-    said = [("the point asked for", *at, "", expect_words.point_line(found, at))] if at else []
+    said = [("the point asked for", *at, "", expect_report.point_line(found, at))] if at else []
     page = written(expectation_page(found, said), page, page_path(results[0], f"expect-{results[0].resolve().name}"))
     write_answer(lambda: expectation_record(found, at, page), _box_lines(found, at, page))
 
@@ -59,7 +64,7 @@ def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
     page = page_file(html)
     beside = page_path(jobs[0], f"expect-{joined_names(one.job for one in placed)}")
     page = written(places_page(found, placed, unseen_lines(digests)), page, beside)
-    lines: list[RenderableType] = [line for one in placed for line in (*place_words.lines(one), "")]
+    lines: list[RenderableType] = [line for one in placed for line in (*expect_report.lines(one), "")]
     write_answer(lambda: places_record(found, placed, page), [*lines, page_line(page)] if page else lines[:-1])
 
 
@@ -124,14 +129,14 @@ def written(page: Page, asked: Path | None, beside: Path) -> Path | None:
 
 
 def _box_lines(found: Expectation, at: Point | None, page: Path | None) -> list[RenderableType]:
-    wrong = [*expect_words.anomalies(found), *expect_words.lagging(found), *expect_words.invalid(found)]
-    wrong += expect_words.too_short(found)
-    lines: list[RenderableType] = [*expect_words.opening(found)]
-    lines += [expect_words.point_line(found, at)] if at else []
-    lines += expect_words.percentiles(found)
+    wrong = [*expect_report.anomalies(found), *expect_report.lagging(found), *expect_report.invalid(found)]
+    wrong += expect_report.too_short(found)
+    lines: list[RenderableType] = [*expect_report.opening(found)]
+    lines += [expect_report.point_line(found, at)] if at else []
+    lines += expect_report.percentiles(found)
     lines += ["", for_terminal(boxes_table(found))]
     lines += ["", for_terminal(tails_table(found))] if found.tails else []
-    for group in (wrong, expect_words.not_read(found, MOST_NOT_READ)):
+    for group in (wrong, expect_report.not_read(found, MOST_NOT_READ)):
         lines += ["", *group] if group else []
     return [*lines, *(["", page_line(page)] if page else [])]
 

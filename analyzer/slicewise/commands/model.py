@@ -15,9 +15,8 @@ from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import least_seen_lines
-from slicewise.report.model import model_tables as tables
-from slicewise.report.model.model_page import check_page
-from slicewise.report.model.model_tables import answer
+from slicewise.report.model import model_report as tables
+from slicewise.report.model.model_report import answer, check_page
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
 from slicewise.terminal.job_options import (

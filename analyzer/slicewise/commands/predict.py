@@ -11,9 +11,8 @@ from slicewise.analysis.sharing.model import read_model
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
-from slicewise.report.copies import copies_words
-from slicewise.report.copies.copies_page import copies_page
-from slicewise.report.copies.copies_words import MOST_ROWS, copies_record, copies_table
+from slicewise.report.copies import copies_report
+from slicewise.report.copies.copies_report import MOST_ROWS, copies_page, copies_record, copies_table
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.predict import predict_words
@@ -89,17 +88,17 @@ def _copies(
     found = analysis(first, others, witnesses, most_loss / 100, known)
     page = html or page_path(job, f"copies-{found.demand.job.job}")
     write_page(copies_page(found, unseen_lines([first, *others])), page)
-    rule = copies_words.token_bucket_rule(found) if found.storage.type == "lustre" else []
-    shown = [["", *lines] for lines in (copies_words.licence(found), rule) if lines]
+    rule = copies_report.token_bucket_rule(found) if found.storage.type == "lustre" else []
+    shown = [["", *lines] for lines in (copies_report.licence(found), rule) if lines]
     write_answer(
         lambda: copies_record(found, page),
         [
-            *copies_words.opening(found),
+            *copies_report.opening(found),
             "",
             for_terminal(copies_table(found, MOST_ROWS)),
             *(line_for_terminal(line, is_folded=False) for lines in shown for line in lines),
             "",
-            *copies_words.notes(found),
+            *copies_report.notes(found),
             page_line(page),
         ],
     )

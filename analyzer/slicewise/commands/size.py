@@ -18,11 +18,19 @@ from slicewise.digest.beside import Surroundings
 from slicewise.errors import UserError
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import Page, page_path, write_page
-from slicewise.report.size import size_words
-from slicewise.report.size.job_words import costs_table, job_lines, job_record, job_sections, profile_notes, sites_table
-from slicewise.report.size.size_page import size_page
-from slicewise.report.size.size_tables import curves_table, sizes_table
-from slicewise.report.size.size_words import size_record
+from slicewise.report.size import size_report
+from slicewise.report.size.size_report import (
+    costs_table,
+    curves_table,
+    job_lines,
+    job_record,
+    job_sections,
+    profile_notes,
+    sites_table,
+    size_page,
+    size_record,
+    sizes_table,
+)
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
 from slicewise.terminal.output import page_line, write_answer
@@ -168,15 +176,15 @@ def _show(found: SizeResult, page: Path, more: dict[str, Any], job: JobSizes | N
         lambda: size_record(found, page) | more,
         [
             *(job_lines(job) if job is not None else []),
-            *size_words.opening(found),
+            *size_report.opening(found),
             "",
             *(_job_tables(job) if job is not None else []),
-            line_for_terminal(size_words.curve_words(found.first.curve.curve)),
+            line_for_terminal(size_report.curve_words(found.first.curve.curve)),
             for_terminal(sizes_table(found.first)),
             "",
             *several,
-            *size_words.effects(found),
-            *size_words.notes(found),
+            *size_report.effects(found),
+            *size_report.notes(found),
             page_line(page),
         ],
     )

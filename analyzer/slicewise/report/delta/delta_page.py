@@ -9,7 +9,7 @@ from slicewise.analysis.delta import DeltaGraph, who_gains
 from slicewise.analysis.nodes.causes import EVIDENCE, UNITS, Cause, preferring
 from slicewise.charts import delta as charts
 from slicewise.report import columns
-from slicewise.report.model import model_tables
+from slicewise.report.model import model_report
 from slicewise.report.nodes.evidence import evidence_section, evidence_table, evidence_words, signal_name
 from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.tables import Cell, Table
@@ -176,7 +176,7 @@ def delta_page(
             Section("Points", tables=[points_table(graphs)]),
         ],
         steps=[Step("See other offsets and settings, measured in one go:", "slicewise study sweep --help")],
-        unseen=[*model_tables.dropped([run for graph in graphs for run in graph.dropped]), *unseen],
+        unseen=[*model_report.dropped([run for graph in graphs for run in graph.dropped]), *unseen],
     )
 
 

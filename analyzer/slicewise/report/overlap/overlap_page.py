@@ -1,9 +1,10 @@
-"""The page of jobs on one time axis: what stands on it, in which order, with which words."""
+"""What happened to jobs that ran at the same time: sentences, tables, JSON and a page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 
@@ -13,23 +14,528 @@ from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.analysis.job.heat import heats
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
 from slicewise.analysis.overlap import overlap as analysis
-from slicewise.analysis.overlap.overlap import DirectionOverlap, Overlap, is_negligible
+from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap, is_negligible
+from slicewise.analysis.overlap.region import Region
 from slicewise.analysis.runs.matching import match_standalone
-from slicewise.charts import heatmap, runtimes, throughput
+from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Prediction
+from slicewise.charts import heatmap, runtimes, style, throughput
+from slicewise.constants import LITTLE_BYTES
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import known_nodes
 from slicewise.estimate import Estimate
 from slicewise.kinds import CampaignDirection
+from slicewise.report import columns
+from slicewise.report.blame import blame_words
 from slicewise.report.coverage.unseen import seen_section, unseen_lines, with_marks
+from slicewise.report.model.model_report import misfit_words
 from slicewise.report.nodes.evidence import evidence_section
 from slicewise.report.nodes.other_words import others_sections
-from slicewise.report.over_time import TimeAxis
-from slicewise.report.overlap import overlap_tables as tables
-from slicewise.report.overlap import overlap_words
-from slicewise.report.overlap.overlap_tables import colours_of
+from slicewise.report.over_time import OverTime, TimeAxis, sums
 from slicewise.report.page import Fact, Page, Section, Step, command
+from slicewise.report.records import mib_s, or_none, picked, rate_record
+from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
+
+DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}
+DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
+# Standalone times that imply capacities further apart than this fraction are no estimate to tell.
+DISAGREEMENT = 0.1
+# A wait for a turn below this fraction of the runtime is what asking for it takes.
+WORTH_A_WAIT = 0.002
+VERDICTS = {
+    True: "There was contention",
+    False: "There was no contention",
+    None: "Unknown whether they slowed each other down",
+}
+
+
+def opening(overlap: Overlap, direction: DirectionOverlap, blames: Sequence[Blame] = ()) -> list[str]:
+    """The sentences that open a page and end a terminal's wait: what it cost each job and because of whom, where and
+    when they met, who got what, and how well a model of sharing explains it.
+
+    blames: of each job; what is known by them is not said in weaker words.
+    """
+    known = of_blames(blames)
+    if not known and direction.contention.contended is None:
+        known = of_unknown(blames)
+    known += waits(overlap)
+    if direction.not_applicable:
+        return [*known, words.sentence(direction.not_applicable)]
+    sentences = [*known, where_and_when(overlap, direction), who_got_what(direction)]
+    cost = "" if of_blames(blames) else what_it_cost(direction)
+    return [sentence for sentence in [*sentences, cost, how_well_predicted(direction)] if sentence]
+
+
+def of_blames(blames: Sequence[Blame]) -> list[str]:
+    """The first two sentences on each job of which anything is known."""
+    sentences = []
+    for one in blames:
+        if one.lost is not None:
+            headline, *more = blame_words.opening(one)
+            sentences += [f"{headline} Confidence: {one.confidence}.", *more]
+    return sentences
+
+
+def waits(overlap: Overlap) -> list[str]:
+    """Such as: small waited 12 s for its turn (coordination). Next to nothing is not told."""
+    runtimes = {job.job: (job.end_ns - job.start_ns) / 1e9 for job in overlap.jobs}
+    return [
+        f"{job} waited {words.duration(seconds)} for its turn (coordination)."
+        for job, seconds in overlap.waited_seconds.items()
+        if seconds > WORTH_A_WAIT * runtimes[job]
+    ]
+
+
+def of_unknown(blames: Sequence[Blame]) -> list[str]:
+    """Why it is not known of jobs with company whether they were slowed down, and the one step that would tell."""
+    unknown = [blame for blame in blames if blame.lost is None and not blame_words.was_by_itself(blame)]
+    if not unknown:
+        return []
+    reasons = dict.fromkeys(blame_words.short_reason(blame) for blame in unknown)
+    jobs = " or ".join(blame.job.job for blame in unknown)
+    steps = [f"To find out: {words.sentence(unknown[0].next_step)}"] if unknown[0].next_step else []
+    return [f"Unknown whether {jobs} was slowed down: {next(iter(reasons))}.", *steps]
+
+
+def where_and_when(overlap: Overlap, direction: DirectionOverlap) -> str:
+    """Such as: Jobs A and B both wrote to /scratch from 10:31:04 to 10:34:28 (51 slices of 4 s). Where they met again
+    and again: in how many slices, and which run of these is the region."""
+    jobs = [job.job for job in overlap.jobs]
+    who = f"Jobs {words.listing(jobs)} {'both' if len(jobs) == 2 else 'all'}"
+    done = f"{DONE[direction.direction]} {place(direction)}"
+    region = direction.basis
+    if region is None:
+        return f"{who} {done}, but never in the same slice."
+    weaker = "" if region.kind == "every process" else ", though never with all their processes at once"
+    shared = direction.regions.any_union
+    if shared is None or shared.slices == region.slices:
+        return f"{who} {done} {_from_to(overlap, region)}{weaker}."
+    longest = "the longest run of slices with all their processes" if not weaker else "the longest run of such slices"
+    return (
+        f"{who} {done} {_from_to(overlap, shared)}{weaker}. The active overlapping region, {longest}, is "
+        f"{_from_to(overlap, region)}."
+    )
+
+
+def _from_to(overlap: Overlap, region: Region) -> str:
+    """Such as: from 10:31:04 to 10:34:28 (51 slices of 4 s). Where slices between are left out: in 51 slices of 4 s
+    from 10:31:04 to 10:34:28."""
+    slices = words.slices_of(region.slices, overlap.slice_ns)
+    span = words.span(region.first_slice * overlap.slice_ns, region.end_slice * overlap.slice_ns, overlap.slice_ns)
+    is_whole = region.slices == region.end_slice - region.first_slice
+    return f"from {span} ({slices})" if is_whole else f"in {slices} from {span}"
+
+
+def place(direction: DirectionOverlap) -> str:
+    """The file system under analysis, as a reader knows it: where it is mounted, else where it comes from."""
+    storage = direction.storage
+    return "file systems of their own" if storage is None else storage.point or storage.source or storage.type
+
+
+def who_got_what(direction: DirectionOverlap) -> str:
+    """Such as: There A (60 processes on 5 nodes) got 83.1 MiB/s and B (12 on 1) got 19.0: 4.4 to 1, where ..."""
+    got = [
+        f"{job.job}{_in_brackets(job, is_first=place == 0)} got {words.rate(job.region_bytes_per_second)}"
+        for place, job in enumerate(direction.jobs)
+        if job.region_bytes_per_second is not None
+    ]
+    if direction.basis is None or not got:
+        return ""
+    ratio = direction.ratio
+    few = [job for job in direction.jobs if job.bytes < LITTLE_BYTES]
+    if few and len(few) < len(direction.jobs):
+        who = words.listing(f"{job.job} {DID[direction.direction]} only {words.size(job.bytes)}" for job in few)
+        return f"There {words.listing(got)}. {who}: no more than programs need to start."
+    if ratio is None or not ratio.region or len(got) != 2:
+        return f"There {words.listing(got)}."
+    leads = ratio.region >= 1
+    winner, loser = direction.jobs if leads else direction.jobs[::-1]
+    rates = [words.number((job.region_bytes_per_second or 0.0) / words.MIB) for job in (winner, loser)]
+    times = words.one_to_other(ratio.region, leads).removesuffix(" to 1")
+    got_more = (
+        f"While both {DID[direction.direction]}, {winner.job} got {times} times the bandwidth of {loser.job} "
+        f"({rates[0]} against {rates[1]} MiB/s)"
+        if times != "1"
+        else f"While both {DID[direction.direction]}, they got about the same bandwidth ({winner.job} {rates[0]}, "
+        f"{loser.job} {rates[1]} MiB/s)"
+        if rates[0] != rates[1]
+        else f"While both {DID[direction.direction]}, each got {rates[0]} MiB/s"
+    )
+    return " ".join(words.sentence(said) for said in (got_more, _sizes(winner, loser)) if said)
+
+
+def _sizes(one: JobInDirection, other: JobInDirection) -> str:
+    """Such as: large has 60 processes on 5 nodes, small 12 on 1. Where some ranks moved nothing: how many moved
+    bytes."""
+    if one.processes is None or other.processes is None:
+        known = [job for job in (one, other) if job.processes is not None]
+        return f"{known[0].job} has {_processes(known[0], is_first=True)}" if known else ""
+    if one.idle_processes or other.idle_processes:
+        there = f", on {words.count(one.nodes, 'node')}" if one.nodes else ""
+        also = f", on {other.nodes:,}" if other.nodes else ""
+        return (
+            f"{words.count(one.processes, 'process')} of {one.job} moved bytes there{there}"
+            f"{',' if there else ''} and {other.processes:,} of {other.job}{also}"
+        )
+    return f"{one.job} has {_processes(one, is_first=True)}, {other.job} {_processes(other, is_first=False)}"
+
+
+def what_it_cost(direction: DirectionOverlap) -> str:
+    """Such as: The I/O of A would have taken about 171 s [164-178] alone; beside B it took 203 s."""
+    known = [(job, job.span.seconds, job.alone_seconds) for job in direction.jobs if job.span and job.alone_seconds]
+    if not known:
+        return _estimated_cost(direction)
+    told, seconds, alone = max(known, key=lambda of_job: of_job[1].value / of_job[2].value)
+    others = words.listing(job.job for job in direction.jobs if job is not told)
+    return (
+        f"The I/O of {told.job} would have taken about {words.estimate_of_seconds(alone)} alone; "
+        f"beside {others} it took {words.seconds(seconds.value)}{_of_it_waiting(told, seconds.value)}."
+    )
+
+
+def _of_it_waiting(job: JobInDirection, seconds: float) -> str:
+    if job.waited_seconds <= WORTH_A_WAIT * seconds:
+        return ""
+    return f", of it {words.seconds(job.waited_seconds)} waiting for its turn"
+
+
+def how_well_predicted(direction: DirectionOverlap) -> str:
+    """How far the model of sharing that fits best is off for the job that it misses most; empty without one."""
+    prediction = closest(direction)
+    worst = prediction.worst if prediction else None
+    if prediction is None or worst is None or worst.relative_error is None:
+        return ""
+    chosen = ", the weight that fits this very run best," if is_fitted(direction) else ""
+    if prediction.is_in_sample:
+        chosen += " (in-sample: with rates of this very run)"
+    return (
+        f"A model of sharing by {prediction.weight}{chosen} gives the I/O of {worst.job} "
+        f"{words.seconds(worst.seconds.value)} instead of {words.seconds(worst.observed_seconds)} "
+        f"({words.signed_percent(worst.relative_error)}), its largest error.{_misfit(prediction)}"
+    )
+
+
+def _misfit(prediction: Prediction) -> str:
+    """The worst of the jobs that the model's interval does not hold; empty where it holds all."""
+    found = {misfit.job: misfit for misfit in prediction.misfits}
+    known = [job for job in prediction.jobs if job.job in found and job.relative_error is not None]
+    if not known:
+        return ""
+    return f" {misfit_words(found[max(known, key=lambda job: abs(job.relative_error or 0)).job])}"
+
+
+def is_fitted(direction: DirectionOverlap) -> bool:
+    """Whether the prediction that is told was chosen among several by how well it fits this very run."""
+    said = {
+        tuple(round(job.seconds.value, 3) for job in prediction.jobs)
+        for prediction in direction.predictions
+        if prediction.jobs and not prediction.doubt
+    }
+    return len(said) > 1
+
+
+def _estimated_cost(direction: DirectionOverlap) -> str:
+    inverse = most_credible(direction)
+    # The models turned round take it that the jobs filled the storage: without contention they would invent a cost.
+    if inverse is None or not direction.contention.contended:
+        return ""
+    seconds = {job.job: job.span.seconds.value for job in direction.jobs if job.span is not None}
+    told = max(inverse.jobs, key=lambda job: seconds[job.job] / job.seconds.value)
+    by = f"with shares by {inverse.weight}" if inverse.weight else f"by {inverse.method}"
+    return (
+        f"No standalone run was given; estimated from this run, {by}, the I/O of {told.job} would have taken about "
+        f"{words.estimate_of_seconds(told.seconds)} alone; it took {words.seconds(seconds[told.job])}."
+    )
+
+
+def verdict(direction: DirectionOverlap, blames: Sequence[Blame] = ()) -> str:
+    """Whether there was contention, and the evidence; empty where there is nothing to compare, or where more is known
+    by blames."""
+    if direction.not_applicable or of_blames(blames):
+        return ""
+    if direction.contention.contended is None and of_unknown(blames):
+        return ""
+    contention = direction.contention
+    return f"{VERDICTS[contention.contended]}: {contention.evidence}."
+
+
+def closest(direction: DirectionOverlap) -> Prediction | None:
+    """The prediction whose worst job is nearest to what was observed; the first where none was observed; none whose
+    assumptions do not hold."""
+    applicable = [prediction for prediction in direction.predictions if prediction.jobs and not prediction.doubt]
+    errors = [(prediction.worst_relative_error, place) for place, prediction in enumerate(applicable)]
+    known = [(error, place) for error, place in errors if error is not None]
+    if known:
+        return applicable[min(known)[1]]
+    return applicable[0] if applicable else None
+
+
+def most_credible(direction: DirectionOverlap) -> Inverse | None:
+    """The estimate of standalone times to tell: the first whose jobs agree on the capacity, by a weight or by none."""
+    applicable = (inverse for inverse in direction.inverses if inverse.jobs and not inverse.doubt)
+    return next((inverse for inverse in applicable if (inverse.disagreement or 0) < DISAGREEMENT), None)
+
+
+def runtime_of(prediction: Prediction, job: str) -> PredictedRuntime | None:
+    """The prediction's runtime of that job, or None."""
+    return next((runtime for runtime in prediction.jobs if runtime.job == job), None)
+
+
+def _in_brackets(job: JobInDirection, is_first: bool) -> str:
+    return "" if job.processes is None else f" ({_processes(job, is_first)})"
+
+
+def _processes(job: JobInDirection, is_first: bool) -> str:
+    """A job's processes and nodes, such as: 60 processes on 5 nodes, or 12 on 1. They must be known."""
+    assert job.processes is not None
+    if is_first:
+        return words.processes_on_nodes(job.processes, job.nodes)
+    return f"{job.processes:,} on {job.nodes:,}" if job.nodes else f"{job.processes:,}"
+
+
+def colours_of(overlap: Overlap) -> dict[str, str]:
+    """The colour that each job has in every chart and table, by its place among the jobs."""
+    return style.colours_of(job.job for job in overlap.jobs)
+
+
+def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
+    """One row a job: who it was, what it got overall and in the region, and how long it took, alone and together."""
+    prediction = closest(direction)
+    has_alone = any(job.alone_seconds is not None for job in direction.jobs)
+    headings = [
+        Column("job", is_figure=False),
+        Column("program", is_figure=False, spare=4),
+        Column("processes", spare=2),
+        Column("nodes", spare=3),
+        Column("overall", "MiB/s", spare=1),
+        Column("region", "MiB/s"),
+        Column("per process", "bytes", spare=5),
+        Column("RSD", "%", spare=6),
+        *([Column("I/O alone", "s")] if has_alone else []),
+        Column("I/O together", "s"),
+        *([Column("predicted (fitted)" if is_fitted(direction) else "predicted", "s")] if prediction else []),
+        *([Column("error", "%", spare=3)] if prediction else []),
+        Column("runtime", "s"),
+    ]
+    table = Table(headings, title=meanings(direction))
+    programs = {job.job: job.program for job in overlap.jobs}
+    runtimes = {job.job: (job.end_ns - job.start_ns) / 1e9 for job in overlap.jobs}
+    colours = colours_of(overlap)
+    for job in direction.jobs:
+        even = job.uniformity
+        cells = [
+            Cell(job.job, colour=colours[job.job]),
+            Cell(programs[job.job]),
+            Cell(f"{job.processes:,}", job.processes) if job.processes else NOTHING,
+            Cell(f"{job.nodes:,}", job.nodes) if job.nodes else NOTHING,
+            replace(rate_cell(job.overall_bytes_per_second), over_time=_rate_over_time(overlap, direction, job)),
+            rate_cell(job.region_bytes_per_second),
+            Cell(words.size(even.mean_bytes), even.mean_bytes) if even else NOTHING,
+            Cell(words.percent(even.rsd, 2), even.rsd * 100) if even else NOTHING,
+        ]
+        if has_alone:
+            cells.append(_seconds_cell(job.alone_seconds.value) if job.alone_seconds else NOTHING)
+        cells.append(_seconds_cell(job.span.seconds.value) if job.span else NOTHING)
+        if prediction:
+            cells.extend(_predicted_cells(prediction, job))
+        table.add(*cells, _seconds_cell(runtimes[job.job]))
+    return table
+
+
+def _rate_over_time(overlap: Overlap, direction: DirectionOverlap, job: JobInDirection) -> OverTime | None:
+    own = direction.activity.filter(direction.activity["job"] == job.job)
+    return sums("rate", own, ["bytes"], range(overlap.first_slice, overlap.end_slice), [job.bytes])
+
+
+def meanings(direction: DirectionOverlap) -> str:
+    """What the times of `jobs_table` are, in a sentence or two."""
+    prediction = closest(direction)
+    times = "I/O: from the first to the last byte; runtime: from the job's start to its end."
+    if prediction is None:
+        return times
+    fitted = ", of several weights the one that fits this very run best" if is_fitted(direction) else ""
+    return f"{times} Predicted: the I/O together, with shares by {prediction.weight}{fitted}."
+
+
+def regions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
+    """The active overlapping region and its variants, each with its definition."""
+    found = direction.regions
+    return columns.table(
+        (region for region in (found.every_process, found.union, found.any_process) if region is not None),
+        columns.text("region", lambda region: region.kind),
+        columns.text("from", lambda region: words.clock(region.first_slice * overlap.slice_ns, overlap.slice_ns)),
+        columns.text("to", lambda region: words.clock(region.end_slice * overlap.slice_ns, overlap.slice_ns)),
+        columns.count("slices", lambda region: region.slices),
+        columns.figure("length", lambda region: Cell(f"{region.seconds:,.10g} s", region.seconds), "s"),
+        columns.text("what it is", lambda region: region.meaning),
+        title="The active overlapping region and its variants",
+    )
+
+
+def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
+    """Every prediction and every estimate of a standalone time, one row a model, weight and job."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("what", is_figure=False),
+            Column("shares by", is_figure=False),
+            Column("model", is_figure=False),
+            Column("predicted", "s"),
+            Column("interval", "s", is_figure=False),
+            Column("observed", "s"),
+            Column("error", "%"),
+        ],
+        title="Models of sharing against what was observed",
+    )
+    colours = colours_of(overlap)
+    for said, models in (("together", direction.predictions), ("alone", direction.inverses)):
+        for model in models:
+            for row in model.jobs:
+                table.add(
+                    Cell(row.job, colour=colours[row.job]),
+                    said,
+                    model.weight or "-",
+                    _model(model),
+                    _seconds_cell(row.seconds.value),
+                    words.interval(row.seconds.low, row.seconds.high),
+                    _seconds_cell(row.observed_seconds),
+                    _error_cell(row.relative_error),
+                    is_greyed=bool(model.doubt),
+                )
+    return table
+
+
+def _model(model: Prediction | Inverse) -> str:
+    if isinstance(model, Prediction) and model.is_in_sample:
+        return f"{model.method}, in-sample"
+    return f"{model.method} (equations 1 and 2)" if model.method == "pair model" and model.doubt else model.method
+
+
+def inapplicable(direction: DirectionOverlap) -> list[str]:
+    """Why models were not applied, or not the simplest one; a sentence each."""
+    reasons: list[str] = []
+    for said, models in (("No prediction", direction.predictions), ("No standalone times", direction.inverses)):
+        reasons.extend(f"{said} {_by(model)}: {model.not_applicable}." for model in models if model.not_applicable)
+    all_models: list[Prediction | Inverse] = [*direction.predictions, *direction.inverses]
+    reasons.extend(
+        f"Greyed: a model's assumption does not hold here. {words.sentence(model.doubt)}"
+        for model in all_models
+        if model.doubt
+    )
+    reasons.extend(
+        f"Not the pair model: {model.method_reason}."
+        for model in direction.predictions
+        if model.jobs and model.method_reason
+    )
+    return list(dict.fromkeys(reasons))
+
+
+def _by(model: Prediction | Inverse) -> str:
+    return f"from shares by {model.weight}" if model.weight else f"by {model.method}"
+
+
+def rate_cell(bytes_per_second: float | None) -> Cell:
+    if bytes_per_second is None:
+        return NOTHING
+    return Cell(words.rate(bytes_per_second), bytes_per_second / words.MIB)
+
+
+def _seconds_cell(seconds: float | None) -> Cell:
+    return NOTHING if seconds is None else Cell(words.seconds(seconds), float(seconds))
+
+
+def _error_cell(relative_error: float | None) -> Cell:
+    return NOTHING if relative_error is None else Cell(words.signed_percent(relative_error), relative_error * 100)
+
+
+def _predicted_cells(prediction: Prediction, job: JobInDirection) -> list[Cell]:
+    runtime = runtime_of(prediction, job.job)
+    if runtime is None:
+        return [NOTHING, NOTHING]
+    return [_seconds_cell(runtime.seconds.value), _error_cell(runtime.relative_error)]
+
+
+VARIANTS = ("every_process", "union", "any_process", "any_union")
+
+
+def overlap_record(
+    overlap: Overlap, main: DirectionOverlap, coverages: Mapping[str, Coverage], page: Path | None
+) -> dict[str, Any]:
+    """What `slicewise overlap --json` prints: the keys of `main` at the top, all directions in `directions`."""
+    directions = {name: _direction(overlap, direction) for name, direction in overlap.directions.items()}
+    return {
+        "slice_seconds": overlap.slice_ns / 1e9,
+        **picked(overlap, "first_slice", "end_slice", "waited_seconds"),
+        "direction": main.direction,
+        **directions[main.direction],
+        "directions": directions,
+        "coverage": coverages,
+        "page": str(page) if page else None,
+    }
+
+
+def _direction(overlap: Overlap, direction: DirectionOverlap) -> dict[str, Any]:
+    programs = {job.job: job.program for job in overlap.jobs}
+    uniformity, contention, capacity = direction.uniformity, direction.contention, direction.capacity
+    variants = {kind: _region(overlap, getattr(direction.regions, kind)) for kind in VARIANTS}
+    region = _region(overlap, direction.basis)
+    return {
+        **or_none(direction, "not_applicable"),
+        "storage": direction.storage,
+        "region": region and {**region, "variants": variants},
+        "jobs": [_job(job, programs[job.job]) for job in direction.jobs],
+        "ratio": direction.ratio and direction.ratio.region,
+        "ratios": direction.ratio,
+        "rsd": uniformity and uniformity.rsd,
+        "jain": uniformity and uniformity.jain,
+        "contended": contention.contended,
+        "contention": {
+            **picked(contention, "evidence", "share_of_alone"),
+            "together_mib_s": mib_s(contention.together_bytes_per_second),
+            "alone_mib_s": mib_s(contention.alone_bytes_per_second),
+        },
+        "model": {
+            "capacity": capacity and {**rate_record(capacity.rate), "source": capacity.source},
+            **picked(direction, "predictions", "inverses"),
+        },
+        "notes": direction.notes,
+    }
+
+
+def _job(job: JobInDirection, program: str) -> dict[str, Any]:
+    even, span, demand = job.uniformity, job.span, job.demand
+    return {
+        "job": job.job,
+        "program": program,
+        **picked(job, "processes", "nodes", "idle_processes", "bytes"),
+        "overall_mib_s": mib_s(job.overall_bytes_per_second),
+        "region_bytes": job.region_bytes,
+        "region_mib_s": mib_s(job.region_bytes_per_second),
+        **picked(job, "region_share", "fair_share_by_process", "fair_share_by_node"),
+        "bytes_per_process": even and {"mean": even.mean_bytes, **picked(even, "rsd", "jain")},
+        "start": span and words.iso_time(span.start_ns),
+        "end": span and words.iso_time(span.end_ns),
+        "seconds": span and span.seconds,
+        "busy_share": span and span.busy_share,
+        "waited_seconds": job.waited_seconds,
+        "alone_job": job.alone and job.alone.job,
+        "alone_seconds": job.alone_seconds,
+        "demand": demand and {**rate_record(demand.bytes_per_second), "source": demand.source},
+        **picked(job.use, "elsewhere_bytes", "elsewhere_share"),
+    }
+
+
+def _region(overlap: Overlap, region: Region | None) -> dict[str, Any] | None:
+    if region is None:
+        return None
+    return {
+        "kind": region.kind.replace(" ", "_"),
+        **picked(region, "meaning", "first_slice", "end_slice", "slices", "seconds"),
+        "start": words.iso_time(region.first_slice * overlap.slice_ns),
+        "end": words.iso_time(region.end_slice * overlap.slice_ns),
+    }
+
 
 TITLES: dict[Direction, str] = {"read": "Reads", "write": "Writes"}
 MOST_BLAMED_JOBS = 8
@@ -59,8 +565,8 @@ def overlap_page(
     return Page(
         title=f"{words.listing(names)} on one time axis",
         kicker=f"Slicewise overlap of {words.listing(names)}, {words.date_and_zone(start_ns)}",
-        sentences=overlap_words.opening(overlap, main, blames),
-        verdict=overlap_words.verdict(main, blames),
+        sentences=opening(overlap, main, blames),
+        verdict=verdict(main, blames),
         facts=_facts(overlap, main),
         sections=with_marks(sections, coverages),
         axis=TimeAxis(range(overlap.first_slice, overlap.end_slice), overlap.slice_ns),
@@ -119,14 +625,14 @@ def _sections(overlap: Overlap, direction: DirectionOverlap) -> list[Section]:
             is_linked=True,
         ),
         _runtimes_section(overlap, direction),
-        *([Section("Regions", tables=[tables.regions_table(overlap, direction)])] if direction.basis else []),
+        *([Section("Regions", tables=[regions_table(overlap, direction)])] if direction.basis else []),
     ]
 
 
 def _throughput_section(
     overlap: Overlap, direction: DirectionOverlap, slices: range, region: tuple[int, int] | None, behind: str
 ) -> Section:
-    prediction = overlap_words.closest(direction)
+    prediction = closest(direction)
     weight = prediction.weight if prediction else "processes"
     fair_column = {"processes": "fair_bytes_by_process", "nodes": "fair_bytes_by_node"}[weight]
     capacity = direction.capacity
@@ -149,7 +655,7 @@ def _throughput_section(
             region=region,
             region_text="active overlapping region" if region else "",
         ),
-        tables=[tables.jobs_table(overlap, direction)],
+        tables=[jobs_table(overlap, direction)],
         note=behind,
         is_linked=True,
     )
@@ -170,10 +676,10 @@ def _shares_section(
 
 def _runtimes_section(overlap: Overlap, direction: DirectionOverlap) -> Section:
     frame = _runtimes_frame(direction)
-    table = tables.predictions_table(overlap, direction)
+    table = predictions_table(overlap, direction)
     return Section(
         heading="How long I/O took: observed, alone and predicted",
-        text=tables.inapplicable(direction),
+        text=inapplicable(direction),
         chart=runtimes.observed_and_predicted(frame, colours_of(overlap)) if len(frame) else None,
         tables=[table] if table.rows else [],
         note="From the first to the last byte that the job moved; bars are intervals.",
@@ -188,7 +694,7 @@ def _runtimes_frame(direction: DirectionOverlap) -> pl.DataFrame:
             ("observed", "together, observed", job.span.seconds if job.span else None)
         ]
         for prediction in direction.predictions:
-            runtime = overlap_words.runtime_of(prediction, job.job)
+            runtime = runtime_of(prediction, job.job)
             kind, said = ("doubtful", ", which does not hold") if prediction.doubt else ("predicted", "")
             label = f"together, by {prediction.weight}{said}"
             estimates.append((kind, label, runtime.seconds if runtime else None))

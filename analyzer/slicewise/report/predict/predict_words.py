@@ -11,7 +11,7 @@ from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.constants import APART, TOO_FAR_OFF
 from slicewise.report import columns
-from slicewise.report.model.model_tables import misfit_words
+from slicewise.report.model.model_report import misfit_words
 from slicewise.report.records import or_none, picked
 from slicewise.report.tables import Table
 from slicewise.text import words

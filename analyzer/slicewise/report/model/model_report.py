@@ -1,4 +1,4 @@
-"""What `slicewise study model` shows: tables and lines of fits, predictions, inverses and checks."""
+"""What `slicewise study model` shows: tables and lines of fits, predictions, inverses and checks, and a page."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
@@ -12,8 +12,10 @@ from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
 from slicewise.analysis.sharing.weights import FEWEST_RUNS, Candidate, WeightFit, Weighting, WeightKind
+from slicewise.charts import campaign
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.report import columns
+from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.tables import Cell, Table
 from slicewise.scalars import real_or_none
 from slicewise.text import words
@@ -312,3 +314,35 @@ def _outliers_words(found: CheckSummary) -> list[str]:
         f"Left out: {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
         f"{BY_HOW_MUCH}): {words.listing(found['outliers'])}, off by at most {words.percent(worst)}."
     ]
+
+
+MEANS = ", means of the runs of a combination, without those that stood out among them"
+
+
+def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
+    """The page for a frame of `fitted.CHECK_SCHEMA`; how: by which model; unseen: what profiles lack, a line each."""
+    found = summary(checked)
+    return Page(
+        title="Predicted and observed runtimes",
+        kicker=f"Slicewise model check of {words.count(found['runs'], 'run')}",
+        sentences=check_words(checked, how),
+        facts=[
+            Fact("largest error", words.percent(found["max_relative_error"])),
+            Fact("mean error", words.percent(found["mean_relative_error"])),
+            Fact("jobs", f"{found['jobs']}"),
+        ],
+        sections=[
+            Section(
+                "Every run",
+                text=[
+                    "Bars are what was observed, diamonds what was predicted, with intervals"
+                    f"{MEANS if campaign.shows_means(checked) else ''}."
+                ],
+                chart=campaign.predicted_and_observed(checked),
+                tables=[check_table(checked)],
+                note="A runtime is from the first to the last byte that the job moved beside the others.",
+            )
+        ],
+        steps=[Step("Predict when other jobs would end side by side:", "slicewise study model predict --help")],
+        unseen=list(unseen),
+    )

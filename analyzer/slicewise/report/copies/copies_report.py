@@ -1,15 +1,20 @@
-"""How many copies of a job may run side by side, in sentences that a scientist understands. Plain text, no markup."""
+"""How many copies of a job may run side by side: sentences, a table, texts for schedulers, JSON and a page."""
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Row
 from slicewise.analysis.copies.demand import Demand
+from slicewise.charts import runtimes as charts
 from slicewise.constants import HARDLY_MEET, NEARLY_TURNS
 from slicewise.report import columns
+from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.records import mib_s, picked, rate_record
 from slicewise.report.tables import Table
 from slicewise.text import words
@@ -259,3 +264,45 @@ def _region(region: Capacities) -> dict[str, Any]:
         **picked(region, "exponent", slices="mixed"),
         "never_full_of": sorted(region.unfilled),
     }
+
+
+def copies_page(found: Copies, unseen: Sequence[str]) -> Page:
+    frame = pl.DataFrame(
+        [(row.copies, row.loss.value, row.loss.low, row.loss.high, row.in_step) for row in found.rows],
+        schema=["copies", "loss", "low", "high", "in_step"],
+        orient="row",
+    )
+    demand = found.demand
+    return Page(
+        title=f"Copies of {demand.job.job} side by side",
+        kicker=f"Slicewise copies of {demand.job.job}, {words.date_and_zone(demand.job.start_ns)}",
+        sentences=opening(found),
+        facts=[
+            Fact("copies that may run", f"{found.most:,}"),
+            Fact("share of runtime in I/O", words.percent(demand.duty)),
+            Fact("demand in I/O", words.rate(demand.rate.value)),
+            Fact("the storage serves", words.rate(found.capacity.rate.value)),
+            Fact("each may lose", f"{found.most_loss * 100:.3g} %"),
+            Fact("confidence", found.confidence),
+        ],
+        sections=[
+            Section(
+                heading="What each copy loses",
+                chart=charts.loss_over_copies(frame, found.most_loss),
+                tables=[copies_table(found)],
+                note=notes(found)[0],
+            ),
+            *(
+                Section(heading=heading, code=lines)
+                for heading, lines in (
+                    ("As a Slurm licence", licence(found)),
+                    ("As a rule of Lustre's token bucket filter", token_bucket_rule(found)),
+                )
+                if lines
+            ),
+        ],
+        steps=[
+            Step("Check it: run two at once, then see what they cost each other:", "slicewise overlap FIRST SECOND")
+        ],
+        unseen=[*notes(found)[1:], *unseen],
+    )

@@ -1,0 +1,761 @@
+"""What runs of IO500 promise, and where jobs lie in that: sentences, tables, JSON and pages."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Box, Point, hull, strips
+from slicewise.analysis.expect.cached import cached_share
+from slicewise.analysis.expect.expectation import Boxes, Expectation, Placement, RunBox
+from slicewise.analysis.expect.place import Placed, PlacedWork, Position
+from slicewise.charts import expect as charts
+from slicewise.constants import LITTLE_BYTES
+from slicewise.io500.ranks import Laggards
+from slicewise.io500.results import IO500, UNKNOWN_API
+from slicewise.io500.texts import PHASES
+from slicewise.report import columns
+from slicewise.report.blame import blame_words
+from slicewise.report.page import Fact, Page, Section
+from slicewise.report.records import or_none, picked
+from slicewise.report.tables import Cell, Column, Table
+from slicewise.text import words
+
+MOST_LINES = 6
+FEWEST_ANOMALIES = 2
+KIND_NAMES = {"aggregate": "reads and writes", "write": "writes only", "read": "reads only"}
+
+
+# A phase that is over sooner did not have to wait for the storage. The shortest that a campaign of our own aims at.
+SHORT_PHASE = 0.5
+GIB_S, KIOPS = "GiB/s", "kIOPS"
+LEAST_RATE = 0.001  # lower ones are told as lower
+
+
+def rates(point: Point) -> str:
+    """Such as "4.2 GiB/s and 12 kIOPS"."""
+    return f"{words.number(point[0])} GiB/s and {words.number(point[1])} kIOPS"
+
+
+def opening(found: Expectation) -> list[str]:
+    first = found.first
+    if first is None:
+        return ["No run could be read, so nothing is known of what to expect."]
+    return [headline(first), union_growth(first), *mostly_anomalies(first)]
+
+
+def mostly_anomalies(boxes: Boxes) -> list[str]:
+    """Where most runs are anomalies, it is not a sick node now and then."""
+    anomalies = len(boxes.runs) - len(boxes.good)
+    if anomalies < FEWEST_ANOMALIES or 2 * anomalies <= len(boxes.runs):
+        return []
+    return [
+        f"{anomalies} of {len(boxes.runs)} runs are anomalies. Either hard I/O is no harder here than easy I/O, or "
+        "the IO500 phases are too short and noise decides. Run longer ones, on a quiet system."
+    ]
+
+
+def headline(boxes: Boxes) -> str:
+    """The range between the worst hard run and the best easy run of the union."""
+    around = hull(boxes.union)
+    of = f"{boxes.benchmark}, {api(boxes)}"
+    runs = words.count(len(boxes.good), "run")
+    if around is None:
+        return f"No run of {of} is sound: each has hard phases better than easy ones."
+    return (
+        f"Expect {words.number(around.hard[0])} to {words.number(around.easy[0])} GiB/s and "
+        f"{words.number(around.hard[1])} to {words.number(around.easy[1])} kIOPS here: from {runs} of {of}."
+    )
+
+
+def api(boxes: Boxes) -> str:
+    """The API of boxes; where no file says it, that."""
+    return "API not said" if boxes.api == UNKNOWN_API else boxes.api
+
+
+def title(boxes: Boxes) -> str:
+    """Such as "POSIX: reads and writes"; what is not IO500 is labelled."""
+    label = "" if boxes.benchmark == IO500 else f", {boxes.benchmark}"
+    return f"{api(boxes)}{label}: {KIND_NAMES[boxes.kind]}"
+
+
+def union_growth(boxes: Boxes) -> str:
+    growth = boxes.growth
+    runs = len(boxes.good)
+    if growth.added is None:
+        more = LATER_RUNS + 1 - runs
+        return (
+            f"Too few runs to tell whether the box is complete: {words.count(runs, 'sound run')}. "
+            f"Run it at least {words.count(more, 'time')} more."
+        )
+    if growth.settled_after is None:
+        return (
+            f"The union of the boxes still grows: the last {LATER_RUNS} of {runs} runs made it "
+            f"{words.percent(growth.added)} of its area larger. Run it more often."
+        )
+    return (
+        f"The union of the boxes stopped growing after {words.count(growth.settled_after, 'run')}: all {runs} runs "
+        f"together add {words.percent(1 - growth.areas[growth.settled_after - 1] / growth.areas[-1])} "
+        f"(at most {words.percent(LEAST_GROWTH)} counts as no growth)."
+    )
+
+
+def anomalies(found: Expectation) -> list[str]:
+    lines = []
+    aggregate: dict[str, list[Axis]] = {}
+    for boxes in found.boxes:
+        for run in boxes.runs:
+            # What the aggregate says already is not said again of writes only and reads only.
+            if boxes.kind == "aggregate":
+                aggregate[run.run.name] = run.box.anomalies
+            elif set(run.box.anomalies) <= set(aggregate.get(run.run.name, [])):
+                continue
+            if run.is_anomaly:
+                of = "" if boxes.kind == "aggregate" else f" ({KIND_NAMES[boxes.kind]})"
+                lines.append(
+                    f"Anomaly, left out of the union: {run.run.name}{of}: {run.why}.{_lag_clause(run.laggards)}"
+                )
+    return lines
+
+
+def _lag_clause(lags: Sequence[Laggards]) -> str:
+    return "".join(f" {lag_line(lag, is_run_named=False)}" for lag in lags)
+
+
+def lag_line(lag: Laggards, is_run_named: bool = True) -> str:
+    """Such as: n07 (ranks 8-11 of 16) was 3.2 times slower than the median rank in ior-easy-write."""
+    ranks = "" if lag.who[0].startswith("rank ") else f" ({_ranks(lag.ranks)} of {lag.of})"
+    verb = "was" if len(lag.who) == 1 else "were"
+    run = f" of {lag.run}" if is_run_named else ""
+    return (
+        f"{_capital(words.listing(lag.who))}{ranks} {verb} {words.number(lag.slowness, 2)} times slower than the "
+        f"median rank in {lag.phase}{run}."
+    )
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:] if text.startswith(("node ", "rank ")) else text
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """Such as "rank 3", "ranks 8-11", "ranks 1, 5 and 9"."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    if len(ranks) > 2 and ranks[-1] - ranks[0] == len(ranks) - 1:
+        return f"ranks {ranks[0]}-{ranks[-1]}"
+    shown = [str(rank) for rank in ranks[:MOST_LINES]]
+    return f"ranks {words.listing(shown) if len(ranks) <= MOST_LINES else ', '.join(shown) + ', ...'}"
+
+
+def lagging(found: Expectation) -> list[str]:
+    runs = len(found.results.runs)
+    lines = []
+    for who, lags in list(found.lagging.items())[:MOST_LINES]:
+        in_runs = len({lag.run for lag in lags})
+        phases = words.listing(list(dict.fromkeys(lag.phase for lag in lags))[:3])
+        worst = max(lag.slowness for lag in lags)
+        lines.append(
+            f"{_capital(who)} lagged in {in_runs} of {words.count(runs, 'run')} ({phases}), up to "
+            f"{words.number(worst, 2)} times slower than the median rank. Have it looked at."
+        )
+    more = len(found.lagging) - MOST_LINES
+    return [*lines, *([f"{more} more lagged now and then."] if more > 0 else [])]
+
+
+def invalid(found: Expectation) -> list[str]:
+    runs = [run for run in found.results.runs if run.invalid]
+    if not runs:
+        return []
+    return [
+        f"{words.count(len(runs), 'run')} of {len(found.results.runs)} broke IO500's own rules (most often, IO500 "
+        "phases were shorter than 300 s): short ones may measure caches."
+    ]
+
+
+def too_short(found: Expectation) -> list[str]:
+    """Phases that were over before a storage had to do with them."""
+    timed = [
+        phase.seconds
+        for run in found.results.runs
+        for name, phase in run.phases.items()
+        if name in PHASES and name != "find" and phase.seconds is not None
+    ]
+    short = [seconds for seconds in timed if seconds < SHORT_PHASE]
+    if not short:
+        return []
+    return [
+        f"{len(short):,} of {words.count(len(timed), 'phase')} took less than {words.duration(SHORT_PHASE)}, one of "
+        f"them {words.duration(min(short))}: these rates are those of caches and of starting up, and no expectation of "
+        "the storage. IO500 asks for 300 s a phase. Give slicewise storage benchmark more --seconds."
+    ]
+
+
+def not_read(found: Expectation, most: int | None = None) -> list[str]:
+    left_out = found.results.unreadable
+    shown = left_out if most is None else left_out[:most]
+    lines = [f"Not read: {entry.path}: {entry.reason}" for entry in shown]
+    more = len(left_out) - len(shown)
+    return [*lines, *([f"Not read: {more} more (all of them are on the page and in --json)"] if more else [])]
+
+
+def percentiles(found: Expectation) -> list[str]:
+    if not found.places:
+        return []
+    said = [f"{place.name} {_amount(place)}: above {words.percent(place.below, 2)}" for place in found.places]
+    return [f"Among {found.against:,} public results: {', '.join(said)} of them."]
+
+
+def _amount(place: Placement) -> str:
+    return f"{words.number(place.value)} {'GiB/s' if place.axis == 'bandwidth' else 'kIOPS'}"
+
+
+def point_line(found: Expectation, point: Point) -> str:
+    boxes = found.first
+    around = hull(boxes.union) if boxes else None
+    if boxes is None or around is None:
+        return f"The point {rates(point)} cannot be placed: there is no box."
+    within = boxes.within(point)
+    if within:
+        names = words.listing(within[:3]) if len(within) <= 3 else f"{', '.join(within[:2])} and {len(within) - 2} more"
+        return f"The point {rates(point)} is in the box: in that of {names}."
+    if around.holds(point):
+        return f"The point {rates(point)} is not in the box: it lies between the boxes of single runs, in none of them."
+    return f"The point {rates(point)} is outside of the box."
+
+
+def notes(found: Expectation) -> list[str]:
+    said = [
+        "A run's box reaches from the geometric mean of its hard phases to that of its easy ones; find is left out. "
+        "The expectation is the union of the boxes, not the rectangle around them.",
+        "Writes only: ior-*-write, mdtest-*-write and mdtest-*-delete. Reads only: the others.",
+    ]
+    if any(boxes.benchmark != IO500 for boxes in found.boxes):
+        said.append("Runs that are not IO500 are shorter and smaller: compare them with each other, not with a list.")
+    return said
+
+
+def boxes_table(found: Expectation) -> Table:
+    """A row an API and kind: what the union spans."""
+
+    def corner(boxes: Boxes, of: Callable[[Box], Point]) -> str:
+        around = hull(boxes.union)
+        return "" if around is None else ", ".join(words.number(rate) for rate in of(around))
+
+    def settled(boxes: Boxes) -> str:
+        after = boxes.growth.settled_after
+        return "" if after is None else words.count(after, "run")
+
+    return columns.table(
+        found.boxes,
+        columns.text("API", lambda one: api(one) if one.benchmark == IO500 else f"{api(one)}, {one.benchmark}"),
+        columns.text("of", lambda one: KIND_NAMES[one.kind]),
+        columns.count("runs", lambda one: len(one.runs)),
+        columns.count("anomalies", lambda one: len(one.runs) - len(one.good)),
+        columns.text("hard", lambda one: corner(one, lambda box: box.hard), f"{GIB_S}, {KIOPS}"),
+        columns.text("easy", lambda one: corner(one, lambda box: box.easy), f"{GIB_S}, {KIOPS}"),
+        columns.number("union area", lambda one: one.union_area, f"{GIB_S} x {KIOPS}"),
+        columns.number("hull area", lambda one: one.hull_area, f"{GIB_S} x {KIOPS}"),
+        columns.figure("complete after", settled),
+    )
+
+
+def runs_table(found: Expectation) -> Table:
+    """A row a run: its aggregate box, and what is wrong with it."""
+    table = Table(
+        [
+            Column("run", is_figure=False),
+            Column("API", is_figure=False),
+            Column("hard", GIB_S),
+            Column("easy", GIB_S),
+            Column("hard", KIOPS),
+            Column("easy", KIOPS),
+            Column("anomaly", is_figure=False),
+        ]
+    )
+    for boxes in found.boxes:
+        if boxes.kind != "aggregate":
+            continue
+        for run in boxes.runs:
+            corners = [run.box.hard[0], run.box.easy[0], run.box.hard[1], run.box.easy[1]]
+            cells = [Cell(words.number(value), value) for value in corners]
+            table.add(run.run.name, boxes.api, *cells, run.why, is_greyed=run.is_anomaly)
+    return table
+
+
+def tails_table(found: Expectation) -> Table:
+    """A row a phase: how long it took over the runs."""
+    return columns.table(
+        found.tails,
+        columns.text("IO500 phase", lambda tail: tail.phase),
+        columns.count("runs", lambda tail: len(tail.seconds)),
+        columns.seconds("median", lambda tail: tail.median),
+        columns.seconds("95 %", lambda tail: tail.p95),
+        columns.seconds("99 %", lambda tail: tail.p99),
+        columns.seconds("worst", lambda tail: tail.worst),
+        columns.text("worst run", lambda tail: tail.worst_run),
+    )
+
+
+def places_table(placed: Sequence[Placed]) -> Table:
+    """A row a job, and one for its busiest phase: its point and where that lies."""
+    table = Table(
+        [
+            Column("job", is_figure=False),
+            Column("of", is_figure=False),
+            Column("bandwidth", GIB_S),
+            Column("metadata", KIOPS),
+            Column("metadata over wall time", KIOPS),
+            Column("data time", "s"),
+            Column("metadata time", "s"),
+            Column("in the box", is_figure=False),
+            Column("of easy I/O", "%"),
+        ]
+    )
+    for one in placed:
+        table.add(one.job, "whole job", *_place_cells(one.whole, one.position, one.is_inside))
+        if one.phase is not None and one.phase_position is not None:
+            is_inside = one.phase_position.is_inside and not one.is_apart
+            table.add(one.job, "busiest phase", *_place_cells(one.phase, one.phase_position, is_inside))
+    return table
+
+
+def _place_cells(work: PlacedWork, position: Position, is_inside: bool) -> list[Cell]:
+    share = position.share_of_easy
+    rates = (work.bandwidth, work.metadata, work.metadata_per_wall)
+    return [
+        *(Cell(f"under {LEAST_RATE}" if 0 < value < LEAST_RATE else words.number(value), value) for value in rates),
+        *(Cell(words.duration(value), value) for value in (work.data_seconds, work.metadata_seconds)),
+        Cell("yes" if is_inside else "no"),
+        Cell(words.percent(share, 2), None if share is None else share * 100),
+    ]
+
+
+MILLION = 1_000_000
+# Below this share of the metadata operations, opens are not what a job's metadata is.
+MOST_ARE_OPENS = 0.3
+# A box that was measured longer ago than this may no longer hold.
+OLD_DAYS = 90
+DAY_SECONDS = 86_400
+FEW_THOUSANDS = 0.01
+
+
+def lines(placed: Placed) -> list[str]:
+    found = [point(placed.job, placed.whole, "whole job", placed.whole.judged)]
+    if placed.phase is not None and placed.phase.seconds < placed.whole.seconds:
+        found.append(f"{point(placed.job, placed.phase, 'busiest phase', placed.phase.judged)} {_phase_clause(placed)}")
+    found += cache(placed)
+    found += one_direction(placed)
+    found.append(measured(placed))
+    found += company(placed)
+    return [*found, verdict(placed)]
+
+
+def _operations(thousands: float | None) -> str:
+    """A rate of operations; few of them are not told in thousands."""
+    if thousands is not None and abs(thousands) < FEW_THOUSANDS:
+        return f"{words.number(1000 * thousands)} IOPS"
+    return f"{words.number(thousands)} kIOPS"
+
+
+def point(job: str, work: PlacedWork, what: str, judged: list[Axis]) -> str:
+    said = f"{job}, {what}: {words.number(work.bandwidth)} GiB/s" if work.bytes else f"{job}, {what}: no bytes"
+    rate = (
+        f"{_operations(work.metadata)} over its metadata time, {_operations(work.metadata_per_wall)} over the "
+        f"wall time of {words.duration(work.seconds)}"
+    )
+    said += f"; {rate}." if work.operations else "; no metadata operations."
+    if judged == ["bandwidth"]:
+        said += " Metadata took too little time to judge it by."
+    elif judged == ["metadata"]:
+        said += " Data took too little time to judge it by."
+    return said
+
+
+def _phase_clause(placed: Placed) -> str:
+    position = placed.phase_position
+    if position is None or position.share_of_easy is None:
+        return ""
+    return f"That phase is {_where(position)}, at {words.percent(position.share_of_easy, 2)} of easy I/O."
+
+
+def cache(placed: Placed) -> list[str]:
+    found = []
+    for one in placed.cache:
+        if one.bytes < LITTLE_BYTES:
+            continue
+        did, way = ("wrote", "reached") if one.direction == "write" else ("read", "came from")
+        if one.reached is not None and one.share is not None:
+            part = f"{words.percent(one.share, 2)} of the {words.size(one.bytes)} that it {did} {way} the storage"
+            found.append(f"{part} while it ran ({one.how}).")
+        elif one.is_cached is False:
+            found.append(f"The {words.size(one.bytes)} that it {did} are no mere page cache: {one.how}.")
+        else:
+            found.append(f"Unknown whether the {words.size(one.bytes)} that it {did} {way} the storage: {one.how}.")
+    return found
+
+
+def one_direction(placed: Placed) -> list[str]:
+    position = placed.direction
+    if position is None or position.share_of_easy is None or "bandwidth" not in position.sides:
+        return []
+    return [
+        f"Against {KIND_NAMES[position.kind]} it is {_where(position)}, at "
+        f"{words.percent(position.share_of_easy, 2)} of easy I/O."
+    ]
+
+
+def measured(placed: Placed) -> str:
+    boxes = placed.boxes
+    of = f"The box is from {words.count(len(boxes.good), 'run')} of {boxes.benchmark}, {api(boxes)}"
+    if placed.measured is None:
+        return f"{of}. When that was is not said.{_sizes(placed)}"
+    seconds = (placed.start - placed.measured).total_seconds()
+    when = f"{words.duration(abs(seconds)) if abs(seconds) < DAY_SECONDS else _days(abs(seconds))}"
+    old = " Measure it anew." if abs(seconds) > OLD_DAYS * DAY_SECONDS else ""
+    return f"{of}, the newest {when} {'before' if seconds >= 0 else 'after'} the job.{old}{_sizes(placed)}"
+
+
+def _sizes(placed: Placed) -> str:
+    """Where benchmark and job were of other sizes: fewer processes may reach less."""
+    most = max((run.run.processes or 0 for run in placed.boxes.good), default=0)
+    if not most or most == placed.processes:
+        return ""
+    return (
+        f" It ran with {words.count(most, 'process')}, the job with {placed.processes:,}: more of them may reach more."
+    )
+
+
+def _days(seconds: float) -> str:
+    return words.count(round(seconds / DAY_SECONDS), "day")
+
+
+def company(placed: Placed) -> list[str]:
+    if not placed.company:
+        return ["Nobody else was active on its storage, as far as the profiles beside it tell."]
+    there = words.listing(placed.company[:4])
+    return [f"Also active on its storage: {there}. {blame_words.headline(placed.blame)}"]
+
+
+def verdict(placed: Placed) -> str:
+    """The last sentence: in the box or not, at what share of easy I/O, and what holds the job back."""
+    if placed.is_apart:
+        return (
+            f"{placed.job} cannot be judged by the box: it worked in the page cache, and "
+            f"{words.percent(cached_share(placed.cache), 2)} of its bytes did not reach the storage while it ran."
+        )
+    share = placed.position.share_of_easy
+    at = (
+        f", at {words.percent(share, 2)} of what this file system gives to well-formed I/O" if share is not None else ""
+    )
+    said = f"{placed.job} is {_where(placed.position)}{at}{held_back(placed)}."
+    if placed.is_news:
+        said += (
+            " Tell your operators: it got less than the hardest benchmark got, and nobody else was active. They should "
+            "measure the box again, and look for a sick node or server."
+        )
+    elif placed.is_below and placed.company:
+        said += " Others were active, which may be why."
+    elif placed.is_cached is None and "above" in placed.position.sides.values():
+        said += " Most likely its bytes stayed in the page cache."
+    return said
+
+
+def _where(position: Position) -> str:
+    """Such as "in the box", "outside of the box (bandwidth below any hard phase)"."""
+    if position.is_inside:
+        return "in the box"
+    if not position.sides:
+        return "nowhere: it spent no time in I/O calls"
+    sides = [
+        f"{axis} {'below any hard phase' if side == 'below' else 'above any easy phase'}"
+        for axis, side in position.sides.items()
+        if side != "within"
+    ]
+    why = words.listing(sides) if sides else "between the runs' boxes, in no run's own"
+    return f"outside of the box ({why})"
+
+
+def held_back(placed: Placed) -> str:
+    """Such as: "; metadata is what holds it back: 4 KiB writes, 1.2 million opens"."""
+    axis = placed.position.held_back
+    if axis is None:
+        return ""
+    calls = [
+        f"{words.size(round(moved / count))} {name}"
+        for moved, count, name in (
+            (placed.whole.write_bytes, placed.write_ops, "writes"),
+            (placed.whole.read_bytes, placed.read_ops, "reads"),
+        )
+        if count and moved >= LITTLE_BYTES
+    ]
+    operations = round(placed.whole.operations)
+    if placed.opens >= MOST_ARE_OPENS * operations:
+        calls += [f"{_many(placed.opens)} {'open' if placed.opens == 1 else 'opens'}"] if placed.opens else []
+    elif axis == "metadata":
+        calls += [f"{_many(operations)} metadata operations"]
+    return f"; {axis} is what holds it back: {', '.join(calls)}" if calls else f"; {axis} is what holds it back"
+
+
+def _many(count: int) -> str:
+    return f"{words.number(count / MILLION, 2)} million" if count >= MILLION else f"{count:,}"
+
+
+def expectation_record(found: Expectation, point: Point | None, page: Path | None) -> dict[str, Any]:
+    first = found.first
+    return {
+        "benchmark": first.benchmark if first else None,
+        "api": first.api if first else None,
+        "runs": [_run(run, boxes) for boxes in found.boxes if boxes.kind == "aggregate" for run in boxes.runs],
+        "union_area": first.union_area if first else 0.0,
+        "hull_area": first.hull_area if first else 0.0,
+        "settled_after": first.growth.settled_after if first else None,
+        "boxes": [_boxes(boxes) for boxes in found.boxes],
+        "point": _point(first, point) if point else None,
+        "lagging": [
+            {"who": who, "runs": sorted({lag.run for lag in lags}), "phases": sorted({lag.phase for lag in lags}),
+             "slowness": max(lag.slowness for lag in lags)}
+            for who, lags in found.lagging.items()
+        ],
+        "tails": found.tails,
+        "percentiles": [
+            {"of": place.name, "value": place.value, "percentile": place.below * 100, "results": place.of}
+            for place in found.places
+        ],
+        "unreadable": found.results.unreadable,
+        "page": str(page) if page else None,
+    }  # fmt: skip
+
+
+def places_record(found: Expectation, placed: Sequence[Placed], page: Path | None) -> dict[str, Any]:
+    """What `slicewise storage place --json` prints: the keys of the box, and `jobs`."""
+    return {**expectation_record(found, None, page), "jobs": [_placed(one) for one in placed]}
+
+
+def _placed(placed: Placed) -> dict[str, Any]:
+    seconds = (placed.start - placed.measured).total_seconds() if placed.measured else None
+    phase, direction = placed.phase, placed.direction
+    return {
+        **picked(placed, "job", "storage", "api"),
+        "box_api": placed.boxes.api,
+        **picked(placed.whole, "bandwidth", "metadata", "metadata_per_wall"),
+        "is_inside": placed.is_inside,
+        **_position(placed.position),
+        "work": _work(placed.whole),
+        "busiest_phase": (
+            {**_work(phase), **_position(placed.phase_position)} if phase and placed.phase_position else None
+        ),
+        "one_direction": {"of": direction.kind, **_position(direction)} if direction else None,
+        **picked(placed, "is_cached", "cache", "opens"),
+        "box_age_seconds": seconds,
+        **picked(placed, others="company", is_news="is_news"),
+        "verdict": verdict(placed),
+    }
+
+
+def _position(position: Position) -> dict[str, Any]:
+    told = {"is_point_inside": position.is_inside, "judged_by": list(position.sides)}
+    return told | picked(position, "sides", "share_of_easy", held_back_by="held_back")
+
+
+def _work(work: PlacedWork) -> dict[str, Any]:
+    seconds = ("seconds", "data_seconds", "metadata_seconds", "read_bytes", "write_bytes")
+    return picked(work, "bandwidth", "metadata", "metadata_per_wall", *seconds, metadata_operations="operations")
+
+
+def _run(run: RunBox, boxes: Boxes) -> dict[str, Any]:
+    return {
+        "name": run.run.name,
+        "path": str(run.run.directory),
+        "api": boxes.api,
+        "benchmark": run.run.benchmark,
+        "start": run.run.start.isoformat() if run.run.start else None,
+        **_corners(run),
+        "axes": run.box.anomalies,
+        "laggards": run.laggards,
+        "invalid_phases": run.run.invalid,
+    }
+
+
+def _corners(run: RunBox) -> dict[str, Any]:
+    return {"hard": list(run.box.hard), "easy": list(run.box.easy), "is_anomaly": run.is_anomaly, **or_none(run, "why")}
+
+
+def _boxes(boxes: Boxes) -> dict[str, Any]:
+    around = hull(boxes.union)
+    return {
+        **picked(boxes, "api", "benchmark", of="kind"),
+        "hard": list(around.hard) if around else None,
+        "easy": list(around.easy) if around else None,
+        **picked(boxes, "union_area", "hull_area"),
+        **picked(boxes.growth, "areas", "settled_after"),
+        "runs": [{"name": run.run.name, **_corners(run)} for run in boxes.runs],
+    }
+
+
+def _point(boxes: Boxes | None, point: Point) -> dict[str, Any]:
+    around = hull(boxes.union) if boxes else None
+    within = boxes.within(point) if boxes else []
+    where = {"is_inside": bool(within), "is_in_hull": bool(around and around.holds(point))}
+    return {"bandwidth": point[0], "metadata": point[1], **where, "runs": within}
+
+
+POINTS = pl.Schema(
+    {"name": pl.String, "bandwidth": pl.Float64, "metadata": pl.Float64, "axis": pl.String, "said": pl.String}
+)
+Drawn = tuple[str, float, float, str, str]
+
+
+def expectation_page(found: Expectation, points: Sequence[Drawn] = ()) -> Page:
+    """The page of `expect box`. points: what else is drawn (POINTS)."""
+    first = found.first
+    sections = boxes_sections(found, points)
+    kicker = f"Slicewise expect, {first.benchmark if first else 'no run'}"
+    return Page(
+        title="What this file system gives",
+        kicker=kicker,
+        sentences=[*opening(found), *percentiles(found)],
+        facts=facts(found),
+        sections=[*sections, *further_sections(found)],
+        unseen=[*invalid(found), *too_short(found), *notes(found)] if first else [],
+    )
+
+
+def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[str]) -> Page:
+    """The page of `expect place`. unseen: lines on what the profiles could not see."""
+    names = words.listing([one.job for one in placed])
+    drawn = [(one.job, *one.whole.point, _axis(one), verdict(one)) for one in placed if one.whole.judged]
+    first = placed[0]
+    share = first.position.share_of_easy
+    jobs = Section(
+        heading="Where the jobs lie",
+        text=[line for one in placed for line in lines(one)],
+        tables=[places_table(placed)],
+        note="A line across the boxes is a job that only one axis can judge.",
+    )
+    boxes = boxes_sections(found, drawn, first.boxes)
+    at = next((number for number, other in enumerate(found.boxes) if other is first.boxes), 0)
+    sections = [boxes[at], jobs, *boxes[:at], *boxes[at + 1 :]]
+    return Page(
+        title=f"What {names} got of what to expect",
+        kicker=f"Slicewise expect, {first.boxes.benchmark}",
+        sentences=[verdict(one) for one in placed],
+        facts=[
+            *([Fact("of easy I/O", words.percent(share, 2))] if share is not None else []),
+            Fact("bandwidth", f"{words.number(first.whole.bandwidth)} GiB/s"),
+            Fact("metadata", f"{words.number(first.whole.metadata)} kIOPS", note="over metadata time"),
+            *facts(found)[1:3],
+        ],
+        sections=[*sections, *further_sections(found)],
+        unseen=[
+            *invalid(found),
+            *too_short(found),
+            *place_notes(),
+            *notes(found),
+            *unseen,
+        ],
+    )
+
+
+def _axis(placed: Placed) -> str:
+    """The only axis that judges a job; empty where both do."""
+    judged = placed.whole.judged
+    return judged[0] if len(judged) == 1 else ""
+
+
+def place_notes() -> list[str]:
+    return [
+        "A job's bandwidth is its bytes over its time in data calls, and its metadata rate is its operations over its "
+        "time in metadata calls, in each slice that of the process with most. Opening and closing a file is one "
+        "operation, as IO500 counts it; seeks are none.",
+        "An axis that took less than 5 % of a job's I/O time does not judge the job.",
+        "The share of easy I/O is the time that the same work takes at the median easy rates, over the time it took.",
+    ]
+
+
+def facts(found: Expectation) -> list[Fact]:
+    first = found.first
+    if first is None:
+        return [Fact("runs", "0")]
+    easy = first.easy
+    return [
+        Fact("runs", f"{len(found.results.runs):,}", note=f"{len(first.runs)} of {api(first)}"),
+        *([Fact("easy I/O gets (median)", f"{words.number(easy[0])} GiB/s"),
+           Fact("easy metadata gets (median)", f"{words.number(easy[1])} kIOPS")] if easy else []),
+        Fact("anomalies", f"{len(first.runs) - len(first.good):,}"),
+        Fact("not read", f"{len(found.results.unreadable):,}"),
+    ]  # fmt: skip
+
+
+def boxes_sections(found: Expectation, points: Sequence[Drawn], of: Boxes | None = None) -> list[Section]:
+    """The boxes of each API and kind. of: those that the points are drawn in; else the first."""
+    sections = []
+    for boxes in found.boxes:
+        heading = title(boxes)
+        is_first = boxes is found.first
+        has_points = boxes is (of or found.first)
+        sections.append(
+            Section(
+                heading=heading,
+                chart=charts.boxes(
+                    _run_frame(boxes),
+                    strips(boxes.union),
+                    pl.DataFrame(list(points) if has_points else [], schema=POINTS, orient="row"),
+                ),
+                tables=[boxes_table(found)] if is_first else [],
+                note=f"{words.count(len(boxes.runs), 'run')}, {len(boxes.runs) - len(boxes.good)} of them anomalies; "
+                f"the union covers {words.number(boxes.union_area)}, the rectangle around it "
+                f"{words.number(boxes.hull_area)} GiB/s x kIOPS.",
+            )
+        )
+    return sections
+
+
+def further_sections(found: Expectation) -> list[Section]:
+    first = found.first
+    wrong = [*anomalies(found), *lagging(found)]
+    sections = [Section(heading="Anomalies and laggards", text=wrong)] if wrong else []
+    if first is not None and len(first.good) > 1:
+        growth = first.growth
+        sections.append(
+            Section(
+                heading="Are there enough runs?",
+                chart=charts.growth(growth.areas, growth.settled_after),
+                text=[union_growth(first)],
+            )
+        )
+    if found.tails:
+        rows = [
+            (tail.phase, run, seconds)
+            for tail in found.tails
+            for run, seconds in zip(tail.runs, tail.seconds, strict=True)
+        ]
+        sections.append(
+            Section(
+                heading="How long each IO500 phase took",
+                chart=charts.tails(
+                    pl.DataFrame(rows, schema=["phase", "run", "seconds"], orient="row"),
+                    pl.DataFrame(
+                        [(tail.phase, tail.median, tail.p95, tail.p99) for tail in found.tails],
+                        schema=["phase", "median", "p95", "p99"],
+                        orient="row",
+                    ),
+                ),
+                tables=[tails_table(found)],
+                note="With few runs the 99 % point is next to the worst run.",
+            )
+        )
+    if found.results.runs:
+        sections.append(Section(heading="Every run", tables=[runs_table(found)]))
+    if found.results.unreadable:
+        sections.append(Section(heading="What could not be read", text=not_read(found)))
+    return sections
+
+
+def _run_frame(boxes: Boxes) -> pl.DataFrame:
+    schema = {
+        "name": pl.String, "hard_bandwidth": pl.Float64, "hard_metadata": pl.Float64, "easy_bandwidth": pl.Float64,
+        "easy_metadata": pl.Float64, "is_anomaly": pl.Boolean,
+    }  # fmt: skip
+    rows = [(run.run.name, *run.box.hard, *run.box.easy, run.is_anomaly) for run in boxes.runs]
+    return pl.DataFrame(rows, schema=schema, orient="row")
