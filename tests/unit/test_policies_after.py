@@ -9,7 +9,7 @@ from slicewise.analysis.capacity.capacity import given as given_capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
-from slicewise.report.policy import policy_words
+from slicewise.report.policy import policy_report
 from support.command_line import slicewise_command
 from support.tabled_jobs import EPOCH, MIB, write_job
 
@@ -54,7 +54,7 @@ def test_jobs_are_simulated_as_they_ran_and_under_each_policy(pair, alone):
     interrupted = next(one for one in found.comparison.simulated if one.policy == "interrupt")
     assert [job.io_seconds for job in interrupted.jobs] == pytest.approx([25, 5], rel=1e-2)
     assert found.chosen == "interrupt"
-    assert policy_words.for_whom(found.comparison, interrupted).startswith("Gains: b 5")
+    assert policy_report.for_whom(found.comparison, interrupted).startswith("Gains: b 5")
 
 
 def test_without_standalone_runs_quiet_slices_and_the_capacity_stand_in(pair):
@@ -71,7 +71,7 @@ def test_computing_between_phases_is_kept(tmp_path):
     assert found.jobs[0].plan.phases[1].computing == pytest.approx(6, abs=0.01)
     assert found.comparison.undisturbed.jobs[0].phases[1] == pytest.approx((10, 14), abs=0.01)
     assert found.chosen == "interfere"
-    assert policy_words.verdict_after(found).startswith("No policy lowers")
+    assert policy_report.verdict_after(found).startswith("No policy lowers")
 
 
 def test_a_policy_that_gains_less_than_the_error_is_not_recommended(pair, alone):
@@ -79,7 +79,7 @@ def test_a_policy_that_gains_less_than_the_error_is_not_recommended(pair, alone)
     assert not found.is_recommended
     assert found.chosen == "interfere"
     assert found.is_worth_it
-    assert policy_words.verdict_after(found).startswith("No policy is recommended")
+    assert policy_report.verdict_after(found).startswith("No policy is recommended")
 
 
 def test_jobs_that_cannot_be_compared_are_refused(tmp_path, pair):

@@ -9,7 +9,7 @@ from slicewise.analysis.policies.claims import claims
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
-from slicewise.report.policy.policy_words import claims_lines
+from slicewise.report.policy.policy_report import claims_lines
 from support.command_line import slicewise_command
 from support.swz import build_profile
 

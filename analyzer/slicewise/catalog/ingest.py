@@ -37,8 +37,6 @@ SECONDS_A_BATCH = 30.0
 MOST_BATCHES = 8
 SMALL_ROWS = 500_000
 MERGED_ROWS = 1_500_000
-# Servers counted a job that has a profile if both moved the same bytes, but for so much (caches, headers), if it is so
-# many that this says something, and if the servers' lie in its time, give or take a sample.
 # How a disk says that it is full, or that its user has had his share.
 FULL = (errno.ENOSPC, errno.EDQUOT)
 # So far the clocks of file servers and of whoever ingests may differ.

@@ -32,25 +32,9 @@ from typing import Any
 
 import polars as pl
 
+from slicewise.catalog import sums
 from slicewise.catalog.find import number_of
 from slicewise.catalog.schema import FRAMES, KEY, conform, order_of
-from slicewise.catalog.sums import (
-    FORMAT,
-    MISSING,
-    Damaged,
-    Record,
-    WrittenFile,
-    crc32_of,
-    crc32_text,
-    damaged,
-    fault_of_batch,
-    fault_of_catalog,
-    fault_of_journal,
-    first_unsound,
-    read_record,
-    record_bytes,
-    unsound,
-)
 from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError
 
@@ -111,22 +95,22 @@ class Batch:
     def file(self, name: str) -> Path:
         return self.place / f"{name}.parquet"
 
-    def written(self, name: str) -> WrittenFile:
+    def written(self, name: str) -> sums.WrittenFile:
         return self._written(self.file(name), self.sizes.get(name))
 
     @property
-    def index(self) -> WrittenFile:
+    def index(self) -> sums.WrittenFile:
         return self._written(self.place / INDEX, None)
 
-    def _written(self, file: Path, size: int | None) -> WrittenFile:
+    def _written(self, file: Path, size: int | None) -> sums.WrittenFile:
         text = self.crc32.get(file.name)
-        return WrittenFile(file, size, None if text is None else int(text, 16))
+        return sums.WrittenFile(file, size, None if text is None else int(text, 16))
 
     def may_have(self, numbers: Sequence[int]) -> bool:
         """Whether a job with one of these numbers (`number_of_name`, or a key) can be in it: looked up in its index, of
         which few pages are read. A batch without a sound one must be asked itself."""
         try:
-            if first_unsound([self.index]):
+            if sums.first_unsound([self.index]):
                 return True
             with (self.place / INDEX).open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
                 places = range(len(content) // WORD)
@@ -143,9 +127,9 @@ class Batch:
         """A whole frame of it, compared with its checksum each time. Raises Damaged."""
         if name not in self.rows:
             return pl.DataFrame(schema=FRAMES[name].polars_schema)
-        reason = unsound(self.written(name))
+        reason = sums.unsound(self.written(name))
         if reason:
-            raise damaged(self.file(name), reason, self.place.parents[1])
+            raise sums.damaged(self.file(name), reason, self.place.parents[1])
         return self.read_unchecked(name)
 
     def read_unchecked(self, name: str) -> pl.DataFrame:
@@ -157,9 +141,9 @@ def checked(batches: Iterable[Batch], name: str) -> list[Path]:
     """The files of a frame, of those batches that have it. Raises Damaged where one is not as it was written, and
     FileNotFoundError."""
     files = [batch.written(name) for batch in batches if name in batch.rows]
-    found = first_unsound(files)
+    found = sums.first_unsound(files)
     if found is not None:
-        raise damaged(*found, found[0].parents[2])
+        raise sums.damaged(*found, found[0].parents[2])
     return [file.path for file in files]
 
 
@@ -180,7 +164,7 @@ class Catalog:
         """Open a catalog that is there. Raises UserError where there is none."""
         self.path = path.absolute()  # workers may be elsewhere
         try:
-            about, fault = read_record(path / ABOUT, fault_of_catalog)
+            about, fault = sums.read_record(path / ABOUT, sums.fault_of_catalog)
         except FileNotFoundError as error:
             raise UserError(
                 f"{path}: is no catalog; make one with: slicewise catalog ingest {path} PROFILE..."
@@ -188,8 +172,8 @@ class Catalog:
         if fault:
             way_out = "docs/catalog.md says how to write it anew" if "damaged" in fault else "ask the catalog's owner"
             raise UserError(f"{path / ABOUT}: {fault}; {way_out}")
-        if about["format"] != FORMAT:
-            raise UserError(f"{path}: is a catalog of format {about['format']}, and this slicewise reads {FORMAT}")
+        if about["format"] != sums.FORMAT:
+            raise UserError(f"{path}: is a catalog of format {about['format']}, and this slicewise reads {sums.FORMAT}")
         opened_here.add(self.path)
         self.has_names = about.get("names") != "hash"
         self._shows_names = bool(about.get("shows_names"))
@@ -215,8 +199,12 @@ class Catalog:
                 if hashes_names and not (path / SALT).exists():
                     _write_whole(path / SALT, secrets.token_bytes(SALT_BYTES), mode=0o600)
                 if not (path / ABOUT).exists():
-                    about = {"format": FORMAT, "names": "hash" if hashes_names else "plain", "shows_names": shows_names}
-                    salted = {"salt_crc32": crc32_text(crc32_of(path / SALT))} if hashes_names else {}
+                    about = {
+                        "format": sums.FORMAT,
+                        "names": "hash" if hashes_names else "plain",
+                        "shows_names": shows_names,
+                    }
+                    salted = {"salt_crc32": sums.crc32_text(sums.crc32_of(path / SALT))} if hashes_names else {}
                     _write_whole(path / ABOUT, json.dumps(about | salted).encode())
         except OSError as error:
             raise UserError(f"{path}: cannot be made: {error.strerror}; name another directory") from error
@@ -232,9 +220,9 @@ class Catalog:
             salt = file.read_bytes()
         except OSError as error:
             raise UserError(f"{file}: cannot be read: {error.strerror}; its owner alone may") from error
-        if len(salt) != SALT_BYTES or self._salt_crc32 not in (None, crc32_text(zlib.crc32(salt))):
+        if len(salt) != SALT_BYTES or self._salt_crc32 not in (None, sums.crc32_text(zlib.crc32(salt))):
             # Another salt would give each job another key, and let it in once more.
-            raise Damaged(f"{file}: is damaged: it is not the one of this catalog; fetch it from a backup", file)
+            raise sums.Damaged(f"{file}: is damaged: it is not the one of this catalog; fetch it from a backup", file)
         return salt
 
     def days(self) -> list[str]:
@@ -243,7 +231,7 @@ class Catalog:
             found = {entry.name.removeprefix(DAY_PREFIX) for entry in entries if entry.name.startswith(DAY_PREFIX)}
         return sorted(found | {Path(place).parent.name.removeprefix(DAY_PREFIX) for place in self._journal().installs})
 
-    def batches(self, days: Iterable[str] | None = None, wrong: list[Damaged] | None = None) -> list[Batch]:
+    def batches(self, days: Iterable[str] | None = None, wrong: list[sums.Damaged] | None = None) -> list[Batch]:
         """The batches of some days, or of all, in order. What a journal says counts as done. wrong: takes the damage of
         batches that cannot be told. Without it the first of them raises Damaged."""
         journal = self._journal()
@@ -261,7 +249,7 @@ class Catalog:
         for own, lies in sorted(found.items()):
             try:
                 batch = self._batch(own, lies)
-            except Damaged as error:
+            except sums.Damaged as error:
                 if wrong is None:
                     raise
                 wrong.append(error)
@@ -269,12 +257,12 @@ class Catalog:
             except FileNotFoundError:
                 if wrong is None or not own.exists():
                     raise
-                wrong.append(damaged(own / BATCH_ABOUT, MISSING, self.path))
+                wrong.append(sums.damaged(own / BATCH_ABOUT, sums.MISSING, self.path))
                 continue
             if batch is not None:
                 batches.append(batch)
             elif journal.has_lost(self.path) and self._journal() == journal:
-                raise damaged(self.path / JOURNAL, LOST, self.path)
+                raise sums.damaged(self.path / JOURNAL, LOST, self.path)
         return batches
 
     def state(self) -> tuple[Path, ...]:
@@ -319,11 +307,11 @@ class Catalog:
     def _journal(self) -> Journal:
         file = self.path / JOURNAL
         try:
-            journal, fault = read_record(file, fault_of_journal)
+            journal, fault = sums.read_record(file, sums.fault_of_journal)
         except FileNotFoundError:
             return Journal({}, [])
         if fault:
-            raise damaged(file, fault, self.path)
+            raise sums.damaged(file, fault, self.path)
         return Journal(**journal)
 
 
@@ -351,7 +339,7 @@ class Writing:
         path = self.catalog.path
         journal = self.catalog._journal()
         if journal.has_lost(path):
-            raise damaged(path / JOURNAL, LOST, path)
+            raise sums.damaged(path / JOURNAL, LOST, path)
         (path / ASIDE).mkdir(exist_ok=True)
         # What goes goes first: a reader that knows no journal may miss rows for an instant, and never counts any twice.
         for place in journal.removes:
@@ -392,7 +380,7 @@ class Writing:
                 _sync((path / place).parent)
             return
         journal = Journal(installs, [str(batch.place.relative_to(path)) for batch in removes])
-        _write_whole(path / JOURNAL, record_bytes(asdict(journal)))
+        _write_whole(path / JOURNAL, sums.record_bytes(asdict(journal)))
         self.finish()
 
 
@@ -400,7 +388,7 @@ def write_batch(place: Path, frames: Iterable[tuple[str, pl.DataFrame]]) -> None
     """Write a batch's frames, sorted, to a directory, and have them on the disk. frames: with their names, each asked
     for when the one before it is written; `jobs` among them."""
     place.mkdir(parents=True)
-    rows, sums, jobs = {}, {}, pl.DataFrame()
+    rows, written, jobs = {}, {}, pl.DataFrame()
     for name, frame in frames:
         jobs = frame if name == "jobs" else jobs
         if frame.is_empty():
@@ -410,9 +398,9 @@ def write_batch(place: Path, frames: Iterable[tuple[str, pl.DataFrame]]) -> None
         ordered = in_order(conform(name, frame), order_of(name))
         write_frame(ordered, file, compression_level=1, row_group_size=ROWS_A_GROUP.get(name, ROWS_A_GROUP_OF_OTHERS))
         _sync(file)
-        sums[file.name] = crc32_text(crc32_of(file))
+        written[file.name] = sums.crc32_text(sums.crc32_of(file))
     _write_whole(place / INDEX, index_bytes(jobs))
-    sums[INDEX] = crc32_text(crc32_of(place / INDEX))
+    written[INDEX] = sums.crc32_text(sums.crc32_of(place / INDEX))
     about = {
         "jobs": jobs.height,
         "start_ns": jobs["start_ns"].min(),
@@ -420,9 +408,9 @@ def write_batch(place: Path, frames: Iterable[tuple[str, pl.DataFrame]]) -> None
         "rows": rows,
         "written_ns": time.time_ns(),
         "bytes": {name: (place / f"{name}.parquet").stat().st_size for name in rows},
-        "crc32": sums,
+        "crc32": written,
     }
-    _write_whole(place / BATCH_ABOUT, record_bytes(about))
+    _write_whole(place / BATCH_ABOUT, sums.record_bytes(about))
     _sync(place)
 
 
@@ -463,14 +451,14 @@ def _batch(target: Path, place: Path, catalog: Path) -> Batch | None:
         place = target
     day = target.parent.name.removeprefix(DAY_PREFIX)
     times = (about["start_ns"], about["end_ns"])
-    sizes, sums = about.get("bytes", {}), about.get("crc32", {})
-    return Batch(place, day, about["jobs"], *times, about["rows"], about["written_ns"], sizes, sums)
+    sizes, crc32 = about.get("bytes", {}), about.get("crc32", {})
+    return Batch(place, day, about["jobs"], *times, about["rows"], about["written_ns"], sizes, crc32)
 
 
-def _about(place: Path, catalog: Path) -> Record:
-    about, fault = read_record(place / BATCH_ABOUT, fault_of_batch)
+def _about(place: Path, catalog: Path) -> sums.Record:
+    about, fault = sums.read_record(place / BATCH_ABOUT, sums.fault_of_batch)
     if fault:
-        raise damaged(place / BATCH_ABOUT, fault, catalog)
+        raise sums.damaged(place / BATCH_ABOUT, fault, catalog)
     return about
 
 

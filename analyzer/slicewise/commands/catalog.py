@@ -22,18 +22,7 @@ from slicewise.catalog.kept import KeptDigest, KeptJob, find_job, key_text
 from slicewise.catalog.prune import age_ns, prune_older
 from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError
-from slicewise.report.site.site_tables import (
-    jobs_table,
-    pairs_sentence,
-    pairs_table,
-    partners_table,
-    quality_sentence,
-    quality_table,
-    records,
-    unasked_table,
-    worst_sentence,
-    worst_table,
-)
+from slicewise.report.site import site_tables
 from slicewise.report.tables import for_terminal
 from slicewise.running.dask_workers import workers_at
 from slicewise.terminal.output import wants_json, write_answer, write_text
@@ -168,7 +157,9 @@ def list_(
         from slicewise.analysis.site.worst import with_slowdown  # numpy comes along
 
         found = with_slowdown(opened, found).filter(pl.col("slowdown") >= slowdown)
-    write_answer(lambda: records(found), [for_terminal(jobs_table(found.iter_rows(named=True)))])
+    write_answer(
+        lambda: site_tables.records(found), [for_terminal(site_tables.jobs_table(found.iter_rows(named=True)))]
+    )
 
 
 @_steady
@@ -190,10 +181,10 @@ def show(catalog: Path, job: str) -> None:
         ),
         *damage,
     ]
-    beside_it = for_terminal(partners_table(beside.head(MOST_ROWS).iter_rows(named=True)))
-    jobs = for_terminal(jobs_table(found.iter_rows(named=True)))
+    beside_it = for_terminal(site_tables.partners_table(beside.head(MOST_ROWS).iter_rows(named=True)))
+    jobs = for_terminal(site_tables.jobs_table(found.iter_rows(named=True)))
     write_answer(
-        lambda: [records(found)[0] | {"storages": storages, "partners": records(beside)}],
+        lambda: [site_tables.records(found)[0] | {"storages": storages, "partners": site_tables.records(beside)}],
         [jobs, *lines, "", beside_it if beside.height else "Nobody else used its file systems meanwhile."],
     )
 
@@ -203,7 +194,7 @@ def overlaps(catalog: Path, job: str | None, since: str | None, until: str | Non
     opened = Catalog(catalog)
     if job is not None:
         found = _named_partners(opened, find_job(opened, job)).head(most)
-        table = partners_table
+        table = site_tables.partners_table
     else:
         start_ns, end_ns = _window(opened, since, until)
         batches = opened.batches_between(start_ns, end_ns)
@@ -213,10 +204,12 @@ def overlaps(catalog: Path, job: str | None, since: str | None, until: str | Non
             told = pairs(opened, batches, start_ns, end_ns, most, workers)
         found = named(opened, told.rows, batches)
         if told.jobs < told.of:
-            say(f"{catalog}: {pairs_sentence(told)}")
-        table = pairs_table
+            say(f"{catalog}: {site_tables.pairs_sentence(told)}")
+        table = site_tables.pairs_table
     shown = [for_terminal(table(found.iter_rows(named=True)))] if found.height else []
-    write_answer(lambda: records(found), [*shown] or ["No two jobs used the same file system at the same time."])
+    write_answer(
+        lambda: site_tables.records(found), [*shown] or ["No two jobs used the same file system at the same time."]
+    )
 
 
 @_steady
@@ -224,8 +217,8 @@ def quality(catalog: Path, since: str | None, until: str | None, every: bool) ->
     opened = Catalog(catalog)
     found = site_quality(opened, _wanted(None, None, None, since, until, None).batches(opened))
     told = found if every else found.filter(~pl.col("is_good"))
-    table = [for_terminal(quality_table(told.iter_rows(named=True)))] if told.height else []
-    write_answer(lambda: records(told), [quality_sentence(found), *table])
+    table = [for_terminal(site_tables.quality_table(told.iter_rows(named=True)))] if told.height else []
+    write_answer(lambda: site_tables.records(told), [site_tables.quality_sentence(found), *table])
 
 
 @_steady
@@ -252,8 +245,10 @@ def worst(
     else:
         rows = head(found.rows if by == "job" else together(found, by), most)
     each = rows.iter_rows(named=True)
-    table = for_terminal(unasked_table(each) if unasked else worst_table(each, by))
-    write_answer(lambda: records(rows), [worst_sentence(found), *([table] if rows.height else [])])
+    table = for_terminal(site_tables.unasked_table(each) if unasked else site_tables.worst_table(each, by))
+    write_answer(
+        lambda: site_tables.records(rows), [site_tables.worst_sentence(found), *([table] if rows.height else [])]
+    )
 
 
 @_steady

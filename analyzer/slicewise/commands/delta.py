@@ -16,34 +16,13 @@ from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report import columns
 from slicewise.report.coverage.unseen import least_seen_lines
-from slicewise.report.delta.delta_page import (
-    Panel,
-    advantage,
-    by_itself,
-    delta_page,
-    hints,
-    peaks,
-    points_table,
-    sweep_page,
-    sweep_table,
-    verdict,
-)
+from slicewise.report.delta import delta_page
 from slicewise.report.model import model_report
 from slicewise.report.nodes.evidence import evidence_table, evidence_words
 from slicewise.report.page import page_path, write_page
 from slicewise.report.records import or_none, picked
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.running.delta_campaign import (
-    DeltaPlan,
-    SweepPlan,
-    is_recorded,
-    offsets_of,
-    read_plan,
-    read_recorded,
-    run_campaign,
-    run_sweep,
-    shipped_plans,
-)
+from slicewise.running import delta_campaign
 from slicewise.terminal.output import wants_json, write_answer, write_text
 from slicewise.text import words
 from slicewise.text.safe_text import visible
@@ -63,9 +42,9 @@ def run(
     weight: CurveKind,
     html: Path | None,
 ) -> None:
-    offsets = offsets_of(f"--from {first:g} --to {last:g} --step {step:g}", first, last, step)
-    plan = DeltaPlan(a, b, offsets, repeat, slice_seconds)
-    run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
+    offsets = delta_campaign.offsets_of(f"--from {first:g} --to {last:g} --step {step:g}", first, last, step)
+    plan = delta_campaign.DeltaPlan(a, b, offsets, repeat, slice_seconds)
+    delta_campaign.run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
     _show_graphs([directory], weight, "auto", html)
 
 
@@ -85,11 +64,11 @@ def sweep(
     if (plan is None) == (recorded is None):
         raise UserError("give either a PLAN to run, or --page DIR of a recorded sweep")
     if plan is not None:
-        read = read_plan(plan, _given(settings or []))
-        run_sweep(read, directory, lambda line: print(visible(line), file=sys.stderr), only or [])
+        read = delta_campaign.read_plan(plan, _given(settings or []))
+        delta_campaign.run_sweep(read, directory, lambda line: print(visible(line), file=sys.stderr), only or [])
     folder = recorded or directory
-    described = read_recorded(folder)
-    present = [panel for panel in described.panels if is_recorded(panel, folder)]
+    described = delta_campaign.read_recorded(folder)
+    present = [panel for panel in described.panels if delta_campaign.is_recorded(panel, folder)]
     missing = [panel.name for panel in described.panels if panel not in present]
     if not present:
         raise UserError(f"{folder}: no panel is recorded; run slicewise study sweep PLAN --dir {folder}")
@@ -99,29 +78,31 @@ def sweep(
         graph, evidence = graph_and_evidence(panel.name, campaigns[panel.name], Weighting(weight))
         data = campaigns[panel.name]
         slice_seconds = max(digest.slice_ns for digest in data.digests) / 1e9
-        panels.append(Panel(panel.sweep, graph, evidence, resources(graph, data), slice_seconds))
+        panels.append(delta_page.Panel(panel.sweep, graph, evidence, resources(graph, data), slice_seconds))
     unseen = [
         f"{name}: {line}" for name, data in campaigns.items() for line in least_seen_lines(data.digests, data.direction)
     ]
     page = html or page_path(folder, f"sweep-{folder.resolve().name}")
-    write_page(sweep_page(described.title, panels, missing, unseen), page)
+    write_page(delta_page.sweep_page(described.title, panels, missing, unseen), page)
     told = [_sweep_record(panel) for panel in panels]
-    lines = [f"{name}: not recorded yet" for name in missing] + [line for panel in panels for line in hints(panel)]
+    lines = [f"{name}: not recorded yet" for name in missing] + [
+        line for panel in panels for line in delta_page.hints(panel)
+    ]
     write_answer(
         lambda: {"title": described.title, "panels": told, "missing": missing, "page": page},
-        [for_terminal(sweep_table(panels)), "", *lines, f"Page: {page}"],
+        [for_terminal(delta_page.sweep_table(panels)), "", *lines, f"Page: {page}"],
     )
 
 
 def plan(name: str | None) -> None:
-    shipped = shipped_plans()
+    shipped = delta_campaign.shipped_plans()
     if name is not None and name not in shipped:
         raise UserError(f"there is no plan {name}; shipped are {words.listing(shipped)}")
     if name is not None and not wants_json():
         lines = shipped[name].read_text(encoding="utf-8").splitlines()
         write_text([line_for_terminal(line, is_folded=False) for line in lines])
         return
-    plans = {each: read_plan(path) for each, path in shipped.items() if name in (None, each)}
+    plans = {each: delta_campaign.read_plan(path) for each, path in shipped.items() if name in (None, each)}
     table = columns.table(
         plans.items(),
         columns.text("plan", lambda one: one[0]),
@@ -136,9 +117,14 @@ def plan(name: str | None) -> None:
     )
 
 
-def _plan_record(name: str, plan: SweepPlan) -> dict[str, Any]:
+def _plan_record(name: str, plan: delta_campaign.SweepPlan) -> dict[str, Any]:
     panels = [{"panel": panel.name, "sweep": panel.sweep} for panel in plan.panels]
-    return {"plan": name, "title": plan.title, "panels": panels, "text": shipped_plans()[name].read_text("utf-8")}
+    return {
+        "plan": name,
+        "title": plan.title,
+        "panels": panels,
+        "text": delta_campaign.shipped_plans()[name].read_text("utf-8"),
+    }
 
 
 def _given(settings: list[str]) -> dict[str, str]:
@@ -148,7 +134,7 @@ def _given(settings: list[str]) -> dict[str, str]:
     return dict(setting.split("=", 1) for setting in settings)
 
 
-def _sweep_record(panel: Panel) -> dict[str, Any]:
+def _sweep_record(panel: delta_page.Panel) -> dict[str, Any]:
     graph = panel.graph
     return {
         "sweep": panel.sweep,
@@ -159,7 +145,7 @@ def _sweep_record(panel: Panel) -> dict[str, Any]:
         **or_none(graph, "apart"),
         "cause": panel.cause,
         "preferring": preferring(panel.evidence, graph.asymmetry),
-        "hints": hints(panel),
+        "hints": delta_page.hints(panel),
         **picked(graph, "points"),
         **picked(panel, "evidence", resources="levels"),
     }
@@ -176,17 +162,17 @@ def _show_graphs(directories: list[Path], weight: CurveKind, direction: Campaign
     graphs = [graph for graph, _, _ in read]
     evidence = [found for _, found, _ in read]
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
-    write_page(delta_page(graphs, evidence, [levels for _, _, levels in read], unseen), page)
-    lines = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
+    write_page(delta_page.delta_page(graphs, evidence, [levels for _, _, levels in read], unseen), page)
+    lines = [line for graph in graphs for line in (delta_page.verdict(graph), delta_page.peaks(graph))]
     lines += model_report.dropped([run for graph in graphs for run in graph.dropped])
     tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
     each = [*zip(graphs, evidence, strict=True)]
-    lines += [line for graph, found in each for line in by_itself(graph, found)]
+    lines += [line for graph, found in each for line in delta_page.by_itself(graph, found)]
     lines += [evidence_words(found) for found in evidence if len(found)]
-    lines += [line for graph, found in each for line in advantage(graph, found)]
+    lines += [line for graph, found in each for line in delta_page.advantage(graph, found)]
     write_answer(
         lambda: {"configurations": [_record(*each) for each in read], "page": page},
-        [for_terminal(points_table(graphs)), "", *tables, *lines, f"Page: {page}"],
+        [for_terminal(delta_page.points_table(graphs)), "", *tables, *lines, f"Page: {page}"],
     )
 
 

@@ -18,14 +18,6 @@ from slicewise.io500.results import read_results
 from slicewise.report.blame.anonymous import anonymous, labels_of
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.expect import expect_report
-from slicewise.report.expect.expect_report import (
-    boxes_table,
-    expectation_page,
-    expectation_record,
-    places_page,
-    places_record,
-    tails_table,
-)
 from slicewise.report.page import Page, joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal
 from slicewise.running.benchmarks import LABELS, Api, Name, RunSize, choose, find_programs
@@ -45,8 +37,10 @@ def box(results: list[Path], point: str | None, against: Path | None, html: Path
         raise UserError(_nothing_read(results, found))
     page = page_file(html)
     said = [("the point asked for", *at, "", expect_report.point_line(found, at))] if at else []
-    page = written(expectation_page(found, said), page, page_path(results[0], f"expect-{results[0].resolve().name}"))
-    write_answer(lambda: expectation_record(found, at, page), _box_lines(found, at, page))
+    page = written(
+        expect_report.expectation_page(found, said), page, page_path(results[0], f"expect-{results[0].resolve().name}")
+    )
+    write_answer(lambda: expect_report.expectation_record(found, at, page), _box_lines(found, at, page))
 
 
 def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
@@ -63,9 +57,11 @@ def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
             placed.append(_hidden(placing(case, found), case) if case.hides_names else placing(case, found))
     page = page_file(html)
     beside = page_path(jobs[0], f"expect-{joined_names(one.job for one in placed)}")
-    page = written(places_page(found, placed, unseen_lines(digests)), page, beside)
+    page = written(expect_report.places_page(found, placed, unseen_lines(digests)), page, beside)
     lines: list[RenderableType] = [line for one in placed for line in (*expect_report.lines(one), "")]
-    write_answer(lambda: places_record(found, placed, page), [*lines, page_line(page)] if page else lines[:-1])
+    write_answer(
+        lambda: expect_report.places_record(found, placed, page), [*lines, page_line(page)] if page else lines[:-1]
+    )
 
 
 def run(
@@ -86,8 +82,10 @@ def run(
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
     found = read_expectation([directory])
     page = page_file(html)
-    page = written(expectation_page(found), page, page_path(directory, f"expect-{directory.resolve().name}"))
-    write_answer(lambda: expectation_record(found, None, page), _box_lines(found, None, page))
+    page = written(
+        expect_report.expectation_page(found), page, page_path(directory, f"expect-{directory.resolve().name}")
+    )
+    write_answer(lambda: expect_report.expectation_record(found, None, page), _box_lines(found, None, page))
 
 
 def _hidden(placed: Placed, case: Case) -> Placed:
@@ -134,8 +132,8 @@ def _box_lines(found: Expectation, at: Point | None, page: Path | None) -> list[
     lines: list[RenderableType] = [*expect_report.opening(found)]
     lines += [expect_report.point_line(found, at)] if at else []
     lines += expect_report.percentiles(found)
-    lines += ["", for_terminal(boxes_table(found))]
-    lines += ["", for_terminal(tails_table(found))] if found.tails else []
+    lines += ["", for_terminal(expect_report.boxes_table(found))]
+    lines += ["", for_terminal(expect_report.tails_table(found))] if found.tails else []
     for group in (wrong, expect_report.not_read(found, MOST_NOT_READ)):
         lines += ["", *group] if group else []
     return [*lines, *(["", page_line(page)] if page else [])]

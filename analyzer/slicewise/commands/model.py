@@ -19,15 +19,7 @@ from slicewise.report.model import model_report as tables
 from slicewise.report.model.model_report import answer, check_page
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal
-from slicewise.terminal.job_options import (
-    COUNTS,
-    FITTED_FORM,
-    INVERT_FORM,
-    MODEL_FORM,
-    JobOption,
-    job_option,
-    require_names_of_their_own,
-)
+from slicewise.terminal import job_options
 from slicewise.terminal.output import write_answer
 from slicewise.text.amounts import amount
 
@@ -68,8 +60,10 @@ def predict(job: list[str], capacity: str | None, weight: PredictWeight | None, 
         raise UserError("--capacity is missing; give one such as 100MiB/s, or a model by --fitted M")
     weight = weight or "processes"
     rate, has_unit = amount(capacity, "--capacity", is_rate=True)
-    jobs = [_sharing_job(job_option(text, JOB_KEYS, MODEL_FORM), weight, has_unit) for text in job]
-    require_names_of_their_own([sharing_job.job for sharing_job in jobs])
+    jobs = [
+        _sharing_job(job_options.job_option(text, JOB_KEYS, job_options.MODEL_FORM), weight, has_unit) for text in job
+    ]
+    job_options.require_names_of_their_own([sharing_job.job for sharing_job in jobs])
     try:
         schedule = share_out(rate, jobs)
     except ValueError as error:
@@ -93,8 +87,11 @@ def invert(
             raise UserError("these profiles are not of jobs that ran together; give those of one run")
         rows = data.jobs.to_dicts()
     else:
-        rows = [_observed(job_option(text, INVERT_KEYS, INVERT_FORM), weighting.kind) for text in job or []]
-        require_names_of_their_own([row["job"] for row in rows])
+        rows = [
+            _observed(job_options.job_option(text, INVERT_KEYS, job_options.INVERT_FORM), weighting.kind)
+            for text in job or []
+        ]
+        job_options.require_names_of_their_own([row["job"] for row in rows])
     spans = [(row["start"], row["start"] + row["seconds"]) for row in rows]
     alone = alone_from_spans(
         spans, [weighting.of(row["processes"], row["nodes"], row["mounts"], row.get("outstanding", 0)) for row in rows]
@@ -135,8 +132,8 @@ def check(profiles: list[Path], model: Path | None, direction: CampaignDirection
 
 def _predict_fitted(path: Path, job: list[str]) -> None:
     known = read_model(path)
-    jobs = [_model_job(job_option(text, FITTED_KEYS, FITTED_FORM)) for text in job]
-    require_names_of_their_own([model_job.job for model_job in jobs])
+    jobs = [_model_job(job_options.job_option(text, FITTED_KEYS, job_options.FITTED_FORM)) for text in job]
+    job_options.require_names_of_their_own([model_job.job for model_job in jobs])
     try:
         found = fitted.predict(known, jobs)
     except ValueError as error:
@@ -153,11 +150,11 @@ def _weighting(model: FittedModel, path: Path) -> weights.Weighting:
     return model.weight.chosen
 
 
-def _sharing_job(option: JobOption, weight: PredictWeight, has_unit: bool) -> SharingJob:
+def _sharing_job(option: job_options.JobOption, weight: PredictWeight, has_unit: bool) -> SharingJob:
     key = WEIGHT_KEYS[weight]
     option.require("volume")
     option.require(key, f" (--weight {weight} goes by it)")
-    for count in COUNTS:
+    for count in job_options.COUNTS:
         option.count(count)
     volume = option.amount_like_capacity("volume", has_unit, is_rate=False)
     cap = option.amount_like_capacity("cap", has_unit, is_rate=True) if "cap" in option.given else math.inf
@@ -168,7 +165,7 @@ def _sharing_job(option: JobOption, weight: PredictWeight, has_unit: bool) -> Sh
         raise UserError(f"{option.option}: {error}") from error
 
 
-def _model_job(option: JobOption) -> ModelJob:
+def _model_job(option: job_options.JobOption) -> ModelJob:
     option.require("volume")
     option.require("processes")
     nodes = option.count("nodes") or 1
@@ -185,7 +182,7 @@ def _model_job(option: JobOption) -> ModelJob:
     )
 
 
-def _bytes(option: JobOption, key: str) -> float:
+def _bytes(option: job_options.JobOption, key: str) -> float:
     found, has_unit = option.amount(key, is_rate=key == "cap")
     if not has_unit or found <= 0:
         example = "80MiB/s" if key == "cap" else "16GiB"
@@ -195,13 +192,13 @@ def _bytes(option: JobOption, key: str) -> float:
     return found
 
 
-def _observed(option: JobOption, kind: weights.WeightKind) -> dict[str, Any]:
+def _observed(option: job_options.JobOption, kind: weights.WeightKind) -> dict[str, Any]:
     seconds = option.number("seconds")
     if not (math.isfinite(seconds) and seconds > 0):
         raise UserError(f"{option.option}: seconds={option.given['seconds']} must be more than 0")
-    if kind in COUNTS:
+    if kind in job_options.COUNTS:
         option.require(kind, f" (shares go by {kind})")
-    counts = {key: option.count(key) or 1 for key in COUNTS}
+    counts = {key: option.count(key) or 1 for key in job_options.COUNTS}
     return {"job": option.name, "seconds": seconds, "start": option.number("start", "0")} | counts
 
 

@@ -25,18 +25,8 @@ from slicewise.kinds import POLICIES, Metric, Policy
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
-from slicewise.report.policy import policy_words, probability_words
-from slicewise.report.policy.policy_page import machine_facts, policy_page, probability_page
-from slicewise.report.policy.policy_words import (
-    MOST_JOBS,
-    after_the_fact_record,
-    checks_table,
-    claims_table,
-    comparison_record,
-    costs_table,
-    factors_table,
-)
-from slicewise.report.policy.probability_words import probability_record
+from slicewise.report.policy import policy_report, probability_words
+from slicewise.report.policy.probability_words import probability_page, probability_record
 from slicewise.report.tables import for_terminal
 from slicewise.terminal.job_options import POLICY_FORM, JobOption, job_option, require_names_of_their_own
 from slicewise.terminal.output import page_line, write_answer
@@ -64,31 +54,35 @@ def jobs(
     found = after_the_fact(digests[: len(places)], standalone, known, weighting, metric, policy or POLICIES, delay)
     comparison = found.comparison
     page = html or page_path(places[0], f"policy-{joined_names(one.plan.job for one in found.jobs)}")
-    said = [policy_words.verdict_after(found), policy_words.for_whom(comparison, found.best), policy_words.fit(found)]
+    said = [
+        policy_report.verdict_after(found),
+        policy_report.for_whom(comparison, found.best),
+        policy_report.fit(found),
+    ]
     write_page(
-        policy_page(
+        policy_report.policy_page(
             comparison,
             sweep(found.given_to, [one.plan for one in found.jobs], comparison),
             f"Slicewise policies, {words.date_and_zone(min(one.run.job.start_ns for one in found.jobs))}",
             said,
-            machine_facts(comparison, found.chosen),
-            checks_table(found),
-            policy_words.basis(found),
+            policy_report.machine_facts(comparison, found.chosen),
+            policy_report.checks_table(found),
+            policy_report.basis(found),
             unseen_lines([one.run.digest for one in found.jobs]),
         ),
         page,
     )
     write_answer(
-        lambda: after_the_fact_record(found, page),
+        lambda: policy_report.after_the_fact_record(found, page),
         [
             *said,
             "",
-            for_terminal(costs_table(comparison)),
+            for_terminal(policy_report.costs_table(comparison)),
             *_factors(comparison),
             "",
-            for_terminal(checks_table(found)),
+            for_terminal(policy_report.checks_table(found)),
             "",
-            *policy_words.basis(found),
+            *policy_report.basis(found),
             page_line(page),
         ],
     )
@@ -106,24 +100,24 @@ def simulate(
         raise UserError(f"--capacity {capacity}: {error}") from error
     chosen = found.best.policy
     if html:
-        page = policy_page(
+        page = policy_report.policy_page(
             found,
             sweep(rate, jobs, found),
             "Slicewise policies, from figures alone",
-            [policy_words.verdict(found), policy_words.for_whom(found, found.best)],
-            machine_facts(found, chosen),
+            [policy_report.verdict(found), policy_report.for_whom(found, found.best)],
+            policy_report.machine_facts(found, chosen),
         )
         write_page(page, html)
     write_answer(
-        lambda: {**comparison_record(found, chosen), "page": html},
+        lambda: {**policy_report.comparison_record(found, chosen), "page": html},
         [
-            policy_words.verdict(found),
-            policy_words.for_whom(found, found.best),
+            policy_report.verdict(found),
+            policy_report.for_whom(found, found.best),
             "",
-            for_terminal(costs_table(found)),
+            for_terminal(policy_report.costs_table(found)),
             *_factors(found),
             "",
-            *policy_words.meanings(found),
+            *policy_report.meanings(found),
             *([page_line(html)] if html else []),
         ],
     )
@@ -171,7 +165,7 @@ def probability(profiles: list[Path], swf: Path | None, io_share: float | None, 
 
 def replay(log: Path) -> None:
     found = decided_again(_lines_of(log), str(log))
-    write_answer(lambda: {"agrees": found.agrees, **asdict(found)}, [*policy_words.replay_lines(found, str(log))])
+    write_answer(lambda: {"agrees": found.agrees, **asdict(found)}, [*policy_report.replay_lines(found, str(log))])
     if not found.agrees:
         raise SystemExit(DISAGREES_STATUS)
 
@@ -182,7 +176,7 @@ def claims(log: Path, job: list[Path], secret_file: Path | None) -> None:
     jobs = [asdict(one) | {"is_far_off": one.is_far_off} for one in found.jobs]
     write_answer(
         lambda: asdict(found) | {"jobs": jobs},
-        [*policy_words.claims_lines(found, str(log)), "", for_terminal(claims_table(found))],
+        [*policy_report.claims_lines(found, str(log)), "", for_terminal(policy_report.claims_table(found))],
     )
 
 
@@ -212,7 +206,11 @@ def _known(capacity: str | None, model: Path | None) -> tuple[Capacity | None, W
 
 
 def _factors(found: PolicyComparison) -> list[RenderableType]:
-    return ["", for_terminal(factors_table(found))] if len(found.undisturbed.jobs) <= MOST_JOBS else []
+    return (
+        ["", for_terminal(policy_report.factors_table(found))]
+        if len(found.undisturbed.jobs) <= policy_report.MOST_JOBS
+        else []
+    )
 
 
 def _policy_job(option: JobOption, has_unit: bool) -> PolicyJob:

@@ -19,18 +19,6 @@ from slicewise.errors import UserError
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.size import size_report
-from slicewise.report.size.size_report import (
-    costs_table,
-    curves_table,
-    job_lines,
-    job_record,
-    job_sections,
-    profile_notes,
-    sites_table,
-    size_page,
-    size_record,
-    sizes_table,
-)
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
 from slicewise.terminal.output import page_line, write_answer
@@ -65,12 +53,12 @@ def read(
         assert job is not None
         _show_job(job, page, unseen)
         return
-    notes = profile_notes() if places else []
+    notes = size_report.profile_notes() if places else []
     found = size_result(points, bounds, own_size, notes, None if busiest is None else busiest.curve)
-    sections = job_sections(job) if job is not None else []
+    sections = size_report.job_sections(job) if job is not None else []
     title = "Which transfer size to take" if job is None else f"Transfer sizes of {job.digest.job}"
-    write_page(size_page(found, title, sections, unseen), page)
-    _show(found, page, {"job": None if job is None else job_record(job)}, job)
+    write_page(size_report.size_page(found, title, sections, unseen), page)
+    _show(found, page, {"job": None if job is None else size_report.job_record(job)}, job)
 
 
 def run(
@@ -105,7 +93,7 @@ def run(
     write_table(campaign.points, kept, campaign.notes)
     page = html or directory / "slicewise-size.html"
     found = size_result(campaign.points, bounds, own_size, [*campaign.notes, f"The measurements are in {kept}."])
-    write_page(size_page(found, f"Transfer sizes on {found.first.curve.curve.mount}"), page)
+    write_page(size_report.size_page(found, f"Transfer sizes on {found.first.curve.curve.mount}"), page)
     _show(found, page, {})
 
 
@@ -128,18 +116,29 @@ def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, 
 
 def _show_job(job: JobSizes, page: Path, unseen: list[str]) -> None:
     """A job whose calls make no point: they are of several sizes."""
-    lines = job_lines(job)
+    lines = size_report.job_lines(job)
     write_page(
-        Page(f"Transfer sizes of {job.digest.job}", "Slicewise size", lines, sections=job_sections(job), unseen=unseen),
+        Page(
+            f"Transfer sizes of {job.digest.job}",
+            "Slicewise size",
+            lines,
+            sections=size_report.job_sections(job),
+            unseen=unseen,
+        ),
         page,
     )
     write_answer(
-        lambda: {"curves": [], "job": job_record(job), "page": page}, [*lines, "", *_job_tables(job), page_line(page)]
+        lambda: {"curves": [], "job": size_report.job_record(job), "page": page},
+        [*lines, "", *_job_tables(job), page_line(page)],
     )
 
 
 def _job_tables(job: JobSizes) -> list[RenderableType]:
-    tables = [costs_table(job.costs), *([sites_table(job)] if job.site_sizes else [])] if job.costs else []
+    tables = (
+        [size_report.costs_table(job.costs), *([size_report.sites_table(job)] if job.site_sizes else [])]
+        if job.costs
+        else []
+    )
     return [part for table in tables for part in (for_terminal(table), "")]
 
 
@@ -171,16 +170,18 @@ def _own_size(own: str | None) -> int | None:
 
 
 def _show(found: SizeResult, page: Path, more: dict[str, Any], job: JobSizes | None = None) -> None:
-    several: list[RenderableType] = [for_terminal(curves_table(found.advices)), ""] if len(found.advices) > 1 else []
+    several: list[RenderableType] = (
+        [for_terminal(size_report.curves_table(found.advices)), ""] if len(found.advices) > 1 else []
+    )
     write_answer(
-        lambda: size_record(found, page) | more,
+        lambda: size_report.size_record(found, page) | more,
         [
-            *(job_lines(job) if job is not None else []),
+            *(size_report.job_lines(job) if job is not None else []),
             *size_report.opening(found),
             "",
             *(_job_tables(job) if job is not None else []),
             line_for_terminal(size_report.curve_words(found.first.curve.curve)),
-            for_terminal(sizes_table(found.first)),
+            for_terminal(size_report.sizes_table(found.first)),
             "",
             *several,
             *size_report.effects(found),

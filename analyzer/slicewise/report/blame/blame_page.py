@@ -17,22 +17,9 @@ from slicewise.charts.blame import LoadShare, RuntimePart
 from slicewise.digest.digest import Digest
 from slicewise.kinds import Confidence
 from slicewise.report import columns
+from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous
-from slicewise.report.blame.blame_words import (
-    KINDS,
-    WORTH_A_CLAUSE,
-    baseline_line,
-    beside,
-    estimate,
-    further_lines,
-    has_own_processes,
-    names_of,
-    opening,
-    place,
-    rest_of_loss,
-    slowdown,
-    waited,
-)
+from slicewise.report.blame.blame_words import place
 from slicewise.report.blame.explained import explanation
 from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_sections
 from slicewise.report.coverage.unseen import unseen_lines, with_marks
@@ -90,7 +77,7 @@ def neighbours_table(blame: Blame, most: int | None = None, slices: range | None
     ]
     table = Table(columns)
     shown = blame.neighbours[:most]
-    for neighbour, name, colour in zip(shown, names_of(shown), neighbour_colours(blame), strict=False):
+    for neighbour, name, colour in zip(shown, blame_words.names_of(shown), neighbour_colours(blame), strict=False):
         lost_by_slice, moved_by_slice = _by_slices(blame, neighbour, slices) if slices else (None, None)
         cells = [
             Cell(_named(neighbour, name), colour=colour),
@@ -111,9 +98,9 @@ def neighbours_table(blame: Blame, most: int | None = None, slices: range | None
         seconds = blame.turn_seconds
         table.add(Cell(WAITING, colour=style.TURN), Cell(_seconds(seconds, blame), seconds), *blank)
     whole = abs(blame.lost.value) if blame.lost else 0.0
-    if blame.neighbours and abs(blame.unexplained_seconds) >= WORTH_A_CLAUSE * whole > 0:
+    if blame.neighbours and abs(blame.unexplained_seconds) >= blame_words.WORTH_A_CLAUSE * whole > 0:
         unexplained = blame.unexplained_seconds
-        table.add(rest_of_loss(blame), Cell(_seconds(unexplained, blame), float(unexplained)), *blank)
+        table.add(blame_words.rest_of_loss(blame), Cell(_seconds(unexplained, blame), float(unexplained)), *blank)
     return table
 
 
@@ -141,8 +128,8 @@ def kinds(neighbour: Neighbour) -> str:
         if whole and abs(neighbour.kinds.get(kind, 0.0)) >= WORTH_NAMING_A_KIND * whole
     }
     if len(told) == 1:
-        return KINDS[next(iter(told))]
-    return ", ".join(f"{KINDS[kind]} {words.seconds(seconds)}" for kind, seconds in told.items()) or "-"
+        return blame_words.KINDS[next(iter(told))]
+    return ", ".join(f"{blame_words.KINDS[kind]} {words.seconds(seconds)}" for kind, seconds in told.items()) or "-"
 
 
 def sources_table(blame: Blame) -> Table:
@@ -221,7 +208,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "end": None if blame.is_running else words.iso_time(job.end_ns),
         "is_running": blame.is_running,
         "as_of": words.iso_time(blame.as_of_ns) if blame.is_running else None,
-        "sentences": [*opening(blame), *further_lines(blame)],
+        "sentences": [*blame_words.opening(blame), *blame_words.further_lines(blame)],
         **picked(blame, "runtime_seconds", "io_seconds", "io_processes", "mapped_seconds"),
         **picked(blame, alone_seconds="alone", lost_seconds="lost", io_lost_seconds="io_lost"),
         **picked(blame, "slowdown", "confidence", "is_claimed"),
@@ -311,8 +298,14 @@ def blame_page(
     return Page(
         title=f"Who slowed down {blame.job.job}",
         kicker=f"Slicewise blame of {blame.job.job}, {blame.job.program}, {words.date_and_zone(blame.job.start_ns)}",
-        sentences=opening(blame),
-        verdict=" ".join([line for line in (baseline_line(blame), *further_lines(blame, says_next=False)) if line]),
+        sentences=blame_words.opening(blame),
+        verdict=" ".join(
+            [
+                line
+                for line in (blame_words.baseline_line(blame), *blame_words.further_lines(blame, says_next=False))
+                if line
+            ]
+        ),
         facts=_facts(blame),
         sections=[
             _bar_section(blame),
@@ -354,25 +347,32 @@ def _facts(blame: Blame) -> list[Fact]:
         first = Fact("slowdown", none, colour, note=sure, id="slowdown")
     else:  # however sure: not in the colour of what is well
         cause = next((each for *_, each in _shown(blame)), None) if blame.is_claimed else None
-        first = Fact("slowdown", slowdown(blame), cause or charts.UNEXPLAINED, note=sure, id="slowdown")
+        first = Fact("slowdown", blame_words.slowdown(blame), cause or charts.UNEXPLAINED, note=sure, id="slowdown")
     facts = [first, Fact("runtime", words.duration(blame.runtime_seconds), id="runtime")]
     if blame.lost is None or blame.alone is None:
         return [*facts, Fact("in I/O calls", words.duration(blame.io_seconds))]
-    facts.append(Fact("runtime alone", estimate(blame.alone), id="alone"))
+    facts.append(Fact("runtime alone", blame_words.estimate(blame.alone), id="alone"))
     facts += [
-        Fact(f"lost to {name}", beside(neighbour.lost.value, blame.lost.value), each, id=f"lost-{place}")
+        Fact(f"lost to {name}", blame_words.beside(neighbour.lost.value, blame.lost.value), each, id=f"lost-{place}")
         for place, (neighbour, name, each) in enumerate(_shown(blame))
     ]
     if blame.outside is not None:
         facts.append(Fact("lost outside of I/O", words.duration(blame.outside.seconds), id="outside"))
     if blame.turn is not None:
-        facts.append(Fact(WAITING, beside(blame.turn_seconds, blame.lost.value), style.TURN, id="turn"))
-    return [*facts, Fact(rest_of_loss(blame), beside(blame.unexplained_seconds, blame.lost.value), id="unexplained")]
+        facts.append(Fact(WAITING, blame_words.beside(blame.turn_seconds, blame.lost.value), style.TURN, id="turn"))
+    return [
+        *facts,
+        Fact(
+            blame_words.rest_of_loss(blame),
+            blame_words.beside(blame.unexplained_seconds, blame.lost.value),
+            id="unexplained",
+        ),
+    ]
 
 
 def _shown(blame: Blame) -> list[tuple[Neighbour, str, str]]:
     """The neighbours that have a colour of their own: each with its name and its colour."""
-    named = list(zip(blame.neighbours, names_of(blame.neighbours), neighbour_colours(blame), strict=True))
+    named = list(zip(blame.neighbours, blame_words.names_of(blame.neighbours), neighbour_colours(blame), strict=True))
     return named[:MOST_NEIGHBOURS]
 
 
@@ -404,7 +404,9 @@ def _parts(blame: Blame) -> list[RuntimePart]:
         parts.append(RuntimePart("lost to others", max(0.0, sum(each.lost.value for each in others)), style.INK))
     parts.append(
         RuntimePart(
-            f"lost, {rest_of_loss(blame)}", max(0.0, lost - sum(part.seconds for part in parts)), charts.UNEXPLAINED
+            f"lost, {blame_words.rest_of_loss(blame)}",
+            max(0.0, lost - sum(part.seconds for part in parts)),
+            charts.UNEXPLAINED,
         )
     )
     # What was made up elsewhere is in no part: all of them together are no more than was lost.
@@ -415,7 +417,7 @@ def _parts(blame: Blame) -> list[RuntimePart]:
 
 def _waiting_for_each_other(blame: Blame, own: float) -> list[RuntimePart]:
     """The part of its own I/O that its processes cost each other, if it is told."""
-    if blame.own_processes is None or not has_own_processes(blame):
+    if blame.own_processes is None or not blame_words.has_own_processes(blame):
         return []
     seconds = min(own, blame.own_processes.seconds.value)
     return [RuntimePart("lost among its own processes", seconds, charts.EACH_OTHER)]
@@ -497,7 +499,7 @@ def _turn_section(blame: Blame, slices: range) -> list[Section]:
     return [
         Section(
             "Waiting for its turn",
-            text=[f"The job {waited(blame.turn)}: seconds in each slice, in no I/O call.{whose}"],
+            text=[f"The job {blame_words.waited(blame.turn)}: seconds in each slice, in no I/O call.{whose}"],
             chart=charts.lost_by_slice([load], slices, blame.slice_ns),
             note=f"{words.slices_of(blame.turn.slices.height, blame.slice_ns)} with waiting.",
             is_linked=True,
@@ -533,7 +535,7 @@ def _losses(blame: Blame) -> list[LoadShare]:
         .join(blamed, on="slice", how="left")
         .select("slice", value=pl.col("lost_seconds") - pl.col("blamed").fill_null(0.0))
     )
-    return [*loads, LoadShare(rest_of_loss(blame), charts.UNEXPLAINED, rest)]
+    return [*loads, LoadShare(blame_words.rest_of_loss(blame), charts.UNEXPLAINED, rest)]
 
 
 def _neighbours_section(blame: Blame, told: range) -> list[Section]:
@@ -566,7 +568,7 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
     begin = style.clock_times(slices, blame.slice_ns).astype("int64")
     calls = float(summed["seconds"].sum())
     lost = [{"name": load.name, "seconds": _by_slice(load.rows, slices)} for load in _losses(blame)]
-    own = blame.own_processes if has_own_processes(blame) else None
+    own = blame.own_processes if blame_words.has_own_processes(blame) else None
     waiting = None if own is None else own.slices.select("slice", value="seconds")
     return {
         "begin_ms": begin.tolist(),

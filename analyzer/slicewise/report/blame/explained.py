@@ -5,16 +5,7 @@ from collections.abc import Iterator
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Outside
 from slicewise.constants import HARDLY_MEET, NEARLY_TURNS
 from slicewise.estimate import Estimate
-from slicewise.report.blame.blame_words import (
-    WORTH_A_CLAUSE,
-    beside,
-    blamed,
-    estimate,
-    name_of,
-    place,
-    waited,
-    worth_telling,
-)
+from slicewise.report.blame import blame_words
 from slicewise.text import words
 
 WAYS = {
@@ -79,7 +70,7 @@ def _told(blame: Blame, source: Baseline) -> str:
     taken = "This is the one that counts." if counts else "Told for comparison only."
     if source.refused:
         taken = words.sentence(f"Not taken: {source.refused}")
-    return f"{estimate(source.seconds)} of I/O{runs}, confidence {source.confidence}. {taken}"
+    return f"{blame_words.estimate(source.seconds)} of I/O{runs}, confidence {source.confidence}. {taken}"
 
 
 def _lost(blame: Blame) -> Iterator[str]:
@@ -87,24 +78,24 @@ def _lost(blame: Blame) -> Iterator[str]:
         yield words.sentence(f"Lost: unknown: {blame.unknown_because}")
         return
     if blame.io_lost is not None:
-        yield f"Lost in I/O calls: {estimate(blame.io_lost)} by the mean process."
+        yield f"Lost in I/O calls: {blame_words.estimate(blame.io_lost)} by the mean process."
     if blame.turn is not None:
-        yield f"It {waited(blame.turn)}: that is in no I/O call, and in no neighbour's share."
-    yield f"Lost of the runtime: {estimate(blame.lost)}. {WAITS[blame.waits]}"
+        yield f"It {blame_words.waited(blame.turn)}: that is in no I/O call, and in no neighbour's share."
+    yield f"Lost of the runtime: {blame_words.estimate(blame.lost)}. {WAITS[blame.waits]}"
     if blame.outside is None:
-        yield f"Runtime alone: {estimate(blame.alone)}, the runtime without that loss."
+        yield f"Runtime alone: {blame_words.estimate(blame.alone)}, the runtime without that loss."
     else:
         yield from _outside(blame.outside, blame.alone)
     if not blame.is_claimed:
         yield "The loss is not claimed, because it lies within its interval or below 2 % of the time in I/O."
     lost = blame.lost.value
-    nobody, apart = beside(blame.unexplained_seconds, lost), beside(blame.apart_seconds, lost)
-    if abs(blame.unexplained_seconds) >= WORTH_A_CLAUSE * abs(lost):
+    nobody, apart = blame_words.beside(blame.unexplained_seconds, lost), blame_words.beside(blame.apart_seconds, lost)
+    if abs(blame.unexplained_seconds) >= blame_words.WORTH_A_CLAUSE * abs(lost):
         yield f"Blamed on nobody: {nobody}, of which {apart} because processes lost unequally."
 
 
 def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
-    yield f"Runtime alone: {estimate(alone)}, {alone.how}."
+    yield f"Runtime alone: {blame_words.estimate(alone)}, {alone.how}."
     parts = f"{words.duration(outside.computed_seconds)} of computing more, {words.duration(outside.waited_seconds)}"
     yield (
         f"Lost outside of I/O calls: {words.duration(outside.seconds)}, by the kernel's counts {parts} waiting for a "
@@ -122,23 +113,24 @@ def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
 
 
 def _neighbour(blame: Blame, neighbour: Neighbour) -> Iterator[str]:
-    name = name_of(neighbour)
-    where = place(neighbour.storage)
-    if neighbour in blamed(blame) or neighbour.lost.value:
+    name = blame_words.name_of(neighbour)
+    where = blame_words.place(neighbour.storage)
+    if neighbour in blame_words.blamed(blame) or neighbour.lost.value:
         yield (
-            f"Lost to {name}: {estimate(neighbour.lost)} on {where}. In each slice the loss is split by how much of "
-            "the storage's time each neighbour took."
+            f"Lost to {name}: {blame_words.estimate(neighbour.lost)} on {where}. In each slice the loss is split by "
+            "how much of the storage's time each neighbour took."
         )
     end = neighbour.without_it_end
     if end is not None:
-        yield f"Without {name}, all else as it was, the job would have ended after {estimate(end)}, a model says."
+        after = blame_words.estimate(end)
+        yield f"Without {name}, all else as it was, the job would have ended after {after}, a model says."
     elif neighbour.no_model:
         yield words.sentence(f"When the job would have ended without {name} is not known: {neighbour.no_model}")
 
 
 def _traffic(blame: Blame) -> Iterator[str]:
-    for traffic in worth_telling(blame.traffic):
-        where, profiled = place(traffic.storage), words.size(traffic.profiled)
+    for traffic in blame_words.worth_telling(blame.traffic):
+        where, profiled = blame_words.place(traffic.storage), words.size(traffic.profiled)
         if traffic.counted is None:
             yield f"Traffic on {where}: {profiled} in profiles; no counter says how much there was in all."
         else:

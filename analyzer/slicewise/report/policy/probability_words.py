@@ -1,18 +1,22 @@
-"""How often somebody else does I/O: sentences, tables and JSON, of one result."""
+"""How often somebody else does I/O: sentences, tables, JSON and the page, of one result."""
 
 import math
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from slicewise.analysis.policies.probability import IoSource, JobLog, Probability, SizeClass
+from slicewise.charts import policy
 from slicewise.estimate import Estimate
 from slicewise.report import columns
+from slicewise.report.page import Fact, Page, Section
 from slicewise.report.records import picked
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
-# Numbers of jobs in the terminal's table; more are put together.
-MOST_ROWS = 10
+# Numbers of jobs in the tables; more are put together.
+MOST_ROWS, MOST_ROWS_OF_PAGE = 10, 40
 SOURCES: dict[IoSource, str] = {
     "profiles": "as its profiles say",
     "given": "as given by --io-share",
@@ -118,3 +122,39 @@ def probability_record(found: Probability, log: JobLog | None, page: Path | None
         "notes": [*notes(found), *(log_lines(log) if log else [])],
         "page": page,
     }
+
+
+def probability_page(found: Probability, log: JobLog | None, kicker: str) -> Page:
+    """The page. log: the job log that it is from, if any; kicker: says what it is from."""
+    sizes = pl.DataFrame(
+        [(size_range(size), size.of_jobs, size.of_time) for size in found.sizes],
+        schema=["size", "of_jobs", "of_time"],
+        orient="row",
+    )
+    most = max(found.concurrent)
+    concurrent = pl.DataFrame(
+        {"jobs": range(most + 1), "share": [found.concurrent.get(jobs, 0.0) for jobs in range(most + 1)]}
+    )
+    observed = found.observed
+    return Page(
+        title="How often does somebody else do I/O?",
+        kicker=kicker,
+        sentences=[verdict(found), *basis(found)],
+        facts=[
+            Fact("another job does I/O too", words.percent(found.somebody_else)),
+            *([Fact("another job did, observed", words.percent(observed.somebody_else.value))] if observed else []),
+            Fact("some job does I/O", words.percent(found.anybody)),
+            *([Fact("some job did, observed", words.percent(observed.anybody.value))] if observed else []),
+            Fact("a job's time in I/O", words.percent(found.io_share)),
+            Fact("jobs", f"{found.jobs:,}"),
+        ],
+        sections=[
+            Section(heading="How large jobs are", chart=policy.job_sizes(sizes), tables=[sizes_table(found)]),
+            Section(
+                heading="How many jobs run at one time",
+                chart=policy.concurrent_jobs(concurrent),
+                tables=[concurrent_table(found, MOST_ROWS_OF_PAGE)],
+            ),
+        ],
+        unseen=[*notes(found), *(log_lines(log) if log else [])],
+    )

@@ -12,19 +12,7 @@ from slicewise.analysis.site.worst import head
 from slicewise.charts import style, throughput
 from slicewise.report import columns
 from slicewise.report.page import Fact, Page, Section, Step, command
-from slicewise.report.site.site_tables import (
-    Row,
-    jobs_table,
-    named,
-    pairs_sentence,
-    pairs_table,
-    quality_sentence,
-    quality_table,
-    size,
-    user,
-    worst_sentence,
-    worst_table,
-)
+from slicewise.report.site import site_tables
 from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
@@ -51,20 +39,22 @@ def site_page(found: SiteSummary, catalog: str, links: Links) -> Page:
             _quality(found, links),
             Section(
                 heading=f"Jobs, the {found.busiest.height:,} that moved most" if found.jobs > MOST_JOBS else "Jobs",
-                tables=[_linked(jobs_table(found.busiest.iter_rows(named=True)), _of_jobs(found.busiest, links))],
+                tables=[
+                    _linked(site_tables.jobs_table(found.busiest.iter_rows(named=True)), _of_jobs(found.busiest, links))
+                ],
                 note="The page of a job: slicewise blame JOB; of a pair: slicewise overlap JOB OTHER; both with "
                 f"SLICEWISE_CATALOG={catalog}. Names in the tables that are links lead to pages that are there.",
             ),
         ],
         steps=_steps(found, catalog),
-        unseen=[quality_sentence(found.quality), *_unseen(found)],
+        unseen=[site_tables.quality_sentence(found.quality), *_unseen(found)],
     )
 
 
 def _sentences(found: SiteSummary, when: str) -> list[str]:
     moved = words.wrote_and_read(found.write_bytes, found.read_bytes)
     first = f"{when}: {words.count(found.jobs, 'job')} of {words.count(found.users, 'user')} {moved}."
-    return [_verdict(found), first, worst_sentence(found.worst)]
+    return [_verdict(found), first, site_tables.worst_sentence(found.worst)]
 
 
 def _steps(found: SiteSummary, catalog: str) -> list[Step]:
@@ -115,7 +105,9 @@ def _worst(found: SiteSummary, links: Links) -> Section:
     return Section(
         heading="Who lost time to others, and who cost others most",
         text=[] if rows.height else ["Nobody, as far as is known."],
-        tables=[_linked(worst_table(rows.iter_rows(named=True)), _of_jobs(rows, links))] if rows.height else [],
+        tables=[_linked(site_tables.worst_table(rows.iter_rows(named=True)), _of_jobs(rows, links))]
+        if rows.height
+        else [],
         note="Lost: seconds of a job's runtime, by slicewise blame, where that claims a loss. Cost others: what it "
         "took from them together; unknown, where blame claims no loss of any job beside it. The larger of the two "
         "comes first, and the confidence is its own.",
@@ -159,24 +151,24 @@ def _trend(found: SiteSummary) -> list[Section]:
         found.days.iter_rows(named=True),
         columns.text("day", lambda row: f"{row['day']}"),
         columns.count("jobs", lambda row: row["jobs"]),
-        size("read", "read_bytes", "bytes"),
-        size("written", "write_bytes", "bytes"),
+        site_tables.size("read", "read_bytes", "bytes"),
+        site_tables.size("written", "write_bytes", "bytes"),
         _speed("speed in calls", "mib_per_second"),
         _seconds("a metadata call", "meta_call_seconds"),
     )
 
-    def changed(row: Row) -> Cell:
+    def changed(row: site_tables.Row) -> Cell:
         sign = "+" if row["change_seconds"] > 0 else "-"
         return Cell(f"{sign}{words.duration(abs(row['change_seconds']))}", row["change_seconds"])
 
     programs = columns.table(
         found.programs.iter_rows(named=True),
-        named("program"),
+        site_tables.named("program"),
         columns.figure("time in I/O changed by", changed, "s"),
         columns.count("jobs", lambda row: row["first_jobs"]),
         columns.count("then", lambda row: row["second_jobs"]),
-        size("moved", "first_bytes", "bytes"),
-        size("then", "second_bytes", "bytes"),
+        site_tables.size("moved", "first_bytes", "bytes"),
+        site_tables.size("then", "second_bytes", "bytes"),
         _speed("speed", "first_mib_per_second"),
         _speed("then", "second_mib_per_second"),
     )
@@ -198,12 +190,14 @@ def _trend(found: SiteSummary) -> list[Section]:
 
 def _pairs(found: SiteSummary, links: Links) -> Section:
     rows = found.pairs
-    table = _linked(pairs_table(rows.iter_rows(named=True)), [_of_pair(links, *both) for both in _keys(rows, "other")])
+    table = _linked(
+        site_tables.pairs_table(rows.iter_rows(named=True)), [_of_pair(links, *both) for both in _keys(rows, "other")]
+    )
     return Section(
         heading="Who used one file system together longest",
         text=[] if rows.height else ["No two jobs used the same file system at the same time."],
         tables=[table] if rows.height else [],
-        note=pairs_sentence(found.looked_for) if found.looked_for.jobs < found.looked_for.of else "",
+        note=site_tables.pairs_sentence(found.looked_for) if found.looked_for.jobs < found.looked_for.of else "",
     )
 
 
@@ -212,10 +206,10 @@ def _metadata(found: SiteSummary, links: Links) -> list[Section]:
         return []
     table = columns.table(
         found.metadata.iter_rows(named=True),
-        named("job"),
-        user(),
-        named("program"),
-        named("on", "storage"),
+        site_tables.named("job"),
+        site_tables.user(),
+        site_tables.named("program"),
+        site_tables.named("on", "storage"),
         columns.count("calls", lambda row: row["meta_ops"]),
         _seconds("time in them", "seconds"),
         _seconds("a call", "call_seconds"),
@@ -235,18 +229,18 @@ def _metadata(found: SiteSummary, links: Links) -> list[Section]:
 
 def _quality(found: SiteSummary, links: Links) -> Section:
     bad = found.quality.filter(~found.quality["is_good"]).head(MOST_ROWS)
-    tables = [_linked(quality_table(bad.iter_rows(named=True)), _of_jobs(bad, links))] if bad.height else []
+    tables = [_linked(site_tables.quality_table(bad.iter_rows(named=True)), _of_jobs(bad, links))] if bad.height else []
     if found.unprofiled.height:
         programs = columns.table(
             found.unprofiled.iter_rows(named=True),
-            named("program"),
-            named("why", "reason"),
+            site_tables.named("program"),
+            site_tables.named("why", "reason"),
             columns.count("jobs", lambda row: row["jobs"]),
             columns.count("times", lambda row: row["times"]),
             title="Begun by jobs, and not profiled",
         )
         tables.append(programs)
-    return Section(heading="How much was seen", text=[quality_sentence(found.quality)], tables=tables)
+    return Section(heading="How much was seen", text=[site_tables.quality_sentence(found.quality)], tables=tables)
 
 
 def _unseen(found: SiteSummary) -> list[str]:
@@ -278,14 +272,14 @@ def _keys(rows: Any, other: str) -> list[tuple[str, str]]:
     return list(zip(rows["key"], rows[other], strict=True))
 
 
-def _speed(heading: str, name: str) -> columns.Made[Row]:
-    def cell(row: Row) -> Cell:
+def _speed(heading: str, name: str) -> columns.Made[site_tables.Row]:
+    def cell(row: site_tables.Row) -> Cell:
         return Cell("-" if row[name] is None else f"{words.number(row[name])} MiB/s", row[name])
 
     return columns.figure(heading, cell, "MiB/s")
 
 
-def _seconds(heading: str, name: str) -> columns.Made[Row]:
+def _seconds(heading: str, name: str) -> columns.Made[site_tables.Row]:
     return columns.figure(
         heading, lambda row: Cell("-" if row[name] is None else words.duration(row[name]), row[name]), "s"
     )

@@ -1,17 +1,22 @@
-"""Policies in sentences: what each means, what the best one would change, for whom."""
+"""Policies: what each means, what the best one would change, for whom: sentences, tables, JSON and a page."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from slicewise.analysis.policies.after_the_fact import AfterTheFact
 from slicewise.analysis.policies.claims import Claims
-from slicewise.analysis.policies.comparison import PolicyComparison
+from slicewise.analysis.policies.comparison import PolicyComparison, Sweep
 from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Outcome, Simulated
+from slicewise.charts import policy as charts
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.kinds import METRICS, Metric, Policy
 from slicewise.report import columns
 from slicewise.report.columns import Made
+from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.records import picked, rate_record
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -297,3 +302,125 @@ def checks_table(found: AfterTheFact) -> Table:
         columns.error("error", lambda both: both[1].relative_error),
         columns.text("rate alone from", lambda both: both[0].source),
     )
+
+
+# A chart shows no finer stretches than this part of its width.
+FINEST = 1 / 2000
+SHORT_NAMES = {"cpu_seconds": "CPU seconds in I/O", "sum_interference": "sum of factors",
+               "makespan": "makespan", "worst_slowdown": "worst slowdown"}  # fmt: skip
+
+
+def policy_page(
+    comparison: PolicyComparison,
+    sweep: Sweep | None,
+    kicker: str,
+    sentences: Sequence[str],
+    facts: Sequence[Fact] = (),
+    checked: Table | None = None,
+    notes: Sequence[str] = (),
+    unseen: Sequence[str] = (),
+) -> Page:
+    """The page. checked: simulated against observed; notes: what the figures take for granted; unseen: lines on what
+    the profiles could not see."""
+    names = [job.job for job in comparison.undisturbed.jobs]
+    return Page(
+        title="What if they had taken turns?",
+        kicker=kicker,
+        sentences=list(sentences),
+        facts=list(facts),
+        sections=[
+            Section(
+                heading="Who would have done what, when",
+                chart=charts.strips(_stretches(comparison), [one.policy for one in comparison.simulated], names),
+                note="Full bars are I/O, hatched ones wait for their turn, thin ones compute. "
+                + " ".join(meanings(comparison)),
+            ),
+            Section(
+                heading="What each policy costs",
+                chart=charts.costs(_costs(comparison), SHORT_NAMES),
+                tables=[costs_table(comparison)],
+                note="Each metric is shown as a share of what it is where the jobs interfere. Less is better. An "
+                "interference factor is the I/O span over the I/O span alone; a job's time in I/O counts from the "
+                "beginning of each I/O phase, with waiting. CPU seconds: processes times that.",
+            ),
+            Section(heading="What each job gains and loses", tables=[jobs_table(comparison)]),
+            *([Section(heading="Does the simulation fit what happened?", tables=[checked])] if checked else []),
+            *(_sweep_sections(comparison, sweep) if sweep else []),
+        ],
+        steps=[Step("Let jobs take turns, with a coordinator:", "slicewise turns wait --help")],
+        unseen=[*notes, *unseen],
+    )
+
+
+def _sweep_sections(comparison: PolicyComparison, sweep: Sweep) -> Iterator[Section]:
+    moved, against = sweep.moved, sweep.against
+    low, high = sweep.rows["dt"].min(), sweep.rows["dt"].max()
+    actual = sweep.actual if low <= sweep.actual <= high else None  # type: ignore[operator]
+    metric = comparison.metric
+    yield Section(
+        heading=f"If {sweep.moved} had begun earlier or later",
+        chart=charts.over_offset(
+            sweep.rows.unique(["policy", "dt"], maintain_order=True),
+            "cost",
+            SHORT_NAMES[metric],
+            moved,
+            against,
+            actual,
+        ),
+        note="The dotted line is when it began." + (" It lies outside of what is shown." if actual is None else ""),
+    )
+    for name in (sweep.against, sweep.moved):
+        rows = sweep.rows.filter(pl.col("job") == name)
+        yield Section(
+            heading=f"{name}: interference factor",
+            chart=charts.over_offset(rows, "interference", "interference factor", moved, against, actual),
+        )
+        yield Section(
+            heading=f"{name}: I/O span",
+            chart=charts.over_offset(rows, "seconds", "I/O span (s)", moved, against, actual),
+        )
+
+
+def _costs(comparison: PolicyComparison) -> pl.DataFrame:
+    rows = [
+        (one.policy, metric, one.cost(metric), one.cost(metric) / comparison.undisturbed.cost(metric))
+        for one in comparison.simulated
+        for metric in METRICS
+    ]
+    return pl.DataFrame(rows, schema=["policy", "metric", "value", "share"], orient="row")
+
+
+def _stretches(comparison: PolicyComparison) -> pl.DataFrame:
+    origin = min(job.start for job in comparison.undisturbed.jobs)
+    last = max(job.end for one in comparison.simulated for job in one.jobs)
+    finest = (last - origin) * FINEST
+    rows = [row for one in comparison.simulated for row in _of_policy(one, origin, finest)]
+    schema = {"policy": pl.String, "job": pl.String, "doing": pl.String, "start": pl.Float64, "end": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _of_policy(simulated: Simulated, origin: float, finest: float) -> Iterator[tuple[str, str, str, float, float]]:
+    """The stretches to draw: rates are not told apart, and what is shorter than a pixel joins what came before."""
+    for job in simulated.jobs:
+        drawn: tuple[str, float, float] | None = None
+        for one in job.stretches:
+            if drawn and (one.doing == drawn[0] or one.end - one.start < finest):
+                drawn = (drawn[0], drawn[1], one.end)
+                continue
+            if drawn:
+                yield simulated.policy, job.job, drawn[0], drawn[1] - origin, drawn[2] - origin
+            drawn = (one.doing, one.start, one.end)
+        if drawn:
+            yield simulated.policy, job.job, drawn[0], drawn[1] - origin, drawn[2] - origin
+
+
+def machine_facts(comparison: PolicyComparison, chosen: str) -> list[Fact]:
+    best = next((one for one in comparison.simulated if one.policy == chosen), comparison.undisturbed)
+    now, then = (one.cost(comparison.metric) for one in (comparison.undisturbed, best))
+    return [
+        Fact("policy", chosen),
+        Fact(SHORT_NAMES[comparison.metric], value(comparison.metric, then)),
+        Fact("where they interfere", value(comparison.metric, now)),
+        Fact("change", words.signed_percent((then - now) / now)),
+        Fact("worst slowdown", words.number(best.cost("worst_slowdown"))),
+    ]
