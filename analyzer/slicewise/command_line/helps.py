@@ -1,6 +1,7 @@
 """About the command line itself: settings, completion, help."""
 
-from slicewise.command_line.parameters import ANSWER, argument, command, option
+from slicewise.command_line import shared
+from slicewise.command_line.parameters import argument, command, option
 
 COMMANDS = [
     command(
@@ -22,7 +23,7 @@ COMMANDS = [
             "Print only what your file sets: as `export` lines for a shell, or as NAME=value lines.",
             ["sh", "env"],
         ),
-        *ANSWER,
+        *shared.ANSWER,
         needs_settings=False,
     ),
     command(

@@ -1,19 +1,7 @@
 """Profile jobs, look at one, compare several."""
 
-from slicewise.command_line.parameters import (
-    ALONE,
-    ANSWER,
-    PAGE,
-    PATH,
-    PROFILE,
-    SERVERS,
-    SLICE,
-    SYMBOLS,
-    argument,
-    command,
-    flag,
-    option,
-)
+from slicewise.command_line import shared
+from slicewise.command_line.parameters import PATH, argument, command, flag, option
 
 COMMANDS = [
     command(
@@ -24,7 +12,7 @@ COMMANDS = [
         Exit status 1 if something is not ok.
         """,
         "slicewise doctor",
-        *ANSWER,
+        *shared.ANSWER,
     ),
     command(
         "run",
@@ -34,8 +22,8 @@ COMMANDS = [
         argument("[COMMAND...]", "The command and its arguments."),
         option("--dir DIR", "Where profiles go; else $SLICEWISE_DIR, else ./slicewise.", name="directory"),
         option("--job NAME", "The job's name; else $SLICEWISE_JOB, the scheduler's id, or a new one."),
-        SLICE,
-        option("--attach", "PID", int, "Instead of a command: sample a process that runs already, and what it begins."),
+        shared.SLICE,
+        option("--attach PID", "Instead of a command: sample a process that runs already, and what it begins.", int),
         flag(
             "--collector/--no-collector",
             "Run a collector beside the command: it saves counts as they come, and samples the node.",
@@ -50,7 +38,7 @@ COMMANDS = [
         """List the jobs in a directory of profiles, in order of their start.""",
         "slicewise list slicewise",
         argument("DIR...", "Directories with profiles anywhere below.", PATH, name="paths"),
-        *ANSWER,
+        *shared.ANSWER,
     ),
     command(
         "report",
@@ -61,14 +49,14 @@ COMMANDS = [
         --flamegraph: where in the program the time in I/O calls goes.
         """,
         "slicewise report slicewise/48213",
-        PROFILE,
+        shared.PROFILE,
         flag("--detail", "Print all totals and what is missing, and make no page."),
         flag("--phases", "With --detail: also when it did I/O, in phases and with its period."),
         flag("--flamegraph", "Make the flame graph of call sites, and list them."),
         option("--slices FIRST:END", "With --flamegraph: only slices from FIRST to the one before END."),
-        SYMBOLS,
-        SERVERS,
-        *PAGE,
+        shared.SYMBOLS,
+        shared.SERVERS,
+        *shared.PAGE,
     ),
     command(
         "blame",
@@ -90,11 +78,11 @@ COMMANDS = [
             PATH,
             multiple=True,
         ),
-        SERVERS,
+        shared.SERVERS,
         flag("--all", "JOB is a directory of jobs: say who lost how much to whom, worst first.", "all_"),
         flag("--anonymous", "Hide others' names, programs, users and paths; keep their numbers."),
         flag("--explain", "Say where each number comes from."),
-        *PAGE,
+        *shared.PAGE,
     ),
     command(
         "overlap",
@@ -102,15 +90,15 @@ COMMANDS = [
         """Compare jobs that ran at the same time: when they overlapped, what each got, and what it cost them.""",
         "slicewise overlap slicewise/48213 slicewise/48190 --alone slicewise/48001",
         argument("PROFILE PROFILE...", "Jobs' directories or .swz files.", PATH, name="profiles"),
-        ALONE,
+        shared.ALONE,
         option(
             "--direction",
             "Which direction to report first; auto: the one with more bytes.",
             ["auto", "read", "write"],
             default="auto",
         ),
-        SERVERS,
-        *PAGE,
+        shared.SERVERS,
+        *shared.PAGE,
     ),
     command(
         "compare",
@@ -130,7 +118,7 @@ COMMANDS = [
             name="neighbours",
             multiple=True,
         ),
-        SERVERS,
-        *PAGE,
+        shared.SERVERS,
+        *shared.PAGE,
     ),
 ]

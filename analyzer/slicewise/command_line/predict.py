@@ -2,21 +2,8 @@
 
 import click
 
-from slicewise.command_line.parameters import (
-    AGAINST,
-    BANDWIDTH_ABOVE,
-    LATENCY_BELOW,
-    OWN,
-    PAGE,
-    PATH,
-    SERVERS,
-    Number,
-    argument,
-    command,
-    flag,
-    group,
-    option,
-)
+from slicewise.command_line import shared
+from slicewise.command_line.parameters import PATH, Number, argument, command, flag, group, option
 
 COMMANDS = [
     command(
@@ -53,8 +40,8 @@ COMMANDS = [
             PATH,
             name="model",
         ),
-        SERVERS,
-        *PAGE,
+        shared.SERVERS,
+        *shared.PAGE,
     ),
     group(
         "storage",
@@ -75,10 +62,10 @@ COMMANDS = [
             option(
                 "--table FILE.csv", "Measurements, with the columns of docs/size.md; repeatable.", PATH, multiple=True
             ),
-            OWN,
-            LATENCY_BELOW,
-            BANDWIDTH_ABOVE,
-            *PAGE,
+            shared.OWN,
+            shared.LATENCY_BELOW,
+            shared.BANDWIDTH_ABOVE,
+            *shared.PAGE,
         ),
         command(
             "measure",
@@ -100,10 +87,10 @@ COMMANDS = [
             option("--file-size SIZE", "How large each process's file is.", default="32MiB"),
             flag("--second/--no-second", "Measure beside a second job, too.", default=True),
             option("--launcher CMD", "What starts {n} processes of an MPI program, as 'srun -n {n}'."),
-            OWN,
-            LATENCY_BELOW,
-            BANDWIDTH_ABOVE,
-            *PAGE,
+            shared.OWN,
+            shared.LATENCY_BELOW,
+            shared.BANDWIDTH_ABOVE,
+            *shared.PAGE,
         ),
         command(
             "expect",
@@ -117,8 +104,8 @@ COMMANDS = [
                 name="results",
             ),
             option("--point B,M", "A point to test: GiB/s, a comma, and kIOPS. 2,5: 2 GiB/s and 5 kIOPS."),
-            AGAINST,
-            *PAGE,
+            shared.AGAINST,
+            *shared.PAGE,
         ),
         command(
             "place",
@@ -133,7 +120,7 @@ COMMANDS = [
                 multiple=True,
                 required=True,
             ),
-            *PAGE,
+            *shared.PAGE,
         ),
         command(
             "benchmark",
@@ -165,7 +152,7 @@ COMMANDS = [
                 click.IntRange(1),
                 default=1,
             ),
-            *PAGE,
+            *shared.PAGE,
         ),
     ),
 ]
