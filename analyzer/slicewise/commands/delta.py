@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
-
 from slicewise.analysis.delta import DeltaGraph, graph_and_evidence, resources
 from slicewise.analysis.nodes.causes import preferring
 from slicewise.analysis.runs.campaign import Campaign, campaign
@@ -45,11 +43,31 @@ def run(
     offsets = delta_campaign.offsets_of(f"--from {first:g} --to {last:g} --step {step:g}", first, last, step)
     plan = delta_campaign.DeltaPlan(a, b, offsets, repeat, slice_seconds)
     delta_campaign.run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
-    _show_graphs([directory], weight, "auto", html)
+    read([directory], weight, "auto", html)
 
 
 def read(directories: list[Path], weight: CurveKind, direction: CampaignDirection, html: Path | None) -> None:
-    _show_graphs(directories, weight, direction, html)
+    campaigns = {directory: _campaign(directory, direction) for directory in directories}
+    panels = [_panel(directory.resolve().name, "", data, weight) for directory, data in campaigns.items()]
+    unseen = [
+        f"{directory.resolve().name}: {line}" if len(campaigns) > 1 else line
+        for directory, data in campaigns.items()
+        for line in least_seen_lines(data.digests, data.direction)
+    ]
+    graphs, evidence = [panel.graph for panel in panels], [panel.evidence for panel in panels]
+    page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
+    write_page(delta_page.delta_page(graphs, evidence, [panel.levels for panel in panels], unseen), page)
+    lines = [line for graph in graphs for line in (delta_page.verdict(graph), delta_page.peaks(graph))]
+    lines += model_report.dropped([run for graph in graphs for run in graph.dropped])
+    tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
+    each = [*zip(graphs, evidence, strict=True)]
+    lines += [line for graph, found in each for line in delta_page.by_itself(graph, found)]
+    lines += [evidence_words(found) for found in evidence if len(found)]
+    lines += [line for graph, found in each for line in delta_page.advantage(graph, found)]
+    write_answer(
+        lambda: {"configurations": [_record(panel) for panel in panels], "page": page},
+        [for_terminal(delta_page.points_table(graphs)), "", *tables, *lines, f"Page: {page}"],
+    )
 
 
 def sweep(
@@ -64,8 +82,8 @@ def sweep(
     if (plan is None) == (recorded is None):
         raise UserError("give either a PLAN to run, or --page DIR of a recorded sweep")
     if plan is not None:
-        read = delta_campaign.read_plan(plan, _given(settings or []))
-        delta_campaign.run_sweep(read, directory, lambda line: print(visible(line), file=sys.stderr), only or [])
+        planned = delta_campaign.read_plan(plan, _given(settings))
+        delta_campaign.run_sweep(planned, directory, lambda line: print(visible(line), file=sys.stderr), only)
     folder = recorded or directory
     described = delta_campaign.read_recorded(folder)
     present = [panel for panel in described.panels if delta_campaign.is_recorded(panel, folder)]
@@ -73,12 +91,7 @@ def sweep(
     if not present:
         raise UserError(f"{folder}: no panel is recorded; run slicewise study sweep PLAN --dir {folder}")
     campaigns = {panel.name: _campaign(folder / panel.name, "auto") for panel in present}
-    panels = []
-    for panel in present:
-        graph, evidence = graph_and_evidence(panel.name, campaigns[panel.name], Weighting(weight))
-        data = campaigns[panel.name]
-        slice_seconds = max(digest.slice_ns for digest in data.digests) / 1e9
-        panels.append(delta_page.Panel(panel.sweep, graph, evidence, resources(graph, data), slice_seconds))
+    panels = [_panel(panel.name, panel.sweep, campaigns[panel.name], weight) for panel in present]
     unseen = [
         f"{name}: {line}" for name, data in campaigns.items() for line in least_seen_lines(data.digests, data.direction)
     ]
@@ -139,10 +152,7 @@ def _sweep_record(panel: delta_page.Panel) -> dict[str, Any]:
     return {
         "sweep": panel.sweep,
         "panel": graph.configuration,
-        **picked(graph, "asymmetry"),
-        **or_none(graph, "asymmetry_reason"),
-        **picked(graph, "peak", "expected_peak"),
-        **or_none(graph, "apart"),
+        **_of_graph(graph),
         "cause": panel.cause,
         "preferring": preferring(panel.evidence, graph.asymmetry),
         "hints": delta_page.hints(panel),
@@ -151,48 +161,27 @@ def _sweep_record(panel: delta_page.Panel) -> dict[str, Any]:
     }
 
 
-def _show_graphs(directories: list[Path], weight: CurveKind, direction: CampaignDirection, html: Path | None) -> None:
-    campaigns = {directory: _campaign(directory, direction) for directory in directories}
-    read = [_graph(directory, data, weight) for directory, data in campaigns.items()]
-    unseen = [
-        f"{directory.resolve().name}: {line}" if len(campaigns) > 1 else line
-        for directory, data in campaigns.items()
-        for line in least_seen_lines(data.digests, data.direction)
-    ]
-    graphs = [graph for graph, _, _ in read]
-    evidence = [found for _, found, _ in read]
-    page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
-    write_page(delta_page.delta_page(graphs, evidence, [levels for _, _, levels in read], unseen), page)
-    lines = [line for graph in graphs for line in (delta_page.verdict(graph), delta_page.peaks(graph))]
-    lines += model_report.dropped([run for graph in graphs for run in graph.dropped])
-    tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
-    each = [*zip(graphs, evidence, strict=True)]
-    lines += [line for graph, found in each for line in delta_page.by_itself(graph, found)]
-    lines += [evidence_words(found) for found in evidence if len(found)]
-    lines += [line for graph, found in each for line in delta_page.advantage(graph, found)]
-    write_answer(
-        lambda: {"configurations": [_record(*each) for each in read], "page": page},
-        [for_terminal(delta_page.points_table(graphs)), "", *tables, *lines, f"Page: {page}"],
-    )
-
-
 def _campaign(directory: Path, direction: CampaignDirection) -> Campaign:
     return campaign(read_digests(job_places([directory])), direction, is_by_name=True, may_be_apart=True)
 
 
-def _graph(directory: Path, data: Campaign, weight: CurveKind) -> tuple[DeltaGraph, pl.DataFrame, pl.DataFrame]:
-    graph, evidence = graph_and_evidence(directory.resolve().name, data, Weighting(weight))
-    return graph, evidence, resources(graph, data)
+def _panel(name: str, sweep: str, data: Campaign, weight: CurveKind) -> delta_page.Panel:
+    graph, evidence = graph_and_evidence(name, data, Weighting(weight))
+    slice_seconds = max(digest.slice_ns for digest in data.digests) / 1e9
+    return delta_page.Panel(sweep, graph, evidence, resources(graph, data), slice_seconds)
 
 
-def _record(graph: DeltaGraph, evidence: pl.DataFrame, levels: pl.DataFrame) -> dict[str, Any]:
+def _record(panel: delta_page.Panel) -> dict[str, Any]:
     return {
-        **picked(graph, "configuration", "alone_seconds", "weights", "asymmetry"),
-        **or_none(graph, "asymmetry_reason"),
-        **picked(graph, "peak", "expected_peak"),
-        **or_none(graph, "apart"),
-        **picked(graph, "dropped", "points", "expected"),
-        "evidence": evidence.to_dicts(),
-        "preferring": preferring(evidence, graph.asymmetry),
-        "resources": levels.to_dicts(),
+        **picked(panel.graph, "configuration", "alone_seconds", "weights"),
+        **_of_graph(panel.graph),
+        **picked(panel.graph, "dropped", "points", "expected"),
+        **picked(panel, "evidence"),
+        "preferring": preferring(panel.evidence, panel.graph.asymmetry),
+        **picked(panel, resources="levels"),
     }
+
+
+def _of_graph(graph: DeltaGraph) -> dict[str, Any]:
+    peaks = picked(graph, "peak", "expected_peak")
+    return picked(graph, "asymmetry") | or_none(graph, "asymmetry_reason") | peaks | or_none(graph, "apart")
