@@ -1,7 +1,5 @@
 """Which clients that file servers counted are nodes of jobs that a catalog has, too: what they moved while the jobs ran
 is the jobs' own, once more.
-
-A catalog in, frames out.
 """
 
 from __future__ import annotations

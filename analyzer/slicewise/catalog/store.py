@@ -1,10 +1,5 @@
-"""Where a catalog's files lie, and how they come and go: whole batches, or not at all, whoever is killed meanwhile.
-
-    CATALOG/catalog.json                         the format's number, and whether names are hashed
-    CATALOG/day=2026-11-22/batch=1f.../*.parquet  a frame each, of jobs that began on that day (UTC)
-    CATALOG/day=2026-11-22/batch=1f.../_jobs.index  numbers of the names and keys of its jobs, in order
-    CATALOG/day=2026-11-22/batch=1f.../_batch.json  its rows, its times, and the checksums of its files (sums.py)
-    CATALOG/.salt .lock .journal.json .aside/ .answers/
+"""Where a catalog's files lie (docs/catalog.md), and how they come and go: whole batches, or not at all, whoever is
+killed meanwhile.
 
 A batch is written aside and renamed. What takes more than one renaming (a batch in place of others) is written down in
 the journal first; from then on it counts as done, and whoever holds the lock next does the rest. The lock is flock on

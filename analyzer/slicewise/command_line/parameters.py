@@ -1,4 +1,4 @@
-"""What a command is declared with, on click: its text, arguments and options, and those that several commands share.
+"""What a command is declared with, on click: its text, arguments and options.
 
 A declaration imports nothing that takes long. What a command does stands in `slicewise.commands`, with its imports at
 its head as everywhere, and is imported when the command runs: help, completion and complaints do not wait for polars.

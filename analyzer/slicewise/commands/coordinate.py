@@ -1,9 +1,7 @@
 """Wait for the job's turn at I/O, then run a command.
 
 For jobs that cannot be profiled while they run, and for steps of batch scripts that do nothing but I/O, such as copying
-files: the command has its turn as a whole, and gives it up at its end. Example:
-
-    slicewise turns wait --at unix:/run/slicewise/scratch --bytes 50e9 -- cp -r results /scratch/archive
+files: the command has its turn as a whole, and gives it up at its end.
 """
 
 import os

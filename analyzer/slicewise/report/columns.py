@@ -1,7 +1,7 @@
 """Tables whose columns say how their cells are made of a row: heading, unit and cell stand together."""
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
@@ -16,12 +16,13 @@ def table(
     title: str = "",
     time: Callable[[T], tuple[int, int]] | None = None,
     more: int = 0,
+    is_greyed: Callable[[T], bool] = lambda _: False,
 ) -> Table:
     """A table with a row for each of `rows`. time: from when to when a row is about (ns). more: how many rows are left
     out, said in the last one."""
     made = Table([column for column, _ in columns], title=title)
     for row in rows:
-        made.add(*(cell(row) for _, cell in columns), time=time(row) if time else None)
+        made.add(*(cell(row) for _, cell in columns), time=time(row) if time else None, is_greyed=is_greyed(row))
     if more > 0:
         made.add(f"and {more:,} more", *[""] * (len(columns) - 1))
     return made
@@ -35,6 +36,13 @@ def text(heading: str, of: Callable[[T], Cell | str], unit: str = "", spare: int
 def figure(heading: str, of: Callable[[T], Cell | str], unit: str = "", spare: int = 0) -> Made[T]:
     """A figure that is said in a way of its own."""
     return Column(heading, unit, spare=spare), of
+
+
+def known(
+    heading: str, name: str, said: Callable[[Any], str], unit: str = "", none: str = "-"
+) -> Made[Mapping[str, Any]]:
+    """A figure by its key, as a function says it; where it is None, `none`."""
+    return figure(heading, lambda row: Cell(none if row[name] is None else said(row[name]), row[name]), unit)
 
 
 def count(heading: str, of: Callable[[T], int], unit: str = "", spare: int = 0) -> Made[T]:

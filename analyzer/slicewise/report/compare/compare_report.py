@@ -17,6 +17,7 @@ from slicewise.estimate import Estimate
 from slicewise.report import columns
 from slicewise.report.blame.blame_page import outside_record
 from slicewise.report.blame.blame_words import slept_for_memory, why_outside
+from slicewise.report.columns import Made
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.records import picked
 from slicewise.report.tables import NOTHING, Cell, Column, Table
@@ -372,42 +373,36 @@ def parts_table(comparison: Comparison) -> Table:
 
 def runs_table(comparison: Comparison) -> Table:
     """Several runs: a row a run, and why it took another time than the one that they are compared with."""
-    has_turns = any(run.waited_ns for run in comparison.runs)
-    measured = ("computing", *(["waiting"] if has_turns else []), "own_io")
-    table = Table(
-        [
-            Column("run", is_figure=False),
-            Column("runtime", "s"),
-            Column("difference", "s"),
-            Column("outside I/O calls", "s"),
-            *([Column("waiting for its turn", "s")] if has_turns else []),
-            Column("own I/O", "s"),
-            Column("lost to neighbours", "s"),
-            Column("unexplained", "s"),
-            Column("confidence", is_figure=False),
-        ],
+    found = {told.of.job.job: told for told in comparison.differences}
+
+    def part(heading: str, name: str) -> Made[Tasks]:
+        def cell(run: Tasks) -> Cell:
+            told = found.get(run.job.job)
+            if told is None:
+                return NOTHING
+            if name == "lost" and told.lost_seconds is None:
+                return Cell(words.UNKNOWN, "")
+            return _more_cell(told, told.parts()[name] if name else told.difference_seconds)
+
+        return columns.figure(heading, cell, "s")
+
+    def confidence(run: Tasks) -> str:
+        told = found.get(run.job.job)
+        return told.confidence if told else "the run to compare with"
+
+    return columns.table(
+        comparison.runs,
+        columns.text("run", lambda run: run.job.job),
+        columns.seconds("runtime", lambda run: run.runtime_ns / 1e9),
+        part("difference", ""),
+        part("outside I/O calls", "computing"),
+        *([part("waiting for its turn", "waiting")] if any(run.waited_ns for run in comparison.runs) else []),
+        part("own I/O", "own_io"),
+        part("lost to neighbours", "lost"),
+        part("unexplained", "unexplained"),
+        columns.text("confidence", confidence),
         title=f"Against {comparison.chosen} run, {comparison.against.job.job}",
     )
-    found = {told.of.job.job: told for told in comparison.differences}
-    for run in comparison.runs:
-        name, seconds = run.job.job, run.runtime_ns / 1e9
-        runtime = Cell(words.seconds(seconds), seconds)
-        told = found.get(name)
-        if told is None:
-            table.add(name, runtime, *[NOTHING] * (3 + len(measured)), "the run to compare with")
-            continue
-        parts = told.parts()
-        lost = Cell(words.UNKNOWN, "") if told.lost_seconds is None else _more_cell(told, parts["lost"])
-        table.add(
-            name,
-            runtime,
-            _more_cell(told, told.difference_seconds),
-            *(_more_cell(told, parts[part]) for part in measured),
-            lost,
-            _more_cell(told, parts["unexplained"]),
-            told.confidence,
-        )
-    return table
 
 
 def work_table(comparison: Comparison) -> Table:

@@ -19,7 +19,7 @@ from slicewise.report import columns
 from slicewise.report.blame import blame_words
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.records import or_none, picked
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 MOST_LINES = 6
@@ -262,25 +262,17 @@ def boxes_table(found: Expectation) -> Table:
 
 def runs_table(found: Expectation) -> Table:
     """A row a run: its aggregate box, and what is wrong with it."""
-    table = Table(
-        [
-            Column("run", is_figure=False),
-            Column("API", is_figure=False),
-            Column("hard", GIB_S),
-            Column("easy", GIB_S),
-            Column("hard", KIOPS),
-            Column("easy", KIOPS),
-            Column("anomaly", is_figure=False),
-        ]
+    return columns.table(
+        ((boxes.api, run) for boxes in found.boxes if boxes.kind == "aggregate" for run in boxes.runs),
+        columns.text("run", lambda row: row[1].run.name),
+        columns.text("API", lambda row: row[0]),
+        columns.number("hard", lambda row: row[1].box.hard[0], GIB_S),
+        columns.number("easy", lambda row: row[1].box.easy[0], GIB_S),
+        columns.number("hard", lambda row: row[1].box.hard[1], KIOPS),
+        columns.number("easy", lambda row: row[1].box.easy[1], KIOPS),
+        columns.text("anomaly", lambda row: row[1].why),
+        is_greyed=lambda row: row[1].is_anomaly,
     )
-    for boxes in found.boxes:
-        if boxes.kind != "aggregate":
-            continue
-        for run in boxes.runs:
-            corners = [run.box.hard[0], run.box.easy[0], run.box.hard[1], run.box.easy[1]]
-            cells = [Cell(words.number(value), value) for value in corners]
-            table.add(run.run.name, boxes.api, *cells, run.why, is_greyed=run.is_anomaly)
-    return table
 
 
 def tails_table(found: Expectation) -> Table:
@@ -299,36 +291,31 @@ def tails_table(found: Expectation) -> Table:
 
 def places_table(placed: Sequence[Placed]) -> Table:
     """A row a job, and one for its busiest phase: its point and where that lies."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            Column("of", is_figure=False),
-            Column("bandwidth", GIB_S),
-            Column("metadata", KIOPS),
-            Column("metadata over wall time", KIOPS),
-            Column("data time", "s"),
-            Column("metadata time", "s"),
-            Column("in the box", is_figure=False),
-            Column("of easy I/O", "%"),
-        ]
-    )
+
+    def rate(heading: str, name: str, unit: str) -> columns.Made[tuple[str, str, PlacedWork, float | None, bool]]:
+        def cell(value: float) -> Cell:
+            return Cell(f"under {LEAST_RATE}" if 0 < value < LEAST_RATE else words.number(value), value)
+
+        return columns.figure(heading, lambda row: cell(getattr(row[2], name)), unit)
+
+    rows: list[tuple[str, str, PlacedWork, float | None, bool]] = []
     for one in placed:
-        table.add(one.job, "whole job", *_place_cells(one.whole, one.position, one.is_inside))
+        rows.append((one.job, "whole job", one.whole, one.position.share_of_easy, one.is_inside))
         if one.phase is not None and one.phase_position is not None:
-            is_inside = one.phase_position.is_inside and not one.is_apart
-            table.add(one.job, "busiest phase", *_place_cells(one.phase, one.phase_position, is_inside))
-    return table
-
-
-def _place_cells(work: PlacedWork, position: Position, is_inside: bool) -> list[Cell]:
-    share = position.share_of_easy
-    rates = (work.bandwidth, work.metadata, work.metadata_per_wall)
-    return [
-        *(Cell(f"under {LEAST_RATE}" if 0 < value < LEAST_RATE else words.number(value), value) for value in rates),
-        *(Cell(words.duration(value), value) for value in (work.data_seconds, work.metadata_seconds)),
-        Cell("yes" if is_inside else "no"),
-        Cell(words.percent(share, 2), None if share is None else share * 100),
-    ]
+            is_inside, share = one.phase_position.is_inside and not one.is_apart, one.phase_position.share_of_easy
+            rows.append((one.job, "busiest phase", one.phase, share, is_inside))
+    return columns.table(
+        rows,
+        columns.text("job", lambda row: row[0]),
+        columns.text("of", lambda row: row[1]),
+        rate("bandwidth", "bandwidth", GIB_S),
+        rate("metadata", "metadata", KIOPS),
+        rate("metadata over wall time", "metadata_per_wall", KIOPS),
+        columns.duration("data time", lambda row: row[2].data_seconds),
+        columns.duration("metadata time", lambda row: row[2].metadata_seconds),
+        columns.text("in the box", lambda row: "yes" if row[4] else "no"),
+        columns.figure("of easy I/O", lambda row: Cell(words.percent(row[3], 2), row[3] and row[3] * 100), "%"),
+    )
 
 
 MILLION = 1_000_000

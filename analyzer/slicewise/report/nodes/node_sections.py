@@ -1,7 +1,4 @@
-"""What the nodes' collectors sampled, as charts of a page.
-
-Nodes are counted as a whole, and every label says so.
-"""
+"""What the nodes' collectors sampled, as charts of a page. Nodes are counted as a whole, and every label says so."""
 
 from collections.abc import Iterator, Sequence
 from itertools import cycle

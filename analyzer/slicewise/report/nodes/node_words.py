@@ -1,7 +1,4 @@
-"""What the nodes' collectors sampled, as a table for the terminal.
-
-Nodes are counted as a whole, and every label says so.
-"""
+"""What the nodes' collectors sampled, as a table. Nodes are counted as a whole, and every label says so."""
 
 import polars as pl
 

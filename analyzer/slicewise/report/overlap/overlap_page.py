@@ -1,6 +1,6 @@
 """What happened to jobs that ran at the same time: sentences, tables, JSON and a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from slicewise.analysis.job.heat import heats
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
 from slicewise.analysis.overlap import overlap as analysis
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap, is_negligible
-from slicewise.analysis.overlap.region import Region
+from slicewise.analysis.overlap.region import Region, Uniformity
 from slicewise.analysis.runs.matching import match_standalone
 from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Prediction
 from slicewise.charts import heatmap, runtimes, style, throughput
@@ -34,7 +34,7 @@ from slicewise.report.nodes.other_words import others_sections
 from slicewise.report.over_time import OverTime, TimeAxis, sums
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.records import mib_s, or_none, picked, rate_record
-from slicewise.report.tables import NOTHING, Cell, Column, Table
+from slicewise.report.tables import NOTHING, Cell, Table
 from slicewise.text import words
 
 DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}
@@ -303,44 +303,49 @@ def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
     """One row a job: who it was, what it got overall and in the region, and how long it took, alone and together."""
     prediction = closest(direction)
     has_alone = any(job.alone_seconds is not None for job in direction.jobs)
-    headings = [
-        Column("job", is_figure=False),
-        Column("program", is_figure=False, spare=4),
-        Column("processes", spare=2),
-        Column("nodes", spare=3),
-        Column("overall", "MiB/s", spare=1),
-        Column("region", "MiB/s"),
-        Column("per process", "bytes", spare=5),
-        Column("RSD", "%", spare=6),
-        *([Column("I/O alone", "s")] if has_alone else []),
-        Column("I/O together", "s"),
-        *([Column("predicted (fitted)" if is_fitted(direction) else "predicted", "s")] if prediction else []),
-        *([Column("error", "%", spare=3)] if prediction else []),
-        Column("runtime", "s"),
-    ]
-    table = Table(headings, title=meanings(direction))
     programs = {job.job: job.program for job in overlap.jobs}
     runtimes = {job.job: (job.end_ns - job.start_ns) / 1e9 for job in overlap.jobs}
     colours = colours_of(overlap)
-    for job in direction.jobs:
-        even = job.uniformity
-        cells = [
-            Cell(job.job, colour=colours[job.job]),
-            Cell(programs[job.job]),
-            Cell(f"{job.processes:,}", job.processes) if job.processes else NOTHING,
-            Cell(f"{job.nodes:,}", job.nodes) if job.nodes else NOTHING,
-            replace(rate_cell(job.overall_bytes_per_second), over_time=_rate_over_time(overlap, direction, job)),
-            rate_cell(job.region_bytes_per_second),
-            Cell(words.size(even.mean_bytes), even.mean_bytes) if even else NOTHING,
-            Cell(words.percent(even.rsd, 2), even.rsd * 100) if even else NOTHING,
-        ]
-        if has_alone:
-            cells.append(_seconds_cell(job.alone_seconds.value) if job.alone_seconds else NOTHING)
-        cells.append(_seconds_cell(job.span.seconds.value) if job.span else NOTHING)
-        if prediction:
-            cells.extend(_predicted_cells(prediction, job))
-        table.add(*cells, _seconds_cell(runtimes[job.job]))
-    return table
+    predicted = "predicted (fitted)" if is_fitted(direction) else "predicted"
+
+    def overall(job: JobInDirection) -> Cell:
+        return replace(rate_cell(job.overall_bytes_per_second), over_time=_rate_over_time(overlap, direction, job))
+
+    def many(count: int | None) -> Cell:
+        return Cell(f"{count:,}", count) if count else NOTHING
+
+    def per_process(even: Uniformity | None) -> Cell:
+        return Cell(words.size(even.mean_bytes), even.mean_bytes) if even else NOTHING
+
+    def spread(even: Uniformity | None) -> Cell:
+        return Cell(words.percent(even.rsd, 2), even.rsd * 100) if even else NOTHING
+
+    def alone(job: JobInDirection) -> Cell:
+        return _seconds_cell(job.alone_seconds.value if job.alone_seconds else None)
+
+    def together(job: JobInDirection) -> Cell:
+        return _seconds_cell(job.span.seconds.value if job.span else None)
+
+    def cell_of(place: int) -> Callable[[JobInDirection], Cell]:
+        return lambda job: _predicted_cells(prediction, job)[place] if prediction else NOTHING
+
+    return columns.table(
+        direction.jobs,
+        columns.text("job", lambda job: Cell(job.job, colour=colours[job.job])),
+        columns.text("program", lambda job: programs[job.job], spare=4),
+        columns.figure("processes", lambda job: many(job.processes), spare=2),
+        columns.figure("nodes", lambda job: many(job.nodes), spare=3),
+        columns.figure("overall", overall, "MiB/s", spare=1),
+        columns.figure("region", lambda job: rate_cell(job.region_bytes_per_second), "MiB/s"),
+        columns.figure("per process", lambda job: per_process(job.uniformity), "bytes", spare=5),
+        columns.figure("RSD", lambda job: spread(job.uniformity), "%", spare=6),
+        *([columns.figure("I/O alone", alone, "s")] if has_alone else []),
+        columns.figure("I/O together", together, "s"),
+        *([columns.figure(predicted, cell_of(0), "s"), columns.figure("error", cell_of(1), "%", spare=3)]
+          if prediction else []),
+        columns.figure("runtime", lambda job: _seconds_cell(runtimes[job.job]), "s"),
+        title=meanings(direction),
+    )  # fmt: skip
 
 
 def _rate_over_time(overlap: Overlap, direction: DirectionOverlap, job: JobInDirection) -> OverTime | None:
@@ -375,35 +380,25 @@ def regions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
 
 def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
     """Every prediction and every estimate of a standalone time, one row a model, weight and job."""
-    table = Table(
-        [
-            Column("job", is_figure=False),
-            Column("what", is_figure=False),
-            Column("shares by", is_figure=False),
-            Column("model", is_figure=False),
-            Column("predicted", "s"),
-            Column("interval", "s", is_figure=False),
-            Column("observed", "s"),
-            Column("error", "%"),
-        ],
-        title="Models of sharing against what was observed",
-    )
     colours = colours_of(overlap)
-    for said, models in (("together", direction.predictions), ("alone", direction.inverses)):
-        for model in models:
-            for row in model.jobs:
-                table.add(
-                    Cell(row.job, colour=colours[row.job]),
-                    said,
-                    model.weight or "-",
-                    _model(model),
-                    _seconds_cell(row.seconds.value),
-                    words.interval(row.seconds.low, row.seconds.high),
-                    _seconds_cell(row.observed_seconds),
-                    _error_cell(row.relative_error),
-                    is_greyed=bool(model.doubt),
-                )
-    return table
+    return columns.table(
+        (
+            (said, model, row)
+            for said, models in (("together", direction.predictions), ("alone", direction.inverses))
+            for model in models
+            for row in model.jobs
+        ),
+        columns.text("job", lambda of: Cell(of[2].job, colour=colours[of[2].job])),
+        columns.text("what", lambda of: of[0]),
+        columns.text("shares by", lambda of: of[1].weight or "-"),
+        columns.text("model", lambda of: _model(of[1])),
+        columns.figure("predicted", lambda of: _seconds_cell(of[2].seconds.value), "s"),
+        columns.text("interval", lambda of: words.interval(of[2].seconds.low, of[2].seconds.high), "s"),
+        columns.figure("observed", lambda of: _seconds_cell(of[2].observed_seconds), "s"),
+        columns.figure("error", lambda of: _error_cell(of[2].relative_error), "%"),
+        title="Models of sharing against what was observed",
+        is_greyed=lambda of: bool(of[1].doubt),
+    )
 
 
 def _model(model: Prediction | Inverse) -> str:

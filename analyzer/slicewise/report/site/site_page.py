@@ -153,8 +153,8 @@ def _trend(found: SiteSummary) -> list[Section]:
         columns.count("jobs", lambda row: row["jobs"]),
         site_tables.size("read", "read_bytes", "bytes"),
         site_tables.size("written", "write_bytes", "bytes"),
-        _speed("speed in calls", "mib_per_second"),
-        _seconds("a metadata call", "meta_call_seconds"),
+        columns.known("speed in calls", "mib_per_second", _speed, "MiB/s"),
+        columns.known("a metadata call", "meta_call_seconds", words.duration, "s"),
     )
 
     def changed(row: site_tables.Row) -> Cell:
@@ -169,8 +169,8 @@ def _trend(found: SiteSummary) -> list[Section]:
         columns.count("then", lambda row: row["second_jobs"]),
         site_tables.size("moved", "first_bytes", "bytes"),
         site_tables.size("then", "second_bytes", "bytes"),
-        _speed("speed", "first_mib_per_second"),
-        _speed("then", "second_mib_per_second"),
+        columns.known("speed", "first_mib_per_second", _speed, "MiB/s"),
+        columns.known("then", "second_mib_per_second", _speed, "MiB/s"),
     )
     return [
         Section(
@@ -211,8 +211,8 @@ def _metadata(found: SiteSummary, links: Links) -> list[Section]:
         site_tables.named("program"),
         site_tables.named("on", "storage"),
         columns.count("calls", lambda row: row["meta_ops"]),
-        _seconds("time in them", "seconds"),
-        _seconds("a call", "call_seconds"),
+        columns.known("time in them", "seconds", words.duration, "s"),
+        columns.known("a call", "call_seconds", words.duration, "s"),
     )
     return [
         Section(
@@ -272,14 +272,5 @@ def _keys(rows: Any, other: str) -> list[tuple[str, str]]:
     return list(zip(rows["key"], rows[other], strict=True))
 
 
-def _speed(heading: str, name: str) -> columns.Made[site_tables.Row]:
-    def cell(row: site_tables.Row) -> Cell:
-        return Cell("-" if row[name] is None else f"{words.number(row[name])} MiB/s", row[name])
-
-    return columns.figure(heading, cell, "MiB/s")
-
-
-def _seconds(heading: str, name: str) -> columns.Made[site_tables.Row]:
-    return columns.figure(
-        heading, lambda row: Cell("-" if row[name] is None else words.duration(row[name]), row[name]), "s"
-    )
+def _speed(mib_per_second: float) -> str:
+    return f"{words.number(mib_per_second)} MiB/s"

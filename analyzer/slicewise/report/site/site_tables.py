@@ -88,8 +88,8 @@ def quality_table(rows: Iterable[Row]) -> Table:
         rows,
         named("job"),
         columns.text("start", lambda row: _time(row["start_ns"])),
-        columns.figure("reads seen", lambda row: _share(row["read_seen"])),
-        columns.figure("writes seen", lambda row: _share(row["write_seen"])),
+        columns.known("reads seen", "read_seen", words.percent),
+        columns.known("writes seen", "write_seen", words.percent),
         _count("ranks missing", "missing_ranks"),
         _count("unfinished", "unfinished"),
         _count("damaged parts", "damage"),
@@ -102,10 +102,7 @@ def worst_table(rows: Iterable[Row], by: str = "job") -> Table:
     """A row a job, a program or a user: what it lost to others, and what it cost them."""
 
     def cost(heading: str, name: str) -> columns.Made[Row]:
-        def cell(row: Row) -> Cell:
-            return Cell(words.UNKNOWN if row[name] is None else words.duration(row[name]), row[name])
-
-        return columns.figure(heading, cell, "s")
+        return columns.known(heading, name, words.duration, "s", words.UNKNOWN)
 
     about: dict[str, list[columns.Made[Row]]] = {
         "job": [named("job"), user(), named("program")],
@@ -210,10 +207,6 @@ def user(spare: int = 0) -> columns.Made[Row]:
 def size(heading: str, name: str, unit: str = "") -> columns.Made[Row]:
     """Bytes of a row; none: "-"."""
     return columns.figure(heading, lambda row: Cell(words.size(row[name]) if row[name] else "-", row[name]), unit)
-
-
-def _share(value: float | None) -> Cell:
-    return Cell("-" if value is None else words.percent(value), value)
 
 
 def _count(heading: str, name: str) -> columns.Made[Row]:
