@@ -82,7 +82,7 @@ def test_a_campaign_without_noise_is_predicted_exactly(members, kind):
     weights = [Weighting(kind).of(*size.clients, size.outstanding) for size in members]
     assume(max(weights) / min(weights) < 15)  # else a job gets hardly a byte in a slice, and rounding shows
     jobs, slices = campaign([members], Weighting(kind), noise=0.0, repeats=1)
-    errors = check(fit_model(jobs, slices), jobs, Weighting(kind))["relative_error"]
+    errors = check(fit_model(jobs, slices).by(Weighting(kind)), jobs)["relative_error"]
     assert errors.len() == len(members)
     assert errors.abs().max() < 1e-3
 

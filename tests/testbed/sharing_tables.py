@@ -55,7 +55,8 @@ def _published() -> Table:
     for mode in ("private", "shared"):
         jobs, slices = published.jobs_of(mode), published.slices_of(mode)
         model = replace(fit_model(jobs, slices), basis="standalone times")
-        checks = {f"{mode}, shares by {kind}": check(model, jobs, Weighting(kind)) for kind in ("processes", "nodes")}
+        kinds = ("processes", "nodes")
+        checks = {f"{mode}, shares by {kind}": check(model.by(Weighting(kind)), jobs) for kind in kinds}
         checks[f"{mode}, all by the other pairs"] = cross_check(jobs, slices)
         if mode == "shared":
             is_odd = pl.col("pair") == published.pair_name(ODD_PAIR)

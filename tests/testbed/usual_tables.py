@@ -21,8 +21,7 @@ from slicewise.analysis.predict.fitted import seen_runs
 from slicewise.analysis.runs.alone import AloneRun, run_there
 from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.runs.storage import storage_of
-from slicewise.analysis.sharing.doubts import doubts
-from slicewise.analysis.sharing.fitted_model import check, fit_model, predict
+from slicewise.analysis.sharing.fitted_model import check, doubts, fit_model, predict
 from slicewise.analysis.sharing.model import model_job
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import several
@@ -104,7 +103,7 @@ def shared_out(directory: Path) -> list[Told]:
             if model.weight.chosen is None:
                 continue
             told = "; ".join(doubts(model, members, predict(model, members)))
-            for row in check(model, run, None, data.slices.filter(own), data.progress).iter_rows(named=True):
+            for row in check(model, run, data.slices.filter(own), data.progress).iter_rows(named=True):
                 seconds = Estimate(row["predicted"], row["low"], row["high"], "")
                 said = (told, row["misfit"] is not None, _is_off_in_time(row))
                 found.append(Told(*_names(row["job"]), len(run), row["observed"], seconds, *said, _repeat(row["job"])))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from slicewise.analysis.campaign.result import result_of
 from slicewise.analysis.runs.campaign import campaign
-from slicewise.analysis.runs.servers import AT, by_server
+from slicewise.analysis.sharing.by_server import AT, by_server
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile

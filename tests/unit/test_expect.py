@@ -386,13 +386,13 @@ def test_a_run_is_kept_with_its_label(tmp_path):
     phases = {name: Phase(name, 1.5, 2.0) for name in PHASES}
     start = read_results([tmp_path])
     assert start.runs == []
-    run = results.OwnRun(phases, "POSIX", datetime.now(timezone.utc), "x (not IO500)", 2)
+    run = results.IO500Run("run-01", tmp_path, phases, "POSIX", datetime.now(timezone.utc), "x (not IO500)", 2)
     (tmp_path / "run-01").mkdir()
     (tmp_path / "run-01" / results.RUN_FILE).write_text(results.run_text(run))
     (found,) = read_results([tmp_path]).runs
     assert (found.benchmark, found.processes, found.phases, found.start) == ("x (not IO500)", 2, phases, run.start)
     with pytest.raises(Unreadable, match="damaged"):
-        results.read_run("{}")
+        results.read_run("{}", "run-01", tmp_path)
 
 
 def campaign(tmp_path, monkeypatch, rates, **changed):

@@ -157,7 +157,7 @@ def test_a_slow_run_of_many_processes_is_no_demand_of_one():
 def test_the_published_pairs_in_private_mode(kind, largest):
     jobs = jobs_of("private")
     model = replace(fit_model(jobs, slices_of("private")), basis="standalone times")
-    errors = check(model, jobs, Weighting(kind))["relative_error"].abs()
+    errors = check(model.by(Weighting(kind)), jobs)["relative_error"].abs()
     assert len(errors) == 12
     assert errors.max() == pytest.approx(largest, abs=0.0005)
 
@@ -165,7 +165,8 @@ def test_the_published_pairs_in_private_mode(kind, largest):
 def test_the_published_pairs_in_shared_mode_by_processes():
     jobs = jobs_of("shared")
     model = replace(fit_model(jobs, slices_of("shared")), basis="standalone times")
-    assert check(model, jobs, Weighting("processes"))["relative_error"].abs().max() == pytest.approx(0.378, abs=0.0005)
+    errors = check(model.by(Weighting("processes")), jobs)["relative_error"].abs()
+    assert errors.max() == pytest.approx(0.378, abs=0.0005)
 
 
 def test_the_published_question_is_answered_by_runs_that_the_fit_has_not_seen():
@@ -175,7 +176,7 @@ def test_the_published_question_is_answered_by_runs_that_the_fit_has_not_seen():
     assert "is fair to nodes" in answer(model.weight)
     assert model.held_out.combinations == 6
     # Table 3 by node weights, capacity by clients and all else from other rows: no worse than from standalone times.
-    assert cross_check(jobs, slices, None)["weight"].unique().to_list() == ["nodes"]
+    assert cross_check(jobs, slices)["weight"].unique().to_list() == ["nodes"]
     assert model.held_out.worst <= 0.093
 
 

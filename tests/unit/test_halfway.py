@@ -6,10 +6,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from slicewise.analysis.runs.campaign import PROGRESS_SCHEMA
-from slicewise.analysis.sharing.doubts import doubts
-from slicewise.analysis.sharing.fitted_model import check, disturbed_runs, fit_model, misfit_of, predict
-from slicewise.analysis.sharing.goodness import misfits, shares_shown
-from slicewise.analysis.sharing.halfway import halfway
+from slicewise.analysis.sharing.fitted_model import check, disturbed_runs, doubts, fit_model, misfit_of, predict
+from slicewise.analysis.sharing.goodness import halfway, misfits, shares_shown
 from slicewise.analysis.sharing.model import ModelJob, read_model, weights_of, write_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.estimate import Estimate
@@ -100,8 +98,8 @@ def test_a_check_tells_it_of_all_jobs_of_the_run():
     run = JOBS_FRAME.filter(pl.len().over("run") == 2).head(2)
     rows = [("slow", row["job"], 1000.0 * end, end * row["bytes"]) for row in run.to_dicts() for end in (0, 1)]
     slow = pl.DataFrame([(run["run"][0], *row[1:]) for row in rows], schema=PROGRESS_SCHEMA, orient="row")
-    assert check(MODEL, run, None, SLICES, slow)["is_warned_halfway"].to_list() == [True, True]
-    assert check(MODEL, run, None, SLICES)["is_warned_halfway"].to_list() == [None, None]
+    assert check(MODEL, run, SLICES, slow)["is_warned_halfway"].to_list() == [True, True]
+    assert check(MODEL, run, SLICES)["is_warned_halfway"].to_list() == [None, None]
 
 
 def time(value: float, part: float = 0.05) -> Estimate:
@@ -142,7 +140,7 @@ def test_every_error_above_its_interval_comes_with_a_warning():
     jobs, slices = campaign(PAIRS, Weighting("nodes"))
     first = pl.col("job") == jobs.filter(pl.len().over("run") > 1)["job"][0]
     late = jobs.with_columns(pl.when(first).then(pl.col("seconds") * 1.5).otherwise("seconds"))
-    checked = check(fit_model(jobs, slices), late, None, slices)
+    checked = check(fit_model(jobs, slices), late, slices)
     outside = ~pl.col("observed").is_between("low", "high")
     assert checked.filter(outside)["misfit"].null_count() == 0
     assert checked.filter(~outside)["misfit"].is_null().all()
@@ -159,7 +157,7 @@ def test_shares_by_the_wrong_weight_are_told():
     """The storage shares by nodes, the model by processes: the slices show that, and explain the times."""
     jobs, slices = campaign([[Size(12), Size(12, 3)]], Weighting("nodes"), noise=0.001)
     fitted = fit_model(*campaign([[Size(4), Size(12)], [Size(12), Size(12, 3)]], Weighting("processes"), noise=0.001))
-    checked = check(fitted, jobs, None, slices).filter(pl.col("misfit").is_not_null())
+    checked = check(fitted, jobs, slices).filter(pl.col("misfit").is_not_null())
     assert checked["misfit"].unique().to_list() == ["other shares"]
     assert checked["own_share"].max() == pytest.approx(0.75, abs=0.01)
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
 from slicewise.analysis.sharing import weights
-from slicewise.analysis.sharing.doubts import doubts
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, model_record, read_model, write_model
 from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
 from slicewise.catalog.sources import read_digests
@@ -111,9 +110,9 @@ def check(profiles: list[Path], model: Path | None, direction: CampaignDirection
     if model is not None:
         known = read_model(model)
         _weighting(known, model)
-        checked, how = fitted.check(known, data.jobs, None, data.slices, data.progress), f"by the model in {model}"
+        checked, how = fitted.check(known, data.jobs, data.slices, data.progress), f"by the model in {model}"
     else:
-        checked = fitted.cross_check(data.jobs, data.slices, None, data.progress)
+        checked = fitted.cross_check(data.jobs, data.slices, data.progress)
         how = tables.HELD_OUT
     if checked.is_empty():
         raise UserError("none of these jobs ran together; give the profiles of some that did, and of each alone")
@@ -138,7 +137,7 @@ def _predict_fitted(path: Path, job: list[str]) -> None:
         found = fitted.predict(known, jobs)
     except ValueError as error:
         raise UserError(f"--fitted {path}: {error}") from error
-    doubtful = doubts(known, jobs, found)
+    doubtful = fitted.doubts(known, jobs, found)
     record = {"model": path, "weight": known.weight.chosen, "basis": known.basis, "jobs": found, "doubts": doubtful}
     table = for_terminal(tables.modelled_table(jobs, found))
     write_answer(lambda: record, [table, *(f"Doubtful: {why}." for why in doubtful)])

@@ -157,10 +157,7 @@ def _runs_in(place: Path, directory: Path, files: list[Path], unreadable: list[N
     for file in files:
         try:
             if file.name == RUN_FILE:
-                own = read_run(text_of(file))
-                run = IO500Run(_name(place, directory, file), directory, own.phases, own.api, own.start, own.benchmark,
-                          own.processes)  # fmt: skip
-                return [run]
+                return [read_run(text_of(file), _name(place, directory, file), directory)]
             summary = read_summary(text_of(file))
         except Unreadable as reason:
             unreadable.append(NotRead(str(file), str(reason)))
@@ -249,41 +246,26 @@ def _named(runs: list[IO500Run]) -> list[IO500Run]:
     return named
 
 
-@dataclass(frozen=True)
-class OwnRun:
-    """phases: by IO500's names, of what was run. benchmark: what ran instead of IO500, with the words "not IO500"."""
-
-    phases: dict[str, Phase]
-    api: str
-    start: datetime
-    benchmark: str
-    processes: int
-
-
-def read_run(text: str) -> OwnRun:
-    """A run from its file's text. Raises Unreadable."""
+def read_run(text: str, name: str, directory: Path) -> IO500Run:
+    """A run of our own from its file's text. Raises Unreadable."""
     try:
         record = json.loads(text)
         if record["version"] != RUN_FILE_VERSION:
             raise Unreadable(f"it is of version {record['version']}, and only version {RUN_FILE_VERSION} is known")
-        phases = {name: _phase(name, said) for name, said in record["phases"].items()}
+        phases = {phase: _phase(phase, said) for phase, said in record["phases"].items()}
         start = datetime.fromisoformat(record["start"]).astimezone(timezone.utc)
-        return OwnRun(phases, str(record["api"]), start, str(record["benchmark"]), int(record["processes"]))
+        said = str(record["api"]), start, str(record["benchmark"]), int(record["processes"])
+        return IO500Run(name, directory, phases, *said)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Unreadable(f"it is damaged: {error}") from error
 
 
-def run_text(run: OwnRun) -> str:
-    """The file's text."""
-    record: dict[str, Any] = {
-        "version": RUN_FILE_VERSION,
-        "benchmark": run.benchmark,
-        "api": run.api,
-        "start": run.start.isoformat(),
-        "processes": run.processes,
-        "phases": {name: asdict(phase) for name, phase in run.phases.items()},
-    }
-    return json.dumps(record, indent=2) + "\n"
+def run_text(run: IO500Run) -> str:
+    """The file's text of a run of our own, whose benchmark has the words "not IO500"."""
+    about = {"version": RUN_FILE_VERSION, "benchmark": run.benchmark, "api": run.api}
+    times = {"start": run.start and run.start.isoformat(), "processes": run.processes}
+    phases = {name: asdict(phase) for name, phase in run.phases.items()}
+    return json.dumps(about | times | {"phases": phases}, indent=2) + "\n"
 
 
 def _phase(name: str, said: Mapping[str, Any]) -> Phase:

@@ -116,13 +116,8 @@ def _one(plan: CampaignPlan, size: RunSize, place: Path | None, data: Path) -> l
     _empty(data)
     if place is None:
         return found
-    run = results.OwnRun(
-        {phase.name: phase for phase in found},
-        api_name(plan.api),
-        start,
-        benchmarks.LABELS[plan.benchmark],
-        size.processes,
-    )
+    phases, label = {phase.name: phase for phase in found}, benchmarks.LABELS[plan.benchmark]
+    run = results.IO500Run(place.name, place, phases, api_name(plan.api), start, label, size.processes)
     try:
         place.mkdir()
         (place / results.RUN_FILE).write_text(results.run_text(run), encoding="utf-8")

@@ -7,8 +7,7 @@ import polars as pl
 
 from slicewise.analysis.campaign.throughput import alone_table, runs_of, together_table
 from slicewise.analysis.runs.campaign import ALONE, TOGETHER, Campaign, campaign
-from slicewise.analysis.runs.servers import Placement, by_server
-from slicewise.analysis.sharing.by_server import cross_check_by_server, model_of_a_server
+from slicewise.analysis.sharing.by_server import Placement, by_server, cross_check_by_server
 from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with_held_out
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.digest.digest import Digest
@@ -158,10 +157,10 @@ def result_of(data: Campaign, placement: Placement | None = None) -> CampaignRes
     """What a campaign shows. placement: the server of each file, where the storage is several of them."""
     runs = runs_of(data)
     if placement is None:
-        model, checked = fit_model(data.jobs, data.slices), cross_check(data.jobs, data.slices, None, data.progress)
+        model, checked = fit_model(data.jobs, data.slices), cross_check(data.jobs, data.slices, data.progress)
     else:
         parts = by_server(data, placement)
-        model, checked = model_of_a_server(parts), cross_check_by_server(parts, data.jobs)
+        model, checked = fit_model(parts.jobs, parts.slices), cross_check_by_server(parts, data.jobs)
     return CampaignResult(
         data=data,
         conditions=_conditions(data, runs),

@@ -154,7 +154,7 @@ def fitted_to(storage: int, runs: Sequence[SeenRun], quiet: Sequence[AloneRun]) 
     data = campaign_there(each_once([one.digest for one in there]), storage, direction)
     if data is None:
         return None
-    checked = {row["job"]: row for row in cross_check(data.jobs, data.slices, None, data.progress).to_dicts()}
+    checked = {row["job"]: row for row in cross_check(data.jobs, data.slices, data.progress).to_dicts()}
     rows = [[checked.get(job.seen.digest.job, {}) for job in run.jobs] for run in runs]
     model = fit_model(data.jobs, data.slices)
     if model.weight.chosen is None or any(row.get("predicted") is None for run in rows for row in run):

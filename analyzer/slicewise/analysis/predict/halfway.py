@@ -2,8 +2,8 @@
 
 When half of the bytes of all of them have been moved, and again when four fifths have, what is left of each job's
 timeline alone is predicted anew. If a job so ends outside of its interval, the run went otherwise until then: a warning
-to all jobs of it that still run. `sharing.halfway` is the same for the model of sharing. In between, a job is warned of
-that waits in calls while the storage stands still, once it has lost more than its interval allows.
+to all jobs of it that still run. `sharing.goodness` is the same for the model of sharing. In between, a job is warned
+of that waits in calls while the storage stands still, once it has lost more than its interval allows.
 """
 
 import math
@@ -29,8 +29,7 @@ from slicewise.analysis.predict.predict import (
 from slicewise.analysis.predict.side_by_side import Segment
 from slicewise.analysis.runs.alone import AloneRun
 from slicewise.analysis.sharing.fitted_model import misfit_of
-from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
-from slicewise.analysis.sharing.halfway import NOTHING, Halfway, Progress, look
+from slicewise.analysis.sharing.goodness import NOTHING, Halfway, Misfit, Progress, look, misfits, shares_shown
 from slicewise.constants import NO_SECONDS
 from slicewise.estimate import Estimate
 from slicewise.scalars import real

@@ -16,8 +16,7 @@ import polars as pl
 from slicewise.analysis.capacity.by_clients import combined_rates, fit_capacity
 from slicewise.analysis.runs.campaign import ALONE, SIZE, SLICES_SCHEMA, TOGETHER, rates_of_runs, runs_that_stood_out
 from slicewise.analysis.runs.rates import mean_of_repeats
-from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
-from slicewise.analysis.sharing.halfway import Halfway, halfway
+from slicewise.analysis.sharing.goodness import Halfway, Misfit, halfway, misfits, shares_shown
 from slicewise.analysis.sharing.model import (
     AloneRate,
     Basis,
@@ -40,27 +39,11 @@ from slicewise.scalars import real, whole
 from slicewise.text import words
 
 CHECK_SCHEMA = pl.Schema(
-    {
-        "run": pl.String,
-        "pair": pl.String,
-        "job": pl.String,
-        "weight": pl.String,
-        "basis": pl.String,
-        "predicted": pl.Float64,
-        "low": pl.Float64,
-        "high": pl.Float64,
-        "observed": pl.Float64,
-        "relative_error": pl.Float64,
-        "is_at_stake": pl.Boolean,
-        "is_outlier": pl.Boolean,
-        "halfway_seconds": pl.Float64,
-        "is_warned_halfway": pl.Boolean,
-        "misfit": pl.String,
-        "own_seconds": pl.Float64,
-        "own_share": pl.Float64,
-        "model_share": pl.Float64,
-        "capacity_ratio": pl.Float64,
-    }
+    dict.fromkeys(("run", "pair", "job", "weight", "basis"), pl.String)
+    | dict.fromkeys(("predicted", "low", "high", "observed", "relative_error"), pl.Float64)
+    | {"is_at_stake": pl.Boolean, "is_outlier": pl.Boolean}
+    | {"halfway_seconds": pl.Float64, "is_warned_halfway": pl.Boolean, "misfit": pl.String}
+    | dict.fromkeys(("own_seconds", "own_share", "model_share", "capacity_ratio"), pl.Float64)
 )
 # Modified z-scores from here on are outliers (Iglewicz and Hoaglin, 1993); 0.6745 standard deviations are the median
 # absolute deviation of normal figures.
@@ -142,27 +125,19 @@ def process_demand(alone: Sequence[AloneRate], rates: pl.DataFrame) -> Estimate 
     return Estimate(value / smallest, low / smallest, high / smallest, how)
 
 
-def predict(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting | None = None) -> list[ModelledRuntime]:
+def predict(model: FittedModel, jobs: Sequence[ModelJob]) -> list[ModelledRuntime]:
     """Runtimes of jobs beside each other.
 
     The interval is the model's scatter, where that is known; and what comes out with the exponent, the capacity and the
     standalone rates at their ends where it is not known, or where nothing shows what a job of that size reaches alone.
-    weighting: in place of the model's own; then shares alone count, without what is known of ends and scatter. Raises
-    ValueError where the model has no weight, or does not know how fast a job would be.
+    Raises ValueError where the model has no weight, or does not know how fast a job would be.
     """
-    chosen = weighting or model.weight.chosen
+    chosen = model.weight.chosen
     if chosen is None:
         raise ValueError(f"the model cannot tell by what the storage is shared: {model.weight.reason}")
-    model = _plain(model) if weighting is not None else model
-    others = _weightings(model, chosen)
-    return _predicted(
-        model, jobs, weights_of(model, jobs, chosen), [weights_of(model, jobs, corner) for corner in others]
-    )
-
-
-def _plain(model: FittedModel) -> FittedModel:
-    """The model without what is known of ends and scatter, which goes with its own weight."""
-    return replace(model, end_wait=None, scatter=None)
+    beta = model.weight.beta if chosen.kind == "processes^beta" else None
+    ends = [Weighting(chosen.kind, end) for end in (beta.low, beta.high)] if beta is not None else [chosen]
+    return _predicted(model, jobs, weights_of(model, jobs, chosen), [weights_of(model, jobs, end) for end in ends])
 
 
 def _predicted(
@@ -202,11 +177,7 @@ def _within(scatter: Scatter | None, solved: Solved, corners: Sequence[float]) -
 
 
 def check(
-    model: FittedModel,
-    jobs: pl.DataFrame,
-    weighting: Weighting | None = None,
-    slices: pl.DataFrame | None = None,
-    progress: pl.DataFrame | None = None,
+    model: FittedModel, jobs: pl.DataFrame, slices: pl.DataFrame | None = None, progress: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Predicted against observed runtimes (`CHECK_SCHEMA`) of every run of several jobs; nulls where the model cannot
     predict. is_outlier: of four repeats or more, that one of this run's jobs took a time that stood out among them.
@@ -214,88 +185,57 @@ def check(
     misfit: null where the observed time lies in the interval, else as `goodness.Misfit` has it, as are own_seconds
     (`with_own_shares`), own_share, model_share, capacity_ratio. slices: the campaign's, by which these are found.
 
-    halfway_seconds (null: it had moved all by then), is_warned_halfway: t_co and is_off of `halfway.Halfway`, by the
+    halfway_seconds (null: it had moved all by then), is_warned_halfway: t_co and is_off of `goodness.Halfway`, by the
     campaign's progress; null without it.
     """
     rows, stood_out = [], runs_that_stood_out(jobs)
-    chosen = weighting or model.weight.chosen
+    chosen = model.weight.chosen
     shown = slices if slices is not None else pl.DataFrame(schema=SLICES_SCHEMA)
     for (run,), table in jobs.filter(TOGETHER).group_by("run", maintain_order=True):
         members = [model_job(model, row) for row in table.iter_rows(named=True)]
-        predicted: Sequence[ModelledRuntime | None]
-        found: dict[str, Misfit] = {}
+        predicted: list[ModelledRuntime] = []
+        off: dict[str, Misfit] = {}
         half: Halfway | None = None
         try:
-            predicted = known = predict(model, members, weighting)
-            found = _misfits(model, members, weighting, known, table, shown.filter(pl.col("run") == run))
-            if progress is not None:
-                half = _halfway(model, members, weighting, known, progress.filter(pl.col("run") == run))
+            predicted = predict(model, members)
+            off = _misfits(model, members, predicted, table, shown.filter(pl.col("run") == run))
+            if progress is not None and chosen is not None:
+                weights, times = weights_of(model, members, chosen), [runtime.t_co for runtime in predicted]
+                half = halfway(model, members, weights, times, progress.filter(pl.col("run") == run))
         except ValueError:
-            predicted = [None] * len(table)
-        thens = half.t_co if half is not None else [None] * len(table)
-        for row, runtime, then in zip(table.iter_rows(named=True), predicted, thens, strict=True):
-            own = {
-                "run": run,
-                "pair": row["pair"],
-                "job": row["job"],
-                "weight": chosen and chosen.kind,
-                "basis": model.basis,
-            }
-            times = {"observed": row["seconds"], "is_outlier": run in stood_out}
-            times |= {"halfway_seconds": then, "is_warned_halfway": half and half.is_off}
-            rows.append(own | times | _of_runtime(runtime, row["seconds"]) | _of_misfit(found.get(row["job"])))
+            predicted = []
+        for place, row in enumerate(table.iter_rows(named=True)):
+            told = {"run": run, "pair": row["pair"], "job": row["job"], "observed": row["seconds"]}
+            told |= {"weight": chosen and chosen.kind, "basis": model.basis, "is_outlier": run in stood_out}
+            told |= {"halfway_seconds": half and half.t_co[place], "is_warned_halfway": half and half.is_off}
+            if predicted:
+                time = predicted[place].t_co
+                told |= {"predicted": time.value, "low": time.low, "high": time.high}
+                told |= {"relative_error": time.value / row["seconds"] - 1, "is_at_stake": predicted[place].is_at_stake}
+            if (misfit := off.get(row["job"])) is not None:
+                told |= {"misfit": misfit.kind, "own_seconds": misfit.with_own_shares, "own_share": misfit.own_share}
+                told |= {"model_share": misfit.model_share, "capacity_ratio": misfit.capacity_ratio}
+            rows.append(told)
     return pl.DataFrame(rows, schema=CHECK_SCHEMA)
-
-
-def _of_runtime(runtime: ModelledRuntime | None, observed: float) -> dict[str, Any]:
-    if runtime is None:
-        return {}
-    time = runtime.t_co
-    off = time.value / observed - 1
-    return {"predicted": time.value, "low": time.low, "high": time.high, "relative_error": off} | {
-        "is_at_stake": runtime.is_at_stake
-    }
-
-
-def _of_misfit(misfit: Misfit | None) -> dict[str, Any]:
-    if misfit is None:
-        return {}
-    shares = {"own_share": misfit.own_share, "model_share": misfit.model_share}
-    return {
-        "misfit": misfit.kind,
-        "own_seconds": misfit.with_own_shares,
-        "capacity_ratio": misfit.capacity_ratio,
-    } | shares
 
 
 def misfit_of(row: Mapping[str, Any]) -> Misfit:
     """What a row of `CHECK_SCHEMA` with a misfit says of it."""
     time = Estimate(row["predicted"], row["low"], row["high"], "")
-    return Misfit(
-        row["job"],
-        time,
-        row["observed"],
-        row["misfit"],
-        row["own_seconds"],
-        row["own_share"],
-        row["model_share"],
-        row["capacity_ratio"],
-    )
+    shares = (row[name] for name in ("own_seconds", "own_share", "model_share", "capacity_ratio"))
+    return Misfit(row["job"], time, row["observed"], row["misfit"], *shares)
 
 
 def _misfits(
     model: FittedModel,
     jobs: Sequence[ModelJob],
-    weighting: Weighting | None,
     predicted: Sequence[ModelledRuntime],
     table: pl.DataFrame,
     slices: pl.DataFrame,
 ) -> dict[str, Misfit]:
     """The jobs of a run that did not go as predicted."""
-    chosen = weighting or model.weight.chosen
-    assert chosen is not None
-    used = _plain(model) if weighting is not None else model
-    names, weights = [job.job for job in jobs], weights_of(model, jobs, chosen)
+    assert model.weight.chosen is not None
+    names, weights = [job.job for job in jobs], weights_of(model, jobs, model.weight.chosen)
     own = shares_shown(slices, names)
     if own is not None:  # in the model's units, for what is known of ends goes by them
         own = [weight * sum(weights) / sum(own) for weight in own]
@@ -311,47 +251,20 @@ def _misfits(
         table["seconds"].to_list(),
         weights,
         own,
-        lambda given: [runtime.t_co for runtime in _predicted(used, jobs, given, [given])],
+        lambda given: [runtime.t_co for runtime in _predicted(model, jobs, given, [given])],
         None if together.is_empty() else real(together["rate"].mean()) / capacity,
     )
     return {misfit.job: misfit for misfit in found}
 
 
-def _halfway(
-    model: FittedModel,
-    jobs: Sequence[ModelJob],
-    weighting: Weighting | None,
-    predicted: Sequence[ModelledRuntime],
-    progress: pl.DataFrame,
-) -> Halfway | None:
-    chosen = weighting or model.weight.chosen
-    assert chosen is not None
-    used = _plain(model) if weighting is not None else model
-    return halfway(used, jobs, weights_of(model, jobs, chosen), [runtime.t_co for runtime in predicted], progress)
-
-
-def cross_check(
-    jobs: pl.DataFrame, slices: pl.DataFrame, weighting: Weighting | None = None, progress: pl.DataFrame | None = None
-) -> pl.DataFrame:
+def cross_check(jobs: pl.DataFrame, slices: pl.DataFrame, progress: pl.DataFrame | None = None) -> pl.DataFrame:
     """`check` of every combination of jobs by a model that was fitted, weight and all, without its runs."""
-    pairs = jobs.filter(TOGETHER)["pair"].unique(maintain_order=True)
-    tables = [
-        check(
-            fit_model(jobs.filter(pl.col("pair") != pair), slices.filter(pl.col("pair") != pair)),
-            jobs.filter(pl.col("pair") == pair),
-            weighting,
-            slices.filter(pl.col("pair") == pair),
-            progress,
-        )
-        for pair in pairs
-    ]
-    return pl.concat([pl.DataFrame(schema=CHECK_SCHEMA), *tables])
-
-
-def _weightings(model: FittedModel, chosen: Weighting) -> list[Weighting]:
-    if chosen.kind != "processes^beta" or model.weight.beta is None:
-        return [chosen]
-    return [Weighting(chosen.kind, model.weight.beta.low), Weighting(chosen.kind, model.weight.beta.high)]
+    tables = [pl.DataFrame(schema=CHECK_SCHEMA)]
+    for pair in jobs.filter(TOGETHER)["pair"].unique(maintain_order=True):
+        is_own = pl.col("pair") == pair
+        model = fit_model(jobs.filter(~is_own), slices.filter(~is_own))
+        tables.append(check(model, jobs.filter(is_own), slices.filter(is_own), progress))
+    return pl.concat(tables)
 
 
 def _alone_by_job(jobs: pl.DataFrame, alone: Sequence[AloneRate]) -> dict[str, float]:
@@ -403,3 +316,36 @@ def disturbed_runs(jobs: pl.DataFrame, slices: pl.DataFrame) -> list[str]:
         pl.col("short") * MAD_OF_NORMAL > MODIFIED_Z * pl.col("deviation"),
     )
     return sorted(odd["run"])
+
+
+# Clients beyond the most that were seen by less than this fraction are no news.
+BEYOND = 0.1
+
+
+def doubts(model: FittedModel, jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -> list[str]:
+    """Why a prediction (found) of runs that nobody has seen may be off by more than its interval says, a clause each:
+    what the model does not know of these jobs, and weights that the runs do not refute and that give a time outside.
+    """
+    told = [f"no run shows what {job.job} reaches alone" for job in jobs if not model.knows_size_of(job)]
+    if model.scatter is None:
+        told.append("too few combinations of jobs were seen to say how shares vary, so the interval leaves that out")
+    curve = model.capacity
+    if model.basis == "capacity curve" and curve is not None and curve.by != "constant":
+        most, clients = max(point.clients for point in curve.points), sum(job.clients[curve.by] for job in jobs)
+        if clients > (1 + BEYOND) * most:
+            told.append(f"here {clients} {curve.by} are at work, and no run had more than {most}")
+    for kind in model.weight.possible:
+        if model.weight.chosen is None or kind == model.weight.chosen.kind:
+            continue
+        beta = model.weight.beta.value if model.weight.beta else 1.0
+        try:
+            others = predict(model.by(Weighting(kind, beta)), jobs)
+        except ValueError:
+            continue
+        for runtime, other in zip(found, others, strict=True):
+            if not runtime.t_co.low <= other.t_co.value <= runtime.t_co.high:
+                told.append(
+                    f"shares by {kind}, which the runs do not refute, give {runtime.job} {other.t_co.value:.4g} s"
+                )
+                break
+    return told

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from slicewise.analysis.capacity.by_clients import CapacityCurve, CostLine, CurvePoint
+from slicewise.analysis.capacity.by_clients import CapacityCurve, Clients, CostLine, CurvePoint
 from slicewise.analysis.sharing.proportional import ServedJob, SharingJob, share_out
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting
 from slicewise.errors import UserError
@@ -92,10 +92,9 @@ class Scatter:
 
     def factor(self, is_at_stake: bool) -> float:
         """The factor to both sides within which the runtime of another run lies, 95 %."""
-        found = (
-            (self.of_shares, self.share_combinations) if is_at_stake else (self.of_capacity, self.capacity_combinations)
-        )
-        deviation, count = found
+        deviation, count = self.of_capacity, self.capacity_combinations
+        if is_at_stake:
+            deviation, count = self.of_shares, self.share_combinations
         return math.exp(student_t(count) * math.sqrt(1 + 1 / count) * deviation)
 
 
@@ -132,11 +131,17 @@ class FittedModel:
         )
         return next(fitting, None)
 
+    def alone_rate_of(self, job: ModelJob) -> AloneRate | None:
+        """What jobs of the size of this one reach alone."""
+        return self.alone_rate(job.processes, job.nodes, job.clients["mounts"], job.program)
+
     def knows_size_of(self, job: ModelJob) -> bool:
         """Whether it is given, or runs show, what the job reaches alone."""
-        if job.alone is not None:
-            return True
-        return self.alone_rate(job.processes, job.nodes, job.clients["mounts"], job.program) is not None
+        return job.alone is not None or self.alone_rate_of(job) is not None
+
+    def by(self, weighting: Weighting) -> FittedModel:
+        """The model with another weight, and without what is known of ends and scatter, which goes with its own."""
+        return replace(self, weight=replace(self.weight, chosen=weighting), end_wait=None, scatter=None)
 
 
 @dataclass(frozen=True)
@@ -218,27 +223,24 @@ def solve(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float]
     """
     alone = [_alone(model, job, end) for job in jobs]
     curve = model.capacity
+    each = list(zip(jobs, alone, weights, strict=True))
     if model.basis == "standalone times" or curve is None:
-        served = [
-            SharingJob(job.job, job.bytes / rate, weight, start=job.start)
-            for job, rate, weight in zip(jobs, alone, weights, strict=True)
-        ]
+        served = [SharingJob(job.job, job.bytes / rate, weight, start=job.start) for job, rate, weight in each]
         schedule = share_out(1.0, served)
     else:
         rate_of = {-1: curve.low, 0: curve.at, 1: curve.high}[end]
         by = curve.by
-        served = [
-            SharingJob(job.job, job.bytes, weight, rate, job.start)
-            for job, rate, weight in zip(jobs, alone, weights, strict=True)
-        ]
 
         def capacity(active: Sequence[int]) -> float:
-            if len(active) == 1:
-                return alone[active[0]]
-            return rate_of(1 if by == "constant" else sum(jobs[place].clients[by] for place in active))
+            return alone[active[0]] if len(active) == 1 else rate_of(_clients(by, [jobs[place] for place in active]))
 
+        served = [SharingJob(job.job, job.bytes, weight, rate, job.start) for job, rate, weight in each]
         schedule = share_out(capacity, served)
     return [_at_its_end(model, place, jobs, weights, schedule.jobs) for place in range(len(jobs))]
+
+
+def _clients(by: Clients, jobs: Sequence[ModelJob]) -> int:
+    return 1 if by == "constant" else sum(job.clients[by] for job in jobs)
 
 
 def _at_its_end(
@@ -260,7 +262,7 @@ def _alone(model: FittedModel, job: ModelJob, end: int) -> float:
     """The rate that a job reaches alone: as given, as its size did, or as far as processes and capacity go."""
     if job.alone is not None:
         return job.alone
-    known = model.alone_rate(job.processes, job.nodes, job.clients["mounts"], job.program)
+    known = model.alone_rate_of(job)
     if known is not None:
         return (known.rate.value, known.rate.high, known.rate.low)[end]
     if model.capacity is None:
@@ -290,23 +292,21 @@ def combined_rate(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequenc
         whole = math.fsum(weights)
         rates = zip(jobs, weights, strict=True)
         return math.fsum(weight / whole * _alone(model, job, 0) for job, weight in rates)
-    by = model.capacity.by
-    return model.capacity.at(1 if by == "constant" else sum(job.clients[by] for job in jobs))
+    return model.capacity.at(_clients(model.capacity.by, jobs))
 
 
 def weights_of(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weighting) -> list[float]:
     """The jobs' weights. Raises ValueError where shares go by outstanding bytes that nothing tells of a job."""
-    return [_weight(model, job, weighting) for job in jobs]
-
-
-def _weight(model: FittedModel, job: ModelJob, weighting: Weighting) -> float:
-    outstanding = job.outstanding
-    if outstanding is None and weighting.kind == "outstanding":
-        known = model.alone_rate(job.processes, job.nodes, job.clients["mounts"], job.program)
-        if known is None:
-            raise ValueError(f"how much {job.job} keeps outstanding is not known; give outstanding=BYTES")
-        outstanding = known.outstanding
-    return weighting.of(job.processes, job.nodes, job.clients["mounts"], outstanding or 0.0)
+    found = []
+    for job in jobs:
+        outstanding = job.outstanding
+        if outstanding is None and weighting.kind == "outstanding":
+            known = model.alone_rate_of(job)
+            if known is None:
+                raise ValueError(f"how much {job.job} keeps outstanding is not known; give outstanding=BYTES")
+            outstanding = known.outstanding
+        found.append(weighting.of(job.processes, job.nodes, job.clients["mounts"], outstanding or 0.0))
+    return found
 
 
 def model_record(model: FittedModel) -> dict[str, Any]:
@@ -324,22 +324,19 @@ def write_model(model: FittedModel, path: Path) -> None:
 
 def read_model(path: Path) -> FittedModel:
     """Read a model that `slicewise study model fit` wrote. Raises UserError where there is none."""
+    again = "slicewise study model fit"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UserError(
-            f"{path}: cannot be read: {error.strerror}; slicewise study model fit -o {path} makes one"
-        ) from error
+        raise UserError(f"{path}: cannot be read: {error.strerror}; {again} -o {path} makes one") from error
     except ValueError as error:
-        raise UserError(f"{path}: is no fitted model; slicewise study model fit -o {path} makes one") from error
+        raise UserError(f"{path}: is no fitted model; {again} -o {path} makes one") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise UserError(f"{path}: is no fitted model of this version; slicewise study model fit -o {path} makes one")
+        raise UserError(f"{path}: is no fitted model of this version; {again} -o {path} makes one")
     try:
         return _model(record)
     except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{path}: is a damaged fitted model ({error}); slicewise study model fit makes a new one"
-        ) from error
+        raise UserError(f"{path}: is a damaged fitted model ({error}); {again} makes a new one") from error
 
 
 def _model(record: dict[str, Any]) -> FittedModel:

@@ -134,9 +134,10 @@ def share_out(capacity: float | Callable[[Sequence[int]], float], jobs: Sequence
         if then > now:
             stages.append(Stage(origin + now, origin + then, tuple(rates.get(i, 0.0) for i in range(len(jobs)))))
         now = then
+    t_alone = [job.volume / min(job.cap, rate) for job, rate in zip(jobs, alone, strict=True)]
     served = [
-        _served(job, rate, origin + end, end - start)
-        for job, rate, start, end in zip(jobs, alone, starts, ends, strict=True)
+        ServedJob(job.job, origin + end, end - start, own, (end - start) / own)
+        for job, start, end, own in zip(jobs, starts, ends, t_alone, strict=True)
     ]
     return Schedule(served, stages)
 
@@ -146,11 +147,6 @@ def checked_capacity(capacity: float) -> float:
     if not (math.isfinite(capacity) and capacity > 0):
         raise ValueError(f"capacity is {capacity:g}; it must be a number above 0")
     return capacity
-
-
-def _served(job: SharingJob, capacity: float, end: float, t_co: float) -> ServedJob:
-    t_alone = job.volume / min(job.cap, capacity)
-    return ServedJob(job.job, end, t_co, t_alone, t_co / t_alone)
 
 
 def common_start_times(capacity: float, volumes: Sequence[float], weights: Sequence[float]) -> list[float]:
