@@ -1,5 +1,5 @@
 /* Which of the jobs that are in an I/O phase may go now. Plain functions without state and without I/O: the same rules as those of
- * analyzer/slicewise/analysis/policies/decisions.py, which replays the coordinator's log. docs/coordination.md has the rules, their ties and their
+ * analyzer/slicewise/analysis/policies/replay.py, which replays the coordinator's log. docs/coordination.md has the rules, their ties and their
  * source. */
 #ifndef SLICEWISE_POLICY_H
 #define SLICEWISE_POLICY_H

@@ -1,7 +1,4 @@
-"""Answers for Python and notebooks: what `slicewise report`, `blame` and `overlap` say, as values.
-
-In Jupyter an answer shows itself: its sentences, its figures and what was not seen. Nothing is printed or written.
-"""
+"""Answers for Python and notebooks: what `slicewise report`, `blame` and `overlap` say, as values, shown by Jupyter."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Constants that decide an answer in more than one place, each with its unit and what it was chosen from. Nothing is
-imported here. What decides in one place alone stands there.
-"""
+"""Constants that decide an answer in more than one place, each with its unit and what it was chosen from."""
 
 # Bytes: what the loaders and the libc of a few processes read for themselves (measured: 0.2 MiB of headers and locale
 # for a shell with some commands). Less than this is no I/O to speak of.

@@ -9,9 +9,7 @@ Found = TypeVar("Found")
 
 
 def kept_once(find: Callable[..., Found]) -> Callable[..., Found]:
-    """A function that looks once for an object (and further arguments), and keeps what it found as long as the object
-    is there. The object is a thing of its own (not equal to others), and does not change.
-    """
+    """A function that looks once for an object, and keeps what it found as long as that is there."""
     known: WeakKeyDictionary[Any, dict[tuple[Any, ...], Found]] = WeakKeyDictionary()
 
     @wraps(find)

@@ -1,6 +1,4 @@
-"""Names that many rooms share: the kinds of calls, by which columns of profiles and of the digest are named, and the
-values that options of several commands take. Nothing here takes long to import, for help lists these values.
-"""
+"""Names that many rooms share: kinds of calls, and options of several commands. Quickly imported, for help."""
 
 from typing import Literal, get_args
 

@@ -1,8 +1,5 @@
-"""What processes on this node do now: rates from one look at their counts to the next.
-
-The looks come from `slicewise-collect live`, which reads segments and nothing else. Counts are cumulative, of closed
-slices and the open one; a process that was not there at the last look counts as having begun at zero only if it began
-since.
+"""What processes on this node do now: rates from one look of `slicewise-collect live` at their counts to the next. A
+process that was not there at the last look counts as having begun at zero only if it began since.
 """
 
 from __future__ import annotations
@@ -243,9 +240,7 @@ class Watch:
 
 
 def served_now(rows: pl.DataFrame, runs: pl.DataFrame, now_ns: int) -> list[ServedNow]:
-    """The last SLICES_SERVED slices of what servers counted, those who moved most first; what is older than
-    STILL_NOW_NS is left out. rows, runs: of `profile.servers.ServersProfile`.
-    """
+    """The last SLICES_SERVED slices of what servers counted, most moved first, none older than STILL_NOW_NS."""
     found = []
     for (storage,), own in rows.group_by("storage", maintain_order=True):
         until_ns = int(runs.filter(pl.col("storage") == storage)["end_ns"].max() or 0)  # type: ignore[arg-type]

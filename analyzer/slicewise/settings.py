@@ -1,11 +1,8 @@
 """Settings of whoever runs the command line: a file of one's own, below the environment and above the defaults.
-
 `~/.config/slicewise/config.toml` (below XDG_CONFIG_HOME where that is set) has a line `slice = 2` for
-SLICEWISE_SLICE=2, and so for each setting. The library reads the environment alone, since no application should read a
-file of a home directory at each start: `apply` puts there what the file says and the environment does not, so that
-commands, and what they start, find it. cli.py calls it once; the module file does the same by `slicewise config
---export`. A mistake in the file stops the commands that settings matter to, by `require`; help and `slicewise config`
-work all the same.
+SLICEWISE_SLICE=2. The library reads the environment alone: `apply` puts there what the file says and the environment
+does not; the module file does so by `slicewise config --export`. A mistake in it stops the commands that it matters to,
+by `require`.
 """
 
 import difflib
@@ -84,9 +81,7 @@ class Setting:
 
 
 def apply(environment: MutableMapping[str, str] | None = None) -> None:
-    """Put what the user's file says into the environment, where that does not say otherwise. What is wrong in the file
-    is kept for `require` and `mistakes`.
-    """
+    """Put the file's settings into the environment, where that has none; mistakes wait for `require` and `mistakes`."""
     environment = os.environ if environment is None else environment
     _from_file.clear()
     file = config_file()

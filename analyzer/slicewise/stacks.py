@@ -1,7 +1,5 @@
-"""Where the processes of a job are now: the stacks of all their threads, with names, put together as a tree.
-
-The stacks come from `slicewise-collect stacks`. A thread that waits in the kernel is read as it is; only one that runs
-is stopped, for as long as its walk takes. Names are found here, from the files that the processes have mapped.
+"""Where the processes of a job are now: the stacks of all their threads (of `slicewise-collect stacks`) as a tree, with
+names from the files that the processes have mapped. Only a thread that runs is stopped, while its walk takes.
 """
 
 from __future__ import annotations
@@ -101,9 +99,7 @@ class _Code:
 
 
 def job_processes(collector: Path, job: str | None, is_for_all: bool) -> tuple[str, list[ProcessLook]]:
-    """The job's name and its processes on this node; without a name those of the only job. Raises UserError where no
-    such job runs, or several do.
-    """
+    """The job's name and its processes here; without a name the only job's. Raises UserError where not one runs."""
     by_job: dict[str, list[ProcessLook]] = {}
     for look in looks(collector, LONGEST_LOOK_SECONDS, is_for_all):
         for process in look.processes.values():

@@ -1,7 +1,5 @@
-"""How far a figure may be off: every interval and every small fit of the analyses, once.
-
-Arrays in, numbers out. Each interval holds 95 %, to both sides; an error is half of its width, relative to the value
-unless its name says otherwise.
+"""How far a figure may be off: every interval (95 %, to both sides) and every small fit of the analyses. An error is
+half of an interval's width, relative to the value unless its name says otherwise.
 """
 
 import math
@@ -39,9 +37,7 @@ def error_of_mean(relative_deviation: float, count: int) -> float:
 
 
 def error_of_ratio(over: Floats, under: Floats) -> float:
-    """The error of sum(over) / sum(under) of a few slices, by how they scatter around it (Cochran 1977, ch. 6);
-    infinite where they cannot show it.
-    """
+    """The error of sum(over) / sum(under) of a few slices (Cochran 1977, ch. 6); infinite where unknown."""
     if len(over) < 2 or not over.sum() or not under.sum():
         return math.inf
     return error_of_rest(over - over.sum() / under.sum() * under, over)
@@ -90,18 +86,14 @@ def within(value: float, error: float, how: str) -> Estimate:
 
 
 def block_draws(count: int) -> npt.NDArray[np.int64]:
-    """Places of `count` values in a row drawn anew, (DRAWS, about count): BLOCK neighbours at a time, in a circle
-    (circular block bootstrap, Politis and Romano 1992).
-    """
+    """Places of values drawn anew, (DRAWS, about count), BLOCK at a time (Politis and Romano 1992)."""
     length = min(BLOCK, count)
     starts = np.random.default_rng(1).integers(0, count, size=(DRAWS, -(-count // length)))
     return ((starts[..., None] + np.arange(length)) % count).reshape(DRAWS, -1)
 
 
 def block_error(over: Floats, under: Floats) -> float:
-    """The error of sum(over) / sum(under) of slices in order of time, by `block_draws`; infinite where they cannot show
-    it.
-    """
+    """The error of sum(over) / sum(under) of slices in order of time, by `block_draws`; infinite: unknown."""
     if len(over) < 2 or not under.sum() or over.sum() <= 0:
         return math.inf
     drawn = block_draws(len(over))

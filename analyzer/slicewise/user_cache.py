@@ -1,7 +1,5 @@
-"""What the user's programs can find again: files of the user's own cache directory, each whole or not there.
-
-Nothing is true because it lies here: whoever keeps something names by a key what it was made of, and makes it anew
-where the key is another one. What is damaged, of another user or of another version counts as not there.
+"""What the user's programs can find again: files of the user's own cache directory, each whole or not there. Whoever
+keeps something names by a key what it was made of. What is damaged, of another user or version counts as not there.
 """
 
 import contextlib

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.nodes.samples import moved
+from slicewise.analysis.nodes.causes import moved
 from slicewise.digest.digest import Digest
 from support.command_line import run_slicewise
 from support.programs import APPS, COLLECTOR, Job

@@ -7,7 +7,7 @@ import pytest
 from slicewise.analysis.blame.case import case_of, kept_case
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.site.at_once import AroundMany
-from slicewise.analysis.site.runs_alone import runs_alone
+from slicewise.analysis.site.worst import runs_alone
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.compare.difference import Loss
-from slicewise.analysis.copies.losses import Customer, expected_loss, progress
+from slicewise.analysis.copies.copies import Customer, expected_loss, progress
 from slicewise.analysis.delta import expected_curve
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.predict.side_by_side import Segment

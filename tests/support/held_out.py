@@ -7,7 +7,7 @@ from slicewise.analysis.predict.fitted import SeenJob, SeenRun, fitted_to, is_be
 from slicewise.analysis.predict.halfway import misfits_of, off_while_running
 from slicewise.analysis.predict.laws import Laws, laws_of
 from slicewise.analysis.predict.predict import ServiceRates, doubt_of, predicted_seconds, times_of, tried_on
-from slicewise.analysis.runs.alone import AloneRun
+from slicewise.analysis.runs.on_storage import AloneRun
 from slicewise.estimate import Estimate
 
 

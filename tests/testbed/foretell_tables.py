@@ -10,7 +10,7 @@ from pathlib import Path
 
 from slicewise.analysis.predict import predict as foretold
 from slicewise.analysis.predict.fitted import SeenJob, SeenRun
-from slicewise.analysis.runs.alone import AloneRun, run_there
+from slicewise.analysis.runs.on_storage import AloneRun, run_there
 from slicewise.analysis.runs.storage import storage_of
 from slicewise.text import words
 from support.held_out import held_out

@@ -18,8 +18,8 @@ import polars as pl
 from slicewise.analysis.campaign.result import result_of
 from slicewise.analysis.predict import predict as foretold
 from slicewise.analysis.predict.fitted import seen_runs
-from slicewise.analysis.runs.alone import AloneRun, run_there
 from slicewise.analysis.runs.campaign import Campaign, campaign
+from slicewise.analysis.runs.on_storage import AloneRun, run_there
 from slicewise.analysis.runs.storage import storage_of
 from slicewise.analysis.sharing.fitted_model import check, doubts, fit_model, predict
 from slicewise.analysis.sharing.model import model_job

@@ -11,8 +11,7 @@ import slicewise
 from slicewise.analysis.capacity.by_kind import fullness, is_always_in_calls, room_taken
 from slicewise.analysis.capacity.capacity import RateAlone, fastest_alone, got_together
 from slicewise.analysis.job.io_span import io_span
-from slicewise.analysis.overlap.direction import SlicesBeside, contention
-from slicewise.analysis.overlap.region import uniformity
+from slicewise.analysis.overlap.direction import SlicesBeside, contention, uniformity
 from slicewise.digest.activity import ACTIVITY_SCHEMA
 from slicewise.estimate import Estimate
 
@@ -28,7 +27,7 @@ MADE |= {"is_always_in_calls", "got_together", "fastest_alone", "of_these_jobs",
 CONSTANTS = {"PERCENTILE", "MOST_SLOWER_DIRECTION", "ONE_KIND", "MUCH_OF_CAPACITY", "ACTIVE_SHARE", "TAKES_TURNS"}
 CONSTANTS |= {"SATURATING_RUNS"}
 # Where these are asked for by name: the laws that are tried, and copies of one kind of call.
-ASKS = {"TAKES_TURNS": {"analysis/predict/laws.py", "analysis/copies/losses.py"}}
+ASKS = {"TAKES_TURNS": {"analysis/predict/laws.py", "analysis/copies/copies.py"}}
 
 
 def test_what_a_storage_gives_is_decided_in_one_room():

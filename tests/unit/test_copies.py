@@ -9,9 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from slicewise.analysis.capacity.capacity import given as given_capacity
-from slicewise.analysis.copies.copies import copies
-from slicewise.analysis.copies.demand import demand_of, where_most
-from slicewise.analysis.copies.losses import Customer, expected_loss, progress, stationary
+from slicewise.analysis.copies.copies import (
+    Customer,
+    copies,
+    demand_of,
+    expected_loss,
+    progress,
+    stationary,
+    where_most,
+)
 from slicewise.analysis.predict.side_by_side import Segment
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests

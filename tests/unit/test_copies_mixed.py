@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from slicewise.analysis.capacity.by_kind import fullness
 from slicewise.analysis.capacity.capacity import given as given_capacity
-from slicewise.analysis.copies.copies import copies
-from slicewise.analysis.copies.losses import progress
+from slicewise.analysis.copies.copies import copies, progress
 from slicewise.analysis.predict.side_by_side import Segment, joined
 from slicewise.digest.shared import read_digests
 from slicewise.report.copies import copies_report

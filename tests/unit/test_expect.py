@@ -7,8 +7,18 @@ from datetime import datetime, timezone
 
 import pytest
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.expect.box import Box, area, growth, hull, strips, union_area
-from slicewise.analysis.expect.expectation import Boxes, RunBox, box_of, expectation
+from slicewise.analysis.expect.expectation import (
+    Box,
+    Boxes,
+    RunBox,
+    area,
+    box_of,
+    expectation,
+    growth,
+    hull,
+    strips,
+    union_area,
+)
 from slicewise.analysis.expect.place import PlacedWork, place, position
 from slicewise.errors import UserError
 from slicewise.io500 import results

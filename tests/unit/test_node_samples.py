@@ -8,7 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.nodes.samples import moved
+from slicewise.analysis.nodes.causes import moved
 from slicewise.charts import nodes as charts
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.nodes.others import beside_slow, by_user
+from slicewise.analysis.nodes.causes import beside_slow, by_user
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job

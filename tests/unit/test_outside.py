@@ -17,7 +17,7 @@ from slicewise.analysis.blame.runs_taken import other_warmth
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows
 from slicewise.analysis.compare.compare import compare
-from slicewise.analysis.runs.disk import from_disk
+from slicewise.analysis.runs.limits import from_disk
 from slicewise.analysis.runs.storage import Storage
 from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest

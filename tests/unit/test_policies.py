@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from slicewise.analysis.policies.decisions import Present, decide, predict
+from slicewise.analysis.policies.replay import Present, decide, predict
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
 from slicewise.kinds import METRICS, POLICIES
 

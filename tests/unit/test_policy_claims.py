@@ -5,7 +5,7 @@ import hmac
 import json
 
 import pytest
-from slicewise.analysis.policies.claims import claims
+from slicewise.analysis.policies.comparison import claims
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile

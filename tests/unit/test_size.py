@@ -10,8 +10,7 @@ import pytest
 from slicewise.analysis.size import predict
 from slicewise.analysis.size.points import CONFIGURATION, curves, equation_1, read_table, write_table
 from slicewise.analysis.size.predict import predictions
-from slicewise.analysis.size.recommend import Requirements, advise
-from slicewise.analysis.size.size import size_result
+from slicewise.analysis.size.size import Requirements, advise, size_result
 from slicewise.errors import UserError
 from slicewise.report.page import html_of
 from slicewise.report.size import size_report

@@ -8,8 +8,7 @@ import pytest
 from slicewise.analysis.blame.case import kept_case
 from slicewise.analysis.site import worst as site_worst
 from slicewise.analysis.site.at_once import AroundMany
-from slicewise.analysis.site.runs_alone import runs_alone
-from slicewise.analysis.site.worst import GROUPS, Worst, together, worst
+from slicewise.analysis.site.worst import GROUPS, Worst, runs_alone, together, worst
 from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest

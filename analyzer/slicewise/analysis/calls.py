@@ -1,7 +1,4 @@
-"""Seconds in calls and amounts by process, storage and slice: the rows that blame starts from.
-
-Digests in, frames out.
-"""
+"""Seconds in calls and amounts by process, storage and slice: the rows that blame starts from."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -77,9 +74,7 @@ def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
 
 
 def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Counters) -> pl.DataFrame:
-    """`call_rows` of rows as `_on_grid` gives them, of one job or of several, in order of process, storage and slice. A
-    process is of one job.
-    """
+    """`call_rows` of rows as `_on_grid` gives them, of some jobs, sorted by process, storage and slice."""
     if known.sent.is_empty():
         rows = rows.join(processes.lazy().select("process"), on="process", how="semi", maintain_order="left")
     found = rows.collect()
@@ -179,9 +174,7 @@ def calls_of_processes(
 
 
 def by_job(calls: pl.DataFrame) -> pl.DataFrame:
-    """Rows of `calls_of_processes` added up: place, storage, slice and the columns of SECONDS and AMOUNTS, in that
-    order, and at_work (processes in calls).
-    """
+    """`calls_of_processes` added up: place, storage, slice, SECONDS, AMOUNTS, at_work (processes in calls)."""
     by, values = ("place", "storage", "slice"), (*SECONDS.values(), *AMOUNTS.values())
     is_at_work = (pl.sum_horizontal(SECONDS.values()) > 0).cast(pl.Int64)
     ordered = calls.select(*by, *values, at_work=is_at_work).sort(by, maintain_order=True)

@@ -1,7 +1,5 @@
-"""How much of the kernel's count of bytes the wrappers saw, in which processes least, and what the rest may have been.
-
-Digest's frames in, dataclasses out. The kernel's count (the layer `kernel`) takes in every descriptor; what of it was
-seen is the bytes of POSIX calls and those that stdio moved underneath.
+"""How much of the kernel's count of bytes (of every descriptor) calls show, in which processes least, and what the rest
+may have been. What stdio moved underneath counts as seen.
 """
 
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
-"""Delta-graphs: how long two jobs take beside each other, by how much later the second one began.
-
-Frames in (`campaign.JOBS_SCHEMA`), frames and dataclasses out. Sources: Dorier et al., section II.C; Yildiz et al.,
-section III.B; the definitions are in docs/models.md.
+"""Delta-graphs: how long two jobs take beside each other, by how much later the second one began (docs/models.md;
+Dorier et al., section II.C; Yildiz et al., section III.B).
 """
 
 from __future__ import annotations
@@ -213,9 +211,7 @@ def _one_after_the_other(points: pl.DataFrame, alone: dict[str, float]) -> pl.Da
 
 
 def who_gains(points: pl.DataFrame, alone: dict[str, float]) -> Literal["first", "second"]:
-    """Which of two equal jobs took less time in sum, the one that began first or the other, over the runs of the index
-    of asymmetry, which has no sign.
-    """
+    """Which of two equal jobs took less time in sum: the one that began first, or the other."""
     apart = _one_after_the_other(points, alone)
     is_first = (pl.col("dt") > 0) == (pl.col("name") == "A")
     first, second = (real(apart.filter(which)["seconds"].sum()) for which in (is_first, ~is_first))

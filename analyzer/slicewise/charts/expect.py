@@ -20,8 +20,8 @@ def boxes(
     """Every run's box as an outline, the union filled, anomalies dashed, jobs as points.
 
     runs: name, hard_bandwidth, hard_metadata, easy_bandwidth, easy_metadata, is_anomaly. strips: the union, from left
-    to right (analysis/expect/box.py). points: name, bandwidth, metadata, axis (the only one that judges it, or empty),
-    said; what judges it is above 0.
+    to right (`analysis.expect`). points: name, bandwidth, metadata, axis (the only one that judges it, or empty), said;
+    what judges it is above 0.
     """
     chart = style.figure(height=460)
     xs, ys = _outlines([(left, right, *stretch) for left, right, stretches in strips for stretch in stretches])

@@ -13,7 +13,7 @@ from typing import Literal
 import polars as pl
 
 from slicewise.analysis.site.jobs import LAST_NS, Wanted, list_jobs, named
-from slicewise.analysis.site.quality import quality as site_quality
+from slicewise.analysis.site.summary import quality as site_quality
 from slicewise.catalog.beside import partners
 from slicewise.catalog.check import changes, check, missing_file, without_sums
 from slicewise.catalog.find import places

@@ -8,8 +8,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import Case, case_of
-from slicewise.analysis.expect.box import Point
-from slicewise.analysis.expect.expectation import Expectation, expectation
+from slicewise.analysis.expect.expectation import Expectation, Point, expectation
 from slicewise.analysis.expect.place import Placed
 from slicewise.analysis.expect.place import place as placing
 from slicewise.digest.beside import Surroundings, job_directory

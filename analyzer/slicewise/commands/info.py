@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from slicewise.analysis.job.totals import summarize
-from slicewise.analysis.nodes.samples import moved
+from slicewise.analysis.nodes.causes import moved
 from slicewise.catalog.sources import read_digest
 from slicewise.report.job.info_lines import info_lines
 from slicewise.report.job.phase_words import phases_record

@@ -12,8 +12,8 @@ from slicewise.analysis.blame.case import standalone_runs
 from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
-from slicewise.analysis.policies.claims import claims as held_against
 from slicewise.analysis.policies.comparison import PolicyComparison, compare, sweep
+from slicewise.analysis.policies.comparison import claims as held_against
 from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles, read_job_log
 from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob

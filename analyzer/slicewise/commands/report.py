@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import by_the_way
-from slicewise.analysis.nodes.samples import moved
+from slicewise.analysis.nodes.causes import moved
 from slicewise.catalog.sources import read_digest
 from slicewise.digest.activity import runtime_of
 from slicewise.digest.beside import Surroundings

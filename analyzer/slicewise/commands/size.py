@@ -10,8 +10,7 @@ from rich.console import RenderableType
 from slicewise.analysis.size.job import JobSizes, job_sizes
 from slicewise.analysis.size.points import POINTS, curves, read_table, write_table
 from slicewise.analysis.size.profiles import accesses_of, points_of
-from slicewise.analysis.size.recommend import Requirements
-from slicewise.analysis.size.size import SizeResult, size_result
+from slicewise.analysis.size.size import Requirements, SizeResult, size_result
 from slicewise.catalog.sources import beside as find_beside
 from slicewise.catalog.sources import job_identity, read_digests
 from slicewise.digest.beside import Surroundings

@@ -79,9 +79,7 @@ def activity(digest: Digest, direction: Direction, storage: int | None = None) -
 
 
 def bytes_by_storage(digest: Digest, direction: Direction) -> pl.DataFrame:
-    """What the processes that matter moved on each file system, also by mapped files: storage, bytes; most first, none
-    without bytes.
-    """
+    """What the processes that matter moved on each file system (also mapped): storage, bytes; most first."""
     return (
         with_mapped(digest.process_slices, digest.fetched)
         .lazy()

@@ -1,6 +1,5 @@
-"""Which other profiles lie beside a job's: its neighbours, and quiet runs of the same program.
-
-Paths in, paths out. A directory is read once for all jobs of a command, and anew by every command.
+"""Which other profiles lie beside a job's: its neighbours, and quiet runs of the same program. A directory is read
+once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Which job a client of file servers is: the one that ran on its node then.
-
-Frames in, frames out.
-"""
+"""Which job a client of file servers is: the one that ran on its node then."""
 
 import functools
 import ipaddress

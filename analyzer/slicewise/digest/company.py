@@ -1,7 +1,5 @@
-"""Who had company, what a run of the same work is, and which runs are taken as standalone runs.
-
-Frames in, frames out, of any number of jobs, whether files or a catalog tell of them. Two jobs had company on a storage
-where both made calls while both were active there. That one ran while the other did is no company by itself.
+"""Who had company, what a run of the same work is, and which runs are taken as standalone runs; of files or a catalog.
+Two jobs had company on a storage where both made calls while both were active there.
 """
 
 import math
@@ -120,9 +118,7 @@ def beyond_calls(processes: pl.DataFrame, counts: pl.DataFrame, fetched: pl.Expr
 
 
 def with_slices_beyond_calls(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
-    """calls (process, storage, slice), with all slices from the first call on a storage to the end of some processes,
-    which are those of `beyond_calls`: process, slice_ns, end_ns.
-    """
+    """calls, with all slices from the first call on a storage to the end of processes of `beyond_calls`."""
     places = ("process", "storage")
     spans = (
         calls.group_by(places)
@@ -142,18 +138,14 @@ def while_alive(rows: T_Frame) -> T_Frame:
 
 
 def in_company(rows: pl.DataFrame) -> pl.Series:
-    """Of all jobs at once: those that were active on a storage while another one was. rows: `active` of each; rows of
-    one job on one storage do not overlap.
-    """
+    """Of all jobs at once: those that were active on a storage while another one was. rows: `active` of each."""
     before = pl.col("end_ns").cum_max().shift(1).over("storage") > pl.col("begin_ns")
     after = pl.col("begin_ns").shift(-1).over("storage") < pl.col("end_ns")
     return rows.sort("storage", "begin_ns").filter(before | after)["job"].unique().sort()
 
 
 def company_of(own: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
-    """Of many jobs: those that were active on a storage while one was. own, others: `active` of the one, of the others;
-    rows of one job on one storage do not overlap.
-    """
+    """Those of many jobs that were active on a storage while one was. own, others: `active`."""
     mine = own.select("storage", "begin_ns", own_end_ns="end_ns").sort("begin_ns")
     nearest = others.sort("end_ns").join_asof(
         mine,
@@ -168,16 +160,12 @@ def company_of(own: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
 
 
 def later_copies(processes: pl.DataFrame) -> pl.Series:
-    """The jobs with a process that an earlier one has, too: a profile that is there by two names counts once.
-    processes: job, process, place (of the job, in the order in which they count).
-    """
+    """The jobs with a process that an earlier one has, too (a copy counts once). processes: job, process, place."""
     return processes.filter(pl.col("place") > pl.col("place").min().over("process"))["job"].unique().sort()
 
 
 def groups_in_time(spans: Sequence[tuple[float, float]]) -> list[int]:
-    """Of spans of time, which overlap directly or through others: the number of each one's group, in order of their
-    begins.
-    """
+    """The number of each span's group, of spans that overlap directly or through others, by their begins."""
     numbers, number, latest = [0] * len(spans), -1, -math.inf
     for place in sorted(range(len(spans)), key=spans.__getitem__):
         number += spans[place][0] >= latest

@@ -1,7 +1,4 @@
-"""Which counters of a node count what goes to a storage: its disk's, its NFS mounts', its Lustre targets'.
-
-Frames of a digest in, names of devices out.
-"""
+"""Which counters of a node count what goes to a storage: its disk's, its NFS mounts', its Lustre targets'."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -55,9 +52,7 @@ def devices_of(way: Way, source: str, rows: pl.DataFrame, points: Sequence[str])
 
 
 def _mounts_counted_apart(rows: pl.DataFrame, points: Sequence[str]) -> list[list[str]]:
-    """Mounts of one storage by what counts them: the kernel shows the same amounts at mounts that share a client, and
-    each its own at those that do not.
-    """
+    """Mounts of one storage by what counts them: mounts that share a client show the same amounts."""
     groups: dict[tuple[tuple[str, int, float], ...], list[str]] = {}
     for point in points:
         its = rows.filter(pl.col("device") == point).sort("signal", "slice")

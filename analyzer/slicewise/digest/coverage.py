@@ -16,9 +16,7 @@ def is_stored() -> pl.Expr:
 
 
 def process_coverage(slices: pl.LazyFrame, mounts: pl.DataFrame) -> pl.DataFrame:
-    """The digest's frame `coverage` from a profile's rows of (process, mount, layer, slice) and its mounts; without
-    rows for an imported job, in which nobody asked the kernel.
-    """
+    """The digest's frame `coverage`; without rows for an imported job, in which nobody asked the kernel."""
     if "kernel_read_bytes" not in slices.collect_schema().names():
         return pl.DataFrame(schema=FRAMES["coverage"].polars_schema)
     columns = []

@@ -1,5 +1,5 @@
-"""Two pages of the documentation: the digest's frames, made from the schema (`python -m slicewise.digest.describe`),
-and its functions, made from their docstrings (`python -m slicewise.digest.describe python`).
+"""Two pages of the documentation: the digest's frames (`python -m slicewise.digest.describe`), and its functions (`...
+python`).
 """
 
 import importlib

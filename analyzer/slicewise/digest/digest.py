@@ -1,8 +1,6 @@
-"""The one door between files and analyses: a source (a profile) becomes a few narrow, typed, documented frames.
-
-All that has to be decided about a job is decided on the way: who its processes are and which of them matter, which
-layers add up, which mounts are one storage. Analyses, charts and exports take these frames. A frame is made when it is
-first asked for, and then kept. The same code makes frames of several jobs at once (`digest.shared`).
+"""The one door between files and analyses: a source (a profile) becomes a few narrow, typed, documented frames, each
+made when it is first asked for. All that has to be decided about a job is decided on the way: who its processes are and
+which of them matter, which layers add up, which mounts are one storage.
 """
 
 from __future__ import annotations

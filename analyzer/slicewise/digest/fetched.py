@@ -1,8 +1,6 @@
-"""What processes fetched by mapped files (mmap), and how long they waited for it: a page fault is no call.
-
-The kernel says how many bytes it fetched from storage for a process, in sum. Its node's counters of the storage say in
-which slices. A process waited for pages in what is left of such a slice without its computing, its calls and its waits
-for a processor.
+"""What processes fetched by mapped files (mmap), and how long they waited for it: a page fault is no call. The kernel
+says how many bytes in sum, the node's counters of the storage in which slices. A process waited for pages in what is
+left of such a slice without its computing, its calls and its waits for a processor.
 """
 
 from __future__ import annotations
@@ -92,9 +90,7 @@ def _of_process(
     digest: Digest, process: int, looks: pl.DataFrame, calls: pl.DataFrame | None, counted: pl.DataFrame, storage: int,
     more: float,
 ) -> pl.DataFrame:  # fmt: skip
-    """The frame's rows of a process and a storage. looks: its rows of `usage`; calls: of `_in_calls`; counted: of
-    `_counted`.
-    """
+    """The frame's rows of a process and a storage. looks: of `usage`; calls: `_in_calls`; counted: `_counted`."""
     slice_ns = digest.slice_ns
     its = digest.processes.row(by_predicate=pl.col("process") == process, named=True)
     first = its["start_ns"] // slice_ns
@@ -129,9 +125,7 @@ def _of_process(
 
 
 def _looks(looks: pl.DataFrame, begins: npt.NDArray[np.int64], slice_ns: int) -> tuple[Floats, Floats]:
-    """By slice: ns in which the process computed or was ready to, and page faults that read from storage. From one look
-    to the next they are evenly spread.
-    """
+    """By slice, evenly between looks: ns of computing or being ready to, and page faults that read from storage."""
     busy, faults = np.zeros(len(begins)), np.zeros(len(begins))
     for look in looks.iter_rows(named=True):
         begin, lasted = look["slice"] * slice_ns + look["late_ns"], max(1, look["sampled_ns"])

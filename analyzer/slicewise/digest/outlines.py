@@ -205,9 +205,7 @@ def _outlined(read: _Read) -> list[Outline]:
 
 
 def _who(read: _Read) -> pl.DataFrame:
-    """The processes of all jobs as in a digest. job: the job's number; process: one that no two processes have, of
-    whatever jobs; id: the process's own.
-    """
+    """The processes of all jobs as in a digest. job: its number; process: unique among all jobs; id: its own."""
     ends = read.tables["sums"].group_by(SOURCE, "process").agg(pl.col("slice").max())
     return (
         read.tables["processes"]
@@ -242,9 +240,7 @@ def _numbered(read: _Read, table: str) -> pl.DataFrame:
 
 
 def state_of(place: Path) -> tuple[str, int]:
-    """A text that is another one as soon as a profile's files are, and how many bytes they have; without text where
-    they may change unseen, or are not there.
-    """
+    """A text that changes with a profile's files (empty where it cannot be told), and how many bytes they have."""
     try:
         stats = [(file.name, file.stat()) for file in profile_files(place)]
     except (OSError, UserError):

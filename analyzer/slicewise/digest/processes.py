@@ -89,9 +89,7 @@ def unknown_node(log: str = "") -> str:
 
 
 def known_nodes(processes: pl.DataFrame) -> list[str]:
-    """The nodes of rows of processes, sorted. None where any of these ran on a node that is not known: it cannot be
-    said on how many nodes such a job ran.
-    """
+    """The nodes of rows of processes, sorted. None where any of these ran on a node that is not known."""
     nodes = processes["node"].unique().sort().to_list()
     is_known = all(node != UNKNOWN_NODE and not node.startswith(f"{UNKNOWN_NODE}-") for node in nodes)
     return nodes if is_known else []

@@ -224,9 +224,7 @@ def _carried(reached: Floats, begins: Ints) -> Ints:
 
 
 def _waits_of_writes(moved: Ints, seconds: Ints, starts: Ints, is_anew: Mask) -> tuple[Ints, Ints]:
-    """Where stretches begin of a row and the rows that follow it, slice after slice, in which its process waited; and
-    their lengths. is_anew: rows that follow no other, or one in which a sync ended.
-    """
+    """Stretches of slices in which a process waited: begins and lengths. is_anew: rows that follow no other."""
     sums = np.add.reduceat(moved, starts), np.add.reduceat(seconds, starts)
     # Where nobody was in a write call, nobody waits.
     mean = np.divide(*sums, out=np.zeros(len(starts)), where=sums[1] > 0)
@@ -626,9 +624,7 @@ def counters_in(
 def _group_of(
     digest: Digest, node: str, source: str, direction: Literal["read", "write"], here: pl.DataFrame
 ) -> tuple[str, pl.DataFrame] | None:
-    """The control group with a limit that a job is in on a disk: its name, and by slice what it sent. Where there are
-    several, the one that did least; None: there is none.
-    """
+    """The limited control group of a job on a disk that did least: its name, and by slice what it sent; or None."""
     rows = limited(digest.node_slices, node, source).filter(pl.col("signal") == LIMITS[direction])
     if rows.is_empty():
         return None
@@ -642,9 +638,7 @@ def _group_of(
 
 
 def know_each_other(digests: Sequence[Digest]) -> None:
-    """Lets jobs that one counter counts share what it shows (`Digest.beside`). A job that was read twice is not beside
-    itself.
-    """
+    """Lets jobs that one counter counts share what it shows (`Digest.beside`)."""
     if all(digest.node_slices.is_empty() for digest in digests):
         return
     on_node: dict[str, list[int]] = {}

@@ -1,8 +1,5 @@
-"""The digests of several jobs that are looked at together.
-
-To make a small job's frames takes tens of milliseconds, and nearly all of that is the asking. So what most analyses ask
-of every job is asked once for all of them, when it is first asked for, and each digest takes its own rows: the same
-rows, in the same order, as it would make of its profile by itself. A catalog takes the rows of all.
+"""The digests of several jobs that are looked at together: what most analyses ask of every job is asked once for all of
+them, and each digest takes its own rows, the same as it would make by itself.
 """
 
 from __future__ import annotations
@@ -31,9 +28,7 @@ OF_NODES = ("node_samples", "node_slices", "sampled_processes", "sampled_slices"
 
 
 class Jobs(Digest):
-    """The digest of several jobs that were read together. The column SOURCE, of the tables and of each `frame`, has a
-    job's number: its place in `sources`.
-    """
+    """The digest of several jobs that were read together. SOURCE: a job's number, its place in `sources`."""
 
     def __init__(self, sources: Sequence[Source], tables: Mapping[str, pl.DataFrame]) -> None:
         super().__init__(Profile(Path(), "", sources[0].slice_ns, sources[0].schema, [], tables))

@@ -59,9 +59,7 @@ def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFra
 
 
 def contended(type: str, source: str, node: str, of_point: str) -> tuple[str, str, str, str]:
-    """A file system by what jobs contend for there: an NFS or CIFS server, whichever of its exports is mounted by
-    whichever version; a Lustre or Ceph file system, whichever of its servers, users and directories the mount names.
-    """
+    """A file system by what jobs contend for there: a server whichever of its exports, a Lustre or Ceph as a whole."""
     kind = SERVERS.get(type)
     if kind is not None and (source.startswith("//") or ":/" in source):
         server = source[2:].partition("/")[0] if source.startswith("//") else source.rpartition(":/")[0]

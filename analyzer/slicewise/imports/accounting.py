@@ -1,7 +1,4 @@
-"""Which job had which nodes when, as a scheduler's accounting says: sacct's text, or a table of one's own.
-
-Files in, a frame out.
-"""
+"""Which job had which nodes when, as a scheduler's accounting says: sacct's text, or a table of one's own."""
 
 from __future__ import annotations
 
@@ -49,9 +46,7 @@ def is_accounting(head: bytes) -> bool:
 
 
 def read_accounting(path: Path, text: bytes) -> pl.DataFrame:
-    """Who had which node when, as ALLOCATIONS_SCHEMA. Times without a zone are this machine's. Steps of a job, and what
-    never started, are left out. Raises UserError for a table that cannot be read.
-    """
+    """Who had which node when, as ALLOCATIONS_SCHEMA (local time without a zone). Raises UserError."""
     if PBS.match(text) is not None:
         return _allocations(path, PBS_ENDED.findall(text.decode("utf-8", "replace")))
     text = text.lstrip(b"\xef\xbb\xbf\r\n ")

@@ -1,6 +1,5 @@
-"""What `beegfs-ctl --clientstats --interval=N` of BeeGFS 7 prints: servers' counts by client, a time before each line.
-
-Lines in, rows out: it prints what was done since the batch before, in six digits. Its first batch is of all time.
+"""What `beegfs-ctl --clientstats --interval=N` of BeeGFS 7 prints: counts since the batch before, by client, in six
+digits, a time before each line. Its first batch is of all time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Darshan logs as jobs: DXT segments become events as they are, heat maps' bins are spread over their slices.
-
-How much was moved is what the counters say, which darshan-parser prints; DXT and heat maps say when. A log whose traces
-or heat maps lack any of it is refused. What has no time of its own (metadata, standard streams where there is no heat
-map) is spread from the first to the last such call on its file.
+"""Darshan logs as jobs: DXT segments become events as they are, heat maps' bins are spread over their slices. Counters
+say how much was moved, DXT and heat maps when: a log where these lack any of it is refused. What has no time of its own
+(metadata, standard streams without a heat map) is spread over the time of such calls on its file.
 """
 
 from collections import Counter, defaultdict

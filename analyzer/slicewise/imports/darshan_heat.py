@@ -1,6 +1,5 @@
-"""A heat map's bins as events: its bins say when a rank moved how much, the counters where and in how many calls.
-
-The map rounds each part of a call to whole bytes, so that its sum is some bytes off: the counters' sums hold.
+"""A heat map's bins as events: they say when a rank moved how much, the counters where and in how many calls. The map
+rounds each part of a call to whole bytes: the counters' sums hold.
 """
 
 from collections.abc import Iterator, Sequence
@@ -64,9 +63,7 @@ def heat_rows(
 
 
 def _shares(moving: Sequence[RecordAmounts], heat: Sequence[HeatBins]) -> list[Numbers]:
-    """For each record how many of its bytes each rank of the heat map moved: its own rank all of them, and of a shared
-    file each rank as its map has more than its own files.
-    """
+    """How many of each record's bytes each rank moved; of a shared file by what its map has beyond its own files."""
     place = {one.rank: number for number, one in enumerate(heat)}
     rest = np.array([int(one.bins.sum()) for one in heat], np.int64)
     for one in moving:

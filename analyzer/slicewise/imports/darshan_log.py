@@ -1,7 +1,4 @@
-"""A Darshan log as its package reads it: the job, its mounts, its counters, and when what was moved.
-
-Nothing here decides anything; darshan.py does.
-"""
+"""A Darshan log as its package reads it: the job, its mounts, its counters, and when what was moved."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""DFTracer's traces (.pfw, .pfw.gz) as jobs: a JSON object a line, each a call with its begin in UNIX time.
-
-The traced calls of POSIX and stdio count. What the program itself told (epochs, batches) says nothing about files and
-is left out. A trace whose end is missing is refused, for nobody knows what it lacks, unless that is asked for.
+"""DFTracer's traces (.pfw, .pfw.gz) as jobs: a JSON object a line, each a call with its begin in UNIX time. POSIX and
+stdio count, not what the program itself told. A trace whose end is missing is refused, unless that is asked for.
 """
 
 import gzip

@@ -1,8 +1,6 @@
-"""Calls with a begin and an end, cut into slices: what every import comes down to.
-
-A call that spans slices has its time cut at their boundaries and its bytes spread by time, as the library itself does;
-it counts as a call where it ends. Several calls that are known in sum only, as those of a heat map's bin are, are
-spread over the slices of their time, and each of these slices says over how many.
+"""Calls with a begin and an end, cut into slices: what every import comes down to. A call that spans slices has its
+time cut at their boundaries and its bytes spread by time; it counts as a call where it ends. Calls known in sum only,
+as those of a heat map's bin, are spread over the slices of their time, each of which says over how many.
 """
 
 from collections.abc import Mapping, Sequence
@@ -111,9 +109,7 @@ def by_weight(total: int, weights: Numbers) -> Numbers:
 
 
 def files_of(found: pl.DataFrame) -> pl.DataFrame:
-    """What each process did with each file, from events: process, file, mount, and ops, bytes and ns of reads and
-    writes.
-    """
+    """What each process did with each file: process, file, mount, and ops, bytes and ns of reads and writes."""
     figures = (("bytes", "bytes"), ("calls", "ops"), ("busy_ns", "ns"))
     return (
         found.lazy()

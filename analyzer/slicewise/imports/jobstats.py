@@ -1,7 +1,4 @@
-"""What file servers counted by job, from what a site has kept of it: the door for all forms.
-
-Files in, a frame out: what each job (or client) did in the time between two readings.
-"""
+"""What file servers counted by job (or client), from what a site has kept of it: the door for all forms."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Cumulative counts of servers, as they were read at some times, and what was done between two of them.
-
-Frames in, frames out. Readings may come in any order, doubled, with gaps, and counters may begin anew in between.
-"""
+"""Cumulative counts of servers (in any order, doubled, with gaps, begun anew), and what was done between."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Jobs that file servers counted, each as a job of its own: what commands that know profiles alone can take.
-
-Servers count bytes and requests, and of reads and writes the time that they took for them. That is the time of
-requests, which overlap with each other; nothing is said of time in calls.
+"""Jobs that file servers counted, each as a job of its own. Their time is that of requests, which overlap, not of
+calls.
 """
 
 from __future__ import annotations
@@ -90,9 +88,7 @@ def write_job(name: str, places: Sequence[Path], into: Path) -> Path | None:
 
 
 def write_jobs(place: Path, into: Path) -> Iterator[Path]:
-    """Each job of a profile of servers, most of its file systems and days: one, as a profile in a file of `into`, which
-    is a directory of ours alone. Raises UserError where it is none.
-    """
+    """Each job of a profile of servers, most of its systems and days, as a file of `into`. Raises UserError."""
     day, number = place.name if place.is_dir() else place.parent.name, 0
     accounting = _beside(place)
     for found in read_in_parts(place):

@@ -1,7 +1,4 @@
-"""What monitoring has kept of servers' counts by job: tables, Prometheus' answers, mmpmon's text.
-
-Files in, readings out (cumulative counts), or rows that say themselves from when until when they are.
-"""
+"""What monitoring has kept of servers' counts by job: tables, Prometheus' answers, mmpmon's text."""
 
 from __future__ import annotations
 
@@ -63,9 +60,7 @@ LOOK_SCHEMA = {"target": pl.String, "time_ns": pl.Int64}
 
 @dataclass
 class FileCounts:
-    """What came of a file: readings and looks, as served_counts has them, or rows that are done. damaged: rows that
-    say what no server has.
-    """
+    """What came of a file: readings and looks, or rows that are done. damaged: rows that say what no server has."""
 
     readings: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=READING_SCHEMA))
     rows: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SERVED_SCHEMA))

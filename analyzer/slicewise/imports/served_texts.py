@@ -1,7 +1,6 @@
-"""Sampled texts of Lustre's servers: job_stats of 2.5 to 2.17, and exports by client, as lctl and cat print them.
-
-Lines in, readings out. A text may be cut, doubled, interleaved or hostile: what is not whole is left out and counted.
-Each line is looked at once, and an entry that has not changed is not parsed again.
+"""Sampled texts of Lustre's servers: job_stats of 2.5 to 2.17, and exports by client, as lctl and cat print them. A
+text may be cut, doubled, interleaved or hostile: what is not whole is left out and counted. Each line is looked at
+once, and an entry that has not changed is not parsed again.
 """
 
 from __future__ import annotations

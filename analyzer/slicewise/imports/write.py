@@ -1,8 +1,4 @@
-"""An imported job as a profile: the format of docs/format.md, with a schema of its own.
-
-A file is written aside and read back, its bytes are compared with the log's, and then it is renamed: one that is there
-is whole.
-"""
+"""An imported job as a profile (docs/format.md). A file is written aside, read back, compared with the log, renamed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a site has kept of its servers' counts as profiles of servers: one a file system and day (docs/format.md).
-
-A file is written aside and then renamed: one that is there is whole. The same logs again replace their own file.
-"""
+"""What a site has kept of its servers' counts as profiles of servers: one a file system and day (docs/format.md)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Which ranks or nodes lagged in a run: from the files that IOR and mdtest write for each phase.
-
-A run in, laggards out. Three kinds of files are read where they lie beside a result: ior-*.csv and mdtest-*.csv (a row
-a rank, as saveRankPerformanceDetails writes them), and the lines "stonewall rank R: N of M" of mdtest's output. Which
-node a rank ran on is taken from lines "task R on NODE", from mdtest's node map, or from the counts of tasks and nodes.
+"""Which ranks or nodes lagged in a run: from ior-*.csv and mdtest-*.csv beside a result (a row a rank, by
+saveRankPerformanceDetails), and the lines "stonewall rank R: N of M" of mdtest's output. Nodes are those of lines "task
+R on NODE", of mdtest's node map, or by the counts of tasks and nodes.
 """
 
 import csv

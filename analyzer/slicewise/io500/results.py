@@ -1,7 +1,4 @@
-"""Where results of IO500 lie: files and directories in, runs out, and whatever could not be read with its reason.
-
-Nothing is passed over in silence: a place that was named and gives no run is in `unreadable`.
-"""
+"""Where results of IO500 lie: files and directories in, runs out, and whatever could not be read with its reason."""
 
 import contextlib
 import json

@@ -1,9 +1,5 @@
-"""What a summary of IO500 says: every layout of result_summary.txt and result.txt, told from the text alone.
-
-Text in, phases out; it opens no file. Bandwidth is in GiB/s and metadata rates are in kIOPS, as IO500 prints them.
-
-The shell script of 2017 to 2020 wrote "GB/s" over figures that it had made by dividing IOR's MiB/s by 1024: they are
-GiB/s (IOR's own output in the same directories says so), and they are taken as such.
+"""What a summary of IO500 says: every layout of result_summary.txt and result.txt, in GiB/s and kIOPS. The shell script
+of 2017 to 2020 wrote "GB/s" over IOR's MiB/s divided by 1024: these are GiB/s, and taken as such.
 """
 
 import math

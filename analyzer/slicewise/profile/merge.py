@@ -1,8 +1,5 @@
-"""One file of a job's node files: their bytes one after the other.
-
-Frames are self-contained and know their process, so that nothing needs to be decoded and nothing can be lost on the
-way: what the merged file holds is what the directory holds, damage included. Bytes are copied by the kernel. A merge
-that was interrupted goes on where it is known to be on the disk.
+"""One file of a job's node files: their bytes one after the other, damage included, copied by the kernel. A merge that
+was interrupted goes on where it is known to be on the disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """The native decoder (`reader/` of the source tree) by ctypes: structs, functions, and its arrays as polars frames.
-
-Mirrors reader/reader.h; INTERFACE says which one. Nothing here knows a table's or a column's name. While C works, other
-Python threads run.
+Mirrors reader/reader.h (INTERFACE says which one). While C works, other Python threads run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""The tables that a caller wants, as the decoder needs it said: which columns it keeps, how it makes tables.
-
-The only place where names of tables and columns meet the decoder's numbers. Plans are made once for each combination of
-schemas and wishes.
+"""The tables that a caller wants, as the decoder needs it said: the only place where names meet its numbers. Plans are
+made once for each combination of schemas and wishes.
 """
 
 from __future__ import annotations

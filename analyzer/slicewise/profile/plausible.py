@@ -1,8 +1,6 @@
-"""Whether a profile's numbers are such as a job can have: what sums, times and casts above the reader rely on.
-
-A file may be sound in all its bytes and still say 2^63 calls, or a slice in the year 50000: a crafted one, or one of a
-machine whose memory fails, or whose clock is years off. A process with such numbers is left out, and named; the rest of
-its job is read. No counter's name is known here; limits go by unit.
+"""Whether a profile's numbers are such as a job can have: what sums, times and casts above the reader rely on. A file
+may be sound and still say 2^63 calls, or a slice in the year 50000. A process with such numbers is left out, and named;
+the rest of its job is read. No counter's name is known here; limits go by unit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A job's profile as data frames: all files of its directory, with every sound frame in them counted exactly once.
-
-`read_profile` reads all of one job; `slicewise.profile.reading.read` reads many jobs, and only what a question needs.
-"""
+"""A job's profile as data frames: all files of its directory, with every sound frame in them counted exactly once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Many profiles at once as one set of data frames: only the tables and columns that a question needs.
-
-`read` is the door to files; `read_profile` (reader.py) is the same for all tables of one job. Files are decoded by
-native code and in parallel; every sound frame in them counts exactly once.
-"""
+"""Many profiles at once as one set of frames: what a question needs of them, decoded in parallel."""
 
 from __future__ import annotations
 

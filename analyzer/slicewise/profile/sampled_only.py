@@ -1,7 +1,5 @@
-"""Jobs of which no process was profiled, and a node's collector sampled some: rows of `processes` are made of these, so
-that such a job is read like any other. They say who the processes were, and hold no count.
-
-What the kernel counted of them stays where the collector wrote it, in node_processes and node_process_slices.
+"""Jobs of which no process was profiled, and a node's collector sampled some: these make rows of `processes` without
+counts, so that such a job is read like any other. Counts stay in node_processes and node_process_slices.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What a profile says about itself: the tables, columns and names that its schema frame lists.
-
-Everything above takes names, units and merge rules from here; no counter is spelled out in this package's reader.
+"""What a profile says about itself: the tables, columns and names that its schema frame lists; no counter is named
+here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""Profiles of file servers: what they counted by job (or client), target and slice. They hold no process.
-
-Such a profile is read by `read_servers` alone; docs/format.md has its tables.
+"""Profiles of file servers: what they counted by job (or client), target and slice (docs/format.md). They hold no
+process.
 """
 
 from __future__ import annotations
@@ -59,9 +58,7 @@ def read_servers(places: Sequence[Path], tell: Callable[[str], None] = lambda li
 
 
 def read_in_parts(place: Path) -> Iterator[ServersProfile]:
-    """A profile of servers, JOBS_A_PART at a time, each with all its rows; all at once where clients are among them.
-    Raises UserError for a place that is none.
-    """
+    """A profile of servers, JOBS_A_PART at a time; all at once with clients. Raises UserError."""
     runs, targets, jobs, slices = _tables([place], lambda line: None)
     names = jobs.select("name").unique().sort("name").with_row_index("place")
     is_whole = names.height <= JOBS_A_PART or bool((jobs["is_client"] > 0).any())

@@ -1,7 +1,4 @@
-"""The benchmarks that `slicewise storage benchmark` can drive: IO500; IOR and mdtest; else our own workload program.
-
-Each knows the commands of one run and reads what they print. The last two are labelled as not IO500.
-"""
+"""The benchmarks that `slicewise storage benchmark` can drive: IO500; IOR and mdtest; else our own workload program."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Running somebody's command under the profiler: its environment, its profile's place, its signals, its exit status.
-
-The command must not notice: it has our terminal, our descriptors and our process group, and its ending is our ending.
+"""Running somebody's command under the profiler: environment, profile's place, signals, exit status. It must not
+notice.
 """
 
 from __future__ import annotations

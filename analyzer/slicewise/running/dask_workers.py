@@ -1,7 +1,6 @@
-"""Dask workers that do a catalog's work: those of a scheduler that a site has started, or a few of this machine.
-
-Workers are lost, and schedulers go away and come back. A task that was lost with one is given to the next: tasks change
-nothing but files of their own, and what they give back is taken once, here. Dask is an extra, imported when asked for.
+"""Dask workers that do a catalog's work: those of a scheduler that a site has started, or a few of this machine. A task
+that was lost with a worker is given to the next: tasks change nothing but files of their own, and what they give back
+is taken once, here. Dask is an extra, imported when asked for.
 """
 
 import itertools

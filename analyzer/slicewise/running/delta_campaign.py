@@ -1,7 +1,4 @@
-"""Runs the two commands of a Delta-graph, alone and together, each under `slicewise run`, and goes on where it stopped.
-
-What is done is in DIR/done, a line a run; a run that was interrupted is not, and is done again.
-"""
+"""Runs the two commands of a Delta-graph, alone and together, and goes on from DIR/done, which has a line a run."""
 
 import contextlib
 import json

@@ -1,7 +1,5 @@
-"""Runs a small campaign of a benchmark in a directory, until the union of the runs' boxes has stopped growing.
-
-Each run's result is in DIR/run-NN, as IO500 wrote it, or as io500/results.py has it; a run that was interrupted
-leaves none. The data of the benchmark lies in DIR/data meanwhile, and is removed in the end.
+"""Runs a small campaign of a benchmark in a directory, until the union of the runs' boxes has stopped growing. A run's
+result is in DIR/run-NN; a run that was interrupted leaves none. The data lies in DIR/data meanwhile.
 """
 
 import contextlib
@@ -14,8 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from slicewise.analysis.expect.box import growth
-from slicewise.analysis.expect.expectation import box_of
+from slicewise.analysis.expect.expectation import box_of, growth
 from slicewise.errors import UserError
 from slicewise.io500 import results
 from slicewise.io500.results import SUMMARY_FILES, read_results

@@ -1,8 +1,5 @@
-"""Where the parts of this installation lie: the library to preload and the collector.
-
-The one home of these paths. A wheel of `make dist` carries both in the package. Elsewhere they follow from where this
-Python environment is, and from nothing else, so that an analyzer never works with the library of another version:
-`build/venv` belongs to `build/`, `PREFIX/lib/slicewise/venv` to `PREFIX/`.
+"""Where the library to preload and the collector lie: in the package (a wheel), or where this Python environment is,
+and nowhere else, so that an analyzer never works with the library of another version.
 """
 
 import sys

@@ -1,7 +1,4 @@
-"""Whether profiling works here: each check looks at one thing and finds it in order, or says what to do.
-
-The checks of `slicewise doctor`. They leave nothing behind.
-"""
+"""The checks of `slicewise doctor`: each finds one thing in order, or says what to do. They leave nothing behind."""
 
 import os
 import shutil

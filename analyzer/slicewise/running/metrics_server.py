@@ -1,8 +1,6 @@
-"""Who can read metrics over HTTP: this machine's users, holders of a certificate, or who may reach a Unix socket.
-
-What other machines reach is encrypted (TLS 1.2 or newer), or is not served at all. A Unix socket is its owner's, and
-with SLICEWISE_GROUP=1 its group's; it lies in a directory where nobody else could put another one in its place. Each
-client has a thread of its own, in which it also greets, so that a slow one holds up nobody.
+"""Who can read metrics over HTTP: this machine's users, holders of a certificate, or who may reach a Unix socket. What
+other machines reach is encrypted (TLS 1.2 or newer). A Unix socket is its owner's, and with SLICEWISE_GROUP=1 its
+group's, in a directory where nobody else could replace it. Each client has a thread, in which it also greets.
 """
 
 import contextlib
@@ -33,9 +31,7 @@ MOST_SECONDS = 10.0
 
 
 class MetricsServer(ThreadingMixIn, TCPServer):
-    """Serves a text at /metrics; `address` says where, `serve_forever` does it, and the end of `with` removes a Unix
-    socket.
-    """
+    """Serves a text at /metrics while `serve_forever` runs; the end of `with` removes a Unix socket."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -151,9 +147,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
 
 
 def encryption(certificate: Path | None, key: Path | None, client_ca: Path | None) -> ssl.SSLContext | None:
-    """TLS with a server's certificate, or None without one. client_ca: who must have signed a client's certificate.
-    Raises UserError.
-    """
+    """TLS with a server's certificate, or None. client_ca: who must have signed a client's. Raises UserError."""
     if certificate is None and key is None:
         if client_ca is not None:
             raise UserError("--client-ca: clients can be asked by TLS alone; give --certificate and --key, too")

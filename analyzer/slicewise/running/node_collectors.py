@@ -1,7 +1,5 @@
-"""Collectors on other nodes, over ssh: each samples its node for a job; what it counted is fetched when the job ends.
-
-A collector ends with the connection, whatever ended that, and leaves nothing on its node. A node that cannot be sampled
-costs its evidence and no run.
+"""Collectors on other nodes, over ssh: each samples its node for a job, ends with the connection, and leaves nothing
+there. A node that cannot be sampled costs its evidence and no run.
 """
 
 import contextlib
@@ -37,9 +35,7 @@ rm -rf "$folder"
 
 
 def hosts_of(text: str) -> list[str]:
-    """The hosts of a list as mpirun takes it, HOST[:PROCESSES],...: each once, without this node, which
-    `slicewise run` samples.
-    """
+    """The hosts of a list as mpirun takes it, each once, without this node, which `slicewise run` samples."""
     named = [word.strip().partition(":")[0] for word in text.split(",")]
     return list(dict.fromkeys(host for host in named if host and not _is_here(host)))
 

@@ -1,7 +1,6 @@
 """A folder of pages over HTTP, for one user's browser: on this machine alone, below an address that nobody guesses.
-
-Other users of a login node can reach its loopback address as well. So the address has a random part, without which
-there is nothing; names of other hosts are refused (DNS rebinding), and only pages and what they show are given.
+Other users reach its loopback address as well: so the address has a random part, names of other hosts are refused (DNS
+rebinding), and only pages and what they show are given.
 """
 
 import html

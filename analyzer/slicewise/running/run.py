@@ -1,8 +1,5 @@
-"""`slicewise run`: what stands before a command, and what is said behind it.
-
-launch.py starts it without site-packages, and nothing is imported here that takes long: loops call it. Whatever fails
-before the command has begun costs the profile, and never the command; and nothing before it, or behind it, waits
-longer than a bounded time for a file system.
+"""`slicewise run`: what stands before a command, and what is said behind it. Nothing is imported here that takes long.
+What fails before the command has begun costs the profile, never the command; no file system is waited for without end.
 """
 
 from __future__ import annotations

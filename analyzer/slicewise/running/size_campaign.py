@@ -1,7 +1,5 @@
-"""Measures bandwidth and latency by transfer size on one file system, with the installation's slicewise-trials.
-
-Each repeat does every configuration once, in an order of its own, so that what drifts meanwhile falls on all alike.
-Time is bounded: a campaign that is out of time ends with the trials that are done.
+"""Measures bandwidth and latency by transfer size on one file system, with the installation's slicewise-trials. Each
+repeat does every configuration once, in an order of its own. A campaign that is out of time ends with what is done.
 """
 
 import contextlib

@@ -56,8 +56,7 @@ from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seco
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
-from slicewise.analysis.runs.disk import by_disks, disk_parts
-from slicewise.analysis.runs.limits import limits_of
+from slicewise.analysis.runs.limits import by_disks, disk_parts, limits_of
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS

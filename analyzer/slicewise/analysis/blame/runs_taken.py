@@ -26,7 +26,7 @@ from slicewise.analysis.blame.to_runtime import in_calls, job_strands
 from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
-from slicewise.analysis.runs.disk import from_disk
+from slicewise.analysis.runs.limits import from_disk
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS
 from slicewise.digest.activity import runtime_of

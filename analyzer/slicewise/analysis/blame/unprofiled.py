@@ -13,8 +13,7 @@ from slicewise.analysis.blame.memory import loading_of, moved_by_no_call
 from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.calls import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.analysis.runs.disk import from_disk
-from slicewise.analysis.runs.limits import limit_of
+from slicewise.analysis.runs.limits import from_disk, limit_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, LITTLE_BYTES, WORTH_NAMING_BYTES
 from slicewise.digest.counting import LIMITS, SIGNALS, devices_of, way_of

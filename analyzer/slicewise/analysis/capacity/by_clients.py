@@ -1,7 +1,4 @@
-"""How the capacity of a storage changes with the clients that are at it.
-
-Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions are in docs/models.md.
-"""
+"""How the capacity of a storage changes with the clients that are at it (docs/models.md)."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -147,9 +144,7 @@ def rows_of(rates: pl.DataFrame) -> list[CombinedRate]:
 
 
 def fit_capacity(rates: pl.DataFrame) -> CapacityCurve | None:
-    """The curve that predicts combined rates (`combined_rates`) of combinations of jobs that it has not seen best; the
-    simplest of those that are about as good. None without rates.
-    """
+    """The simplest of the curves that predict combined rates about as well as the best; None without rates."""
     rows = saturating(rows_of(rates))
     if not rows:
         return None
@@ -177,9 +172,7 @@ def curve_of(rows: Sequence[CombinedRate], by: Clients, power: int) -> CapacityC
 
 
 def _line(rows: Sequence[CombinedRate], by: Clients, power: int) -> CostLine | None:
-    """The line of costs of several jobs beside each other: what one alone reaches is known of itself. None where too
-    few combinations show one, or where clients cost nothing.
-    """
+    """The line of costs of several jobs beside each other; None where too few show one, or clients cost nothing."""
     beside = _grouped(((row.pair, row.clients[by]), row.rate) for row in rows if row.clients["jobs"] > 1)
     if len(beside) < FEWEST_FOR_A_LINE or len({clients for _, clients in beside}) < 2:
         return None
@@ -203,9 +196,7 @@ def saturating(rows: Sequence[CombinedRate]) -> list[CombinedRate]:
 
 
 def _held_out(rows: Sequence[CombinedRate], form: Form) -> tuple[Form, float | None]:
-    """A form with its error in predicting each combination of several jobs from all the others and from the jobs alone;
-    None where they do not show it.
-    """
+    """A form with its error in predicting each combination from the others; None where they do not show it."""
     by, power = form
     squares = []
     for pair, own in _grouped((row.pair, row) for row in rows if row.clients["jobs"] > 1).items():

@@ -1,7 +1,4 @@
-"""What storages do at most of each kind of call, how full they are, and how much of their time each job took.
-
-Frames in, dataclasses and frames out; the definitions are in docs/models.md.
-"""
+"""What storages do at most of each kind of call, how full they are, and each job's part (docs/models.md)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Kind, job_rows
-from slicewise.analysis.runs.alone import AloneRun
+from slicewise.analysis.runs.on_storage import AloneRun
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import (
     ACTIVE_SHARE,
@@ -70,9 +67,7 @@ class Capacities:
 
 
 def room_taken(parts: Sequence[float] | Floats, exponent: float) -> float:
-    """How much of a storage is taken by so much of its time of each kind, to the power of the exponent: no more than 1
-    fits.
-    """
+    """The room that parts of a storage's time take, to the power of the exponent: no more than 1 fits."""
     return float(max(parts)) if exponent >= APART else float(sum(part**exponent for part in parts))
 
 

@@ -1,7 +1,4 @@
-"""What a storage gives to several jobs together, in bytes/s: as it was given or fitted, or as jobs show it.
-
-Frames in, dataclasses out. The definitions are in docs/models.md.
-"""
+"""What a storage gives to several jobs together, in bytes/s: given, fitted, or as jobs show it (docs/models.md)."""
 
 from __future__ import annotations
 
@@ -58,9 +55,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class RateAlone:
-    """The rate that a job reaches alone, bytes/s. source: "standalone run" or "own slices" (slices of this very run
-    that it had to itself).
-    """
+    """The rate that a job reaches alone, bytes/s. source: a standalone run, or its own slices of this very run."""
 
     bytes_per_second: Estimate
     source: Literal["standalone run", "own slices"]

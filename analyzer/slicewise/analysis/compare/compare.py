@@ -1,7 +1,4 @@
-"""Two runs or more: against which of them the others are compared, why each took another time, and why all vary.
-
-Digests in, dataclasses out.
-"""
+"""Two runs or more: with which of them the others are compared, why each took another time, why all vary."""
 
 from __future__ import annotations
 

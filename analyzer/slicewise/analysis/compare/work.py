@@ -1,7 +1,4 @@
-"""What a run did and how long that took it: its runtime, and the I/O of the processes that decided it.
-
-Digest in, dataclass out.
-"""
+"""What a run did and how long that took it: its runtime, and the I/O of the processes that decided it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

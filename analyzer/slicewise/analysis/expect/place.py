@@ -16,9 +16,20 @@ import polars as pl
 
 from slicewise.analysis.blame.case import Case
 from slicewise.analysis.blame.result import Blame
-from slicewise.analysis.expect.box import AXES, Axis, Box, Point, hull, merged
-from slicewise.analysis.expect.cached import Reached, is_cached, reached
-from slicewise.analysis.expect.expectation import Aspect, Boxes, Expectation
+from slicewise.analysis.expect.expectation import (
+    AXES,
+    Aspect,
+    Axis,
+    Box,
+    Boxes,
+    Expectation,
+    Point,
+    Reached,
+    hull,
+    is_cached,
+    merged,
+    reached,
+)
 from slicewise.analysis.job.period import runs_above
 from slicewise.analysis.runs.storage import Storage, describe
 from slicewise.constants import ONE_DIRECTION
@@ -43,9 +54,7 @@ LEAST_OF_PHASE = 0.05
 
 @dataclass(frozen=True)
 class PlacedWork:
-    """What was done in some time. seconds: on the clock. data_seconds, metadata_seconds: of the
-    process with most in each slice, added up.
-    """
+    """What was done in some time (s on the clock); data_seconds, metadata_seconds: of the slices' busiest process."""
 
     seconds: float
     read_bytes: int

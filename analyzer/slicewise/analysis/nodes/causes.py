@@ -1,7 +1,5 @@
-"""Evidence for what made jobs interfere: which signals of the nodes moved, by how much against the runs alone.
-
-Digests' frames in, frames out. It ranks, and asserts nothing. Source: Yildiz et al., "On the
-Root Causes of Cross-Application I/O Interference in HPC Storage Systems" (2016); the definitions are in docs/models.md.
+"""Evidence for what made jobs interfere: which signals of the nodes moved against runs alone. It ranks, and asserts
+nothing (docs/models.md; Yildiz et al., "On the Root Causes of Cross-Application I/O Interference", 2016).
 """
 
 from collections.abc import Sequence
@@ -12,10 +10,10 @@ import polars as pl
 
 from slicewise import contract
 from slicewise.constants import FILLED, LEAST_OF_RATE
-from slicewise.digest.activity import members
+from slicewise.digest.activity import DIRECTIONS, Direction, members
 from slicewise.digest.digest import Digest
+from slicewise.digest.nodes import DEVICE_KEYS, SHARE, SIGNALS, by_node, values
 from slicewise.digest.nodes import SIGNALS as NODE_SIGNALS
-from slicewise.digest.nodes import by_node
 from slicewise.digest.slices import with_mapped
 from slicewise.scalars import real, whole
 
@@ -223,16 +221,12 @@ def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | Non
 
 
 def is_full(limit: float | None, alone: float, together: float) -> bool:
-    """Whether a resource is at its limit together. One that was so alone is where it is nearly so: jobs that begin
-    and end beside each other have more slices that they fill in part.
-    """
+    """Whether a resource is at its limit together: nearly so, where it was at it alone."""
     return limit is not None and together >= (limit if alone < limit else FILLED * limit)
 
 
 def preferring(evidence: pl.DataFrame, asymmetry: float | None) -> Cause | None:
-    """What may have let one of two equal jobs go first, which need not be what both compete for: of `PREFERRING` the
-    first that is at its limit or counts. None where nobody has an advantage, or nothing tells.
-    """
+    """The first of `PREFERRING` that is at its limit or counts: what may have let one of two equal jobs go first."""
     if (asymmetry or 0.0) < LEAST_ASYMMETRY:
         return None
     told = set(evidence.filter(pl.col("full") | pl.col("counts"))["cause"])
@@ -294,3 +288,126 @@ def _by_slice(signals: pl.DataFrame) -> pl.DataFrame:
         .agg(mean=pl.col("value").mean(), deviation=pl.col("value").std(ddof=0).fill_null(0.0))
         .sort("signal")
     )
+
+
+def moved(digest: Digest) -> pl.DataFrame:
+    """What did not stay 0: node, kind, device, signal, meaning, unit, mean (over the time sampled), highest (of a
+    slice), highest_ns (when that slice began).
+
+    Of a slice that was sampled for less than half of its time no highest is taken, unless there is no other. Sorted by
+    node, and then in the order of `SIGNALS`, devices with the most first.
+    """
+    order = pl.DataFrame(
+        [(place, name, signal.table, signal.meaning, signal.unit, signal.per is None)
+         for place, (name, signal) in enumerate(SIGNALS.items())],
+        schema=["place", "signal", "table", "meaning", "unit", "is_over_time"], orient="row",
+    )  # fmt: skip
+    samples = digest.node_samples
+    of_nodes = samples.group_by("node").agg(
+        node_seconds=pl.col("seconds").sum(),
+        least_seconds=pl.min_horizontal(pl.col("seconds").max(), digest.node_slice_ns / 1e9) / 2,
+    )
+    is_share = pl.col("unit") == SHARE
+    mean = pl.col("amount") / pl.when("is_over_time").then(pl.col("node_seconds")).otherwise(pl.col("per"))
+    keys = [*DEVICE_KEYS, "signal"]
+    return (
+        values(digest.node_slices)
+        .join(samples, on=["node", "slice"])
+        .join(of_nodes, on="node")
+        .with_columns(is_whole=pl.col("seconds") >= pl.col("least_seconds"))
+        .sort("is_whole", "value", "slice", descending=[True, True, False])
+        .group_by(keys, maintain_order=True)
+        .agg(
+            pl.col("amount", "per").sum(),
+            pl.col("node_seconds").first(),
+            highest=pl.col("value").first(),
+            highest_ns=pl.col("slice").first() * digest.node_slice_ns,
+        )
+        .join(order, on="signal")
+        .with_columns(mean=pl.when(is_share).then(mean.clip(upper_bound=1.0)).otherwise(mean))
+        .with_columns(most=pl.col("amount").max().over(DEVICE_KEYS))
+        .with_columns(table_place=pl.col("place").min().over("table"))
+        .sort(
+            "node",
+            "table_place",
+            "kind",
+            "most",
+            "device",
+            "place",
+            descending=[False, False, False, True, False, False],
+        )
+        .select(*keys, "meaning", "unit", "mean", "highest", "highest_ns")
+    )
+
+
+COUNTS = [f"{way}_{what}" for what in ("bytes", "ops") for way in DIRECTIONS]
+# A slice is slow in which a byte took so many times as long as in the job's median slice with I/O; one that moved next
+# to nothing beside the mean one says nothing.
+SLOW = 2.0
+FEWEST_WITH_IO = 3
+STORAGE_COUNTS = [f"storage_{way}_bytes" for way in DIRECTIONS]
+
+
+def by_user(digest: Digest) -> pl.DataFrame:
+    """node, user (null: all whom the site does not name), is_own_user (of the job's user), processes (at most), the
+    counts in sum, busiest_ns (when the slice began in which most bytes were moved): those that moved most first.
+    """
+    rows = digest.others
+    own = digest.about["user"]
+    moved = pl.sum_horizontal(f"{way}_bytes" for way in DIRECTIONS)
+    return (
+        rows.with_columns(moved=moved)
+        .sort("moved", "slice", descending=[True, False])
+        .group_by("node", "user", maintain_order=True)
+        .agg(
+            pl.col("processes").max(),
+            pl.col(*COUNTS, *STORAGE_COUNTS, "moved").sum(),
+            busiest_ns=pl.col("slice").first() * digest.node_slice_ns,
+        )
+        .with_columns(is_own_user=(pl.col("user") == own).fill_null(value=False))
+        .sort("moved", "node", "user", descending=[True, False, False], nulls_last=True)
+        .select("node", "user", "is_own_user", "processes", *COUNTS, *STORAGE_COUNTS, "busiest_ns")
+    )
+
+
+@dataclass(frozen=True)
+class BesideSlow:
+    """What neighbours without a profile moved on the job's nodes together (bytes/s) in slices in which the job was slow
+    in the direction in which it moved most, and in its other slices with I/O. slow, other: how many slices those are.
+
+    That both come together is no proof: which file system the neighbours used is not known.
+    """
+
+    direction: Direction
+    slow: int
+    other: int
+    slow_rate: float
+    other_rate: float
+
+
+def beside_slow(digest: Digest) -> BesideSlow | None:
+    """None where nobody else was sampled, the slices are of different lengths, or too few are slow."""
+    if digest.others.is_empty() or digest.node_slice_ns != digest.slice_ns:
+        return None
+    own = digest.processes.filter("is_of_job")
+    way = max(DIRECTIONS, key=lambda direction: whole(own[f"{direction}_bytes"].sum()))
+    did = (
+        digest.process_slices.join(own, on="process", how="semi")
+        .group_by("slice")
+        .agg(bytes=pl.col(f"{way}_bytes").sum(), ns=pl.col(f"{way}_ns").sum())
+    )
+    both = [f"{direction}_bytes" for direction in DIRECTIONS]
+    moved = digest.others.group_by("slice").agg(moved=pl.sum_horizontal(pl.col(both).sum()))
+    rows = (
+        did.filter(pl.col("bytes") >= LEAST_OF_RATE * pl.col("bytes").mean(), pl.col("bytes") > 0)
+        .join(digest.node_samples.select("slice").unique(), on="slice", how="semi")
+        .join(moved, on="slice", how="left")
+        .with_columns(pl.col("moved").fill_null(0), price=pl.col("ns") / pl.col("bytes"))
+        .with_columns(is_slow=pl.col("price") > SLOW * pl.col("price").median())
+    )
+    slow, other = rows.filter("is_slow")["moved"], rows.filter(~pl.col("is_slow"))["moved"]
+    if min(len(slow), len(other)) < FEWEST_WITH_IO:
+        return None
+    seconds = digest.slice_ns / 1e9
+    rates = [whole(part.sum()) / len(part) / seconds for part in (slow, other)]
+    return BesideSlow(way, len(slow), len(other), *rates)

@@ -1,7 +1,4 @@
-"""Compares runs in one direction: from the digests' rows to a DirectionOverlap.
-
-Runs in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
-"""
+"""Compares runs in one direction: from the digests' rows to a DirectionOverlap (docs/models.md)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +15,14 @@ from slicewise.analysis.overlap.direction import (
     DirectionOverlap,
     JobInDirection,
     Ratio,
+    Region,
     SlicesBeside,
+    Uniformity,
     contention,
+    in_region,
+    regions,
+    uniformity,
 )
-from slicewise.analysis.overlap.region import Region, Uniformity, in_region, regions, uniformity
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.matching import Run
@@ -55,9 +56,7 @@ WORTH_A_WORD = 0.05
 
 @dataclass(frozen=True)
 class _Moved:
-    """What a run moved on the storage: who and when, its activity on the common grid, its use of storages, and what it
-    moved there in the other direction, and how long it waited for its turn between its first and its last byte.
-    """
+    """What a run moved on the storage, in this and the other direction, and how long it waited for its turn."""
 
     there: RunOnStorage
     activity: pl.DataFrame
@@ -162,9 +161,7 @@ def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
 
 
 def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Direction) -> StandaloneRun | None:
-    """The mean of the standalone runs given for a job on the same storage; of several those of its volume, where there
-    are such.
-    """
+    """The mean of a job's standalone runs on the same storage; of those of its volume, where there are such."""
     there = [on_storage(run, key, direction) for run in runs]
     found = [run.as_standalone() for run in there if run.span is not None]
     like = [run for run in found if is_like(run.bytes, job.use.bytes)]
@@ -212,9 +209,7 @@ def _combined_rates(rates: Mapping[str, np.ndarray], together: pl.DataFrame, bas
 
 
 def _filled(basis: Region, jobs: Sequence[_Moved], grid_ns: int) -> Region:
-    """The region without a first or last slice within which some job began or ended, for rates: a rate over such a
-    slice is that of a part of it. The region itself where too little is left.
-    """
+    """The region without end slices within which some job began or ended, for rates; as it is where that is short."""
     spans = [job.span for job in jobs if job.span is not None]
     first, end = basis.first_slice, basis.end_slice
     first += any(first * grid_ns < span.start_ns < (first + 1) * grid_ns for span in spans)

@@ -1,8 +1,4 @@
-"""Several jobs on one time axis: where they were active together, what each got there, and what the models of sharing
-say.
-
-Digests in, dataclasses and frames out. The definitions and their sources are in docs/models.md.
-"""
+"""Several jobs on one time axis: where they were active together, what each got there, what models of sharing say."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
-"""Policies for jobs that ran: their I/O phases from their profiles, simulated as they ran and under each policy.
-
-Digests in, dataclasses out. The simulation is checked first: as the jobs ran, against when each phase really ended.
+"""Policies for jobs that ran: their I/O phases, simulated as they ran (against when phases really ended) and under
+each.
 """
 
 import math
@@ -142,9 +141,7 @@ def after_the_fact(
 
 
 def _seen(jobs: Sequence[ProfiledJob], storage: Storage) -> Capacity:
-    """What the jobs moved together, in both directions, in slices that lie within phases of two of them or more; where
-    there are not two such slices, what the fastest moves alone.
-    """
+    """What jobs moved together in slices within phases of several; else what the fastest moves alone."""
     grid_ns = common_slice_ns([job.run.digest for job in jobs])
     found = got_together(pl.concat([_within_phases(job, storage.number, grid_ns) for job in jobs]), "moved")
     alone = [phase.cap for job in jobs for phase in job.plan.phases if math.isfinite(phase.cap)]
@@ -221,9 +218,7 @@ def _profiled(
 
 
 def _caps(phases: pl.DataFrame, alone: Sequence[pl.DataFrame]) -> tuple[list[float], RateSource]:
-    """The rate that each phase reaches alone (bytes/s), by standalone runs: phase by phase where these have the same
-    ones, else one for all. Empty without such runs.
-    """
+    """The rate that each phase reaches alone (bytes/s), by standalone runs: phase by phase, or one for all."""
     if not alone:
         return [], "the storage's capacity"
     volumes = _volumes(phases)

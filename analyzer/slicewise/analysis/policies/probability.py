@@ -1,7 +1,4 @@
-"""How often somebody else does I/O while a job does: from how many jobs run at one time, and beside what slices say.
-
-Plain numbers and digests in, dataclasses out. The formula is that of Dorier et al., section II.B.
-"""
+"""How often somebody else does I/O while a job does: by how many jobs run at one time (Dorier et al., section II.B)."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -104,9 +101,7 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class Observed:
-    """What slices say: anybody: the share of the time in which some job did I/O; somebody_else: the share of jobs' I/O
-    time in which another job did I/O too.
-    """
+    """anybody: the time share in which some job did I/O; somebody_else: of jobs' I/O time, with another's."""
 
     anybody: Estimate
     somebody_else: Estimate

@@ -1,17 +1,155 @@
-"""A coordinator's decision log, decided once more: whether every decision is the one that the policy's rule gives.
-
-Lines of text in, dataclasses out. The log's format is in docs/coordination.md.
-"""
+"""A coordinator's decision log (docs/coordination.md), decided once more: whether each decision is the policy's."""
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
-from slicewise.analysis.policies.decisions import Present, decide, progress
+from slicewise.analysis.sharing.proportional import fair_rates
+from slicewise.constants import NO_SECONDS
 from slicewise.errors import UserError
 from slicewise.kinds import METRICS, POLICIES, Metric, Policy
+
+# `shortest` is one more that only `dynamic` considers.
+Rule = Literal["interfere", "fcfs", "interrupt", "delay", "shortest"]
+RULES: tuple[Rule, ...] = get_args(Rule)
+
+# Demands may exceed the capacity by rounding.
+FULL = 1 + 1e-9
+# A cost must be less by this fraction to be better.
+SAME_COST = 1e-6
+# `dynamic` looks at so many jobs, so that a decision stays cheap however many wait.
+MOST_CONSIDERED = 16
+
+
+@dataclass(frozen=True)
+class Present:
+    """A job from the beginning of an I/O phase to its end, whether it may go or waits.
+
+    sequence: its place in the order of arrival; all ties are broken by it. arrived: s. asked: s that the phase takes
+    alone; remaining: what is left of them. weight: of its share. demand: the share of the storage that it fills alone.
+    """
+
+    sequence: int
+    arrived: float
+    asked: float
+    remaining: float
+    processes: int
+    weight: float
+    demand: float = 1.0
+
+
+def decide(
+    policy: Policy | Rule, jobs: Sequence[Present], now: float, metric: Metric = "cpu_seconds", delay: float = 0.0
+) -> set[int]:
+    """The sequence numbers of the jobs that may go, by a policy.
+
+    delay: how long a job waits for earlier ones under `delay` (s). Nobody where there is no job; else at least one.
+    """
+    if policy == "dynamic":
+        return _dynamic(jobs, now, metric, delay)
+    return _by_rule(policy, jobs, now, metric, delay)
+
+
+def progress(jobs: Sequence[Present], going: set[int]) -> dict[int, float]:
+    """By sequence number, how fast what remains of each job that goes falls: s of I/O alone in a second.
+
+    Shares are weighted max-min shares of a capacity of 1, with demands as caps.
+    """
+    active = [job for job in jobs if job.sequence in going]
+    if not active:
+        return {}
+    rates = fair_rates(1.0, [job.weight for job in active], [job.demand for job in active])
+    return {job.sequence: rate / job.demand for job, rate in zip(active, rates, strict=True)}
+
+
+def predict(rule: Rule, jobs: Sequence[Present], now: float, metric: Metric, delay: float) -> dict[int, float]:
+    """When each job's phase would end (s) if nobody else came and the rule were followed from now on."""
+    ends: dict[int, float] = {}
+    left = list(jobs)
+    while True:
+        ends |= {job.sequence: now for job in left if job.remaining <= NO_SECONDS}
+        left = [job for job in left if job.remaining > NO_SECONDS]
+        if not left:
+            return ends
+        speeds = progress(left, _by_rule(rule, left, now, metric, delay))
+        step = min(job.remaining / speeds[job.sequence] for job in left if speeds.get(job.sequence))
+        if rule == "delay":
+            step = min([step, *(time - now for time in turns_by_delay(left, now, delay))])
+        now += step
+        left = [replace(job, remaining=job.remaining - speeds.get(job.sequence, 0.0) * step) for job in left]
+
+
+def cost(metric: Metric, jobs: Sequence[Present], ends: dict[int, float], now: float) -> float:
+    """What a prediction costs by a metric; less is better."""
+    took = [ends[job.sequence] - job.arrived for job in jobs]
+    if metric == "cpu_seconds":
+        return math.fsum(job.processes * seconds for job, seconds in zip(jobs, took, strict=True))
+    if metric == "makespan":
+        return max(ends.values()) - now
+    slowdowns = [seconds / job.asked for job, seconds in zip(jobs, took, strict=True)]
+    return math.fsum(slowdowns) if metric == "sum_interference" else max(slowdowns)
+
+
+def turns_by_delay(jobs: Sequence[Present], now: float, delay: float) -> list[float]:
+    """The times to come at which a job's delay is over."""
+    return [job.arrived + delay for job in jobs if job.arrived + delay > now + NO_SECONDS]
+
+
+def _by_rule(rule: Rule, jobs: Sequence[Present], now: float, metric: Metric, delay: float) -> set[int]:
+    if not jobs:
+        return set()
+    everyone = {job.sequence for job in jobs}
+    if rule == "interfere":
+        return everyone
+    if rule == "fcfs":
+        return {min(everyone)}
+    if rule == "interrupt":
+        return {max(everyone)}
+    if rule == "delay":
+        first = min(everyone)
+        return {job.sequence for job in jobs if job.sequence == first or now >= job.arrived + delay - NO_SECONDS}
+    return _those_that_fit(_shortest_first(jobs, metric))
+
+
+def _shortest_first(jobs: Sequence[Present], metric: Metric) -> list[Present]:
+    """By what remains over what a second of waiting costs: Smith's rule, the best order where one goes at a time."""
+
+    def index(job: Present) -> float:
+        return job.remaining / job.processes if metric == "cpu_seconds" else job.remaining * job.asked
+
+    return sorted(jobs, key=lambda job: (index(job), job.sequence))
+
+
+def _those_that_fit(ordered: Sequence[Present]) -> set[int]:
+    """From the first on, as many as the storage serves without any of them being held up."""
+    going = {ordered[0].sequence}
+    demand = ordered[0].demand
+    for job in ordered[1:]:
+        demand += job.demand
+        if demand > FULL:
+            break
+        going.add(job.sequence)
+    return going
+
+
+def _dynamic(jobs: Sequence[Present], now: float, metric: Metric, delay: float) -> set[int]:
+    """What the rule does whose predicted cost is the least."""
+    if len(jobs) > MOST_CONSIDERED:
+        jobs = _shortest_first(jobs, metric)[:MOST_CONSIDERED]
+    if len(jobs) <= 1:
+        return {job.sequence for job in jobs}
+    best: Rule = "interfere"
+    least = math.inf
+    for rule in RULES:
+        if rule == "delay" and delay <= 0:
+            continue
+        found = cost(metric, jobs, predict(rule, jobs, now, metric, delay), now)
+        if found < least * (1 - SAME_COST):
+            best, least = rule, found
+    return _by_rule(best, jobs, now, metric, delay)
+
 
 CHANGES = ("inform", "release", "leave", "deadline", "timer")
 DECISIONS = ("authorise", "pause", "resume")
@@ -31,8 +169,8 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Replay:
-    """changes: events that a decision follows; decisions: those that the log has; agreeing: changes after which they
-    are those of the rule. policies: in the order of their use.
+    """changes: events that a decision follows; decisions: the log's; agreeing: changes after which these are the
+    rule's.
     """
 
     changes: int

@@ -1,7 +1,6 @@
-"""What a policy makes of jobs that alternate between computing and I/O on one storage: an event simulation.
-
-Plain numbers in, dataclasses out: any unit of volume, as long as capacity and caps are that unit a second. Who may go
-is `decisions.decide`'s; the rates of those who go are the sharing model's (`sharing/proportional.py`).
+"""What a policy makes of jobs that alternate between computing and I/O on one storage: an event simulation. Any unit of
+volume, as long as capacity and caps are that unit a second. Who may go is `replay.decide`'s; the rates are the sharing
+model's (`sharing/proportional.py`).
 """
 
 import math
@@ -9,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slicewise.analysis.policies.decisions import Present, decide, turns_by_delay
+from slicewise.analysis.policies.replay import Present, decide, turns_by_delay
 from slicewise.analysis.sharing.proportional import ROUNDING, checked_capacity, fair_rates
 from slicewise.constants import NO_SECONDS
 from slicewise.kinds import Metric, Policy
@@ -110,9 +109,7 @@ class Simulated:
 
 
 def machine_cost(metric: Metric, jobs: Sequence[Outcome]) -> float:
-    """Sum of N_i T_i (CPU seconds in I/O), sum of interference factors, time from first start to last end, or the
-    largest interference factor (Dorier et al., sections II.C and IV.D).
-    """
+    """CPU seconds in I/O, sum of interference, makespan, or worst slowdown (Dorier et al., II.C and IV.D)."""
     if metric == "cpu_seconds":
         return math.fsum(job.processes * job.io_seconds for job in jobs)
     if metric == "makespan":

@@ -1,7 +1,5 @@
-"""The model of sharing (`sharing.fitted_model`) as one more law: fitted to the same runs, and held out like the others.
-
-It is for jobs of which all write all the time, or all read. There it knows what laws do not: capacity that changes with
-clients, and weights that are fitted.
+"""The model of sharing as one more law, held out like the others, for jobs that all write all the time, or all read. It
+knows what laws do not: capacity that changes with clients, and weights that are fitted.
 """
 
 import math
@@ -13,9 +11,9 @@ import numpy as np
 
 from slicewise.analysis.calls import KINDS, Kind
 from slicewise.analysis.predict.laws import POOR, Laws
-from slicewise.analysis.runs.alone import AloneRun
 from slicewise.analysis.runs.campaign import campaign_there
 from slicewise.analysis.runs.matching import each_once, run_of
+from slicewise.analysis.runs.on_storage import AloneRun
 from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, predict
 from slicewise.analysis.sharing.model import FittedModel, model_job
 from slicewise.constants import EQUAL_VOLUMES, NEGLIGIBLE_ERROR, ONE_DIRECTION, WORTH_MORE
@@ -30,9 +28,7 @@ ALIKE_CALLS = 0.2
 
 @dataclass(frozen=True)
 class SeenJob:
-    """A job that ran in company: when (s after the first one's I/O began), for how long, a run of it alone, and what it
-    did there.
-    """
+    """A job that ran in company: when (s after the first I/O), how long, a run of it alone, and what it did there."""
 
     job: str
     start: float
@@ -133,9 +129,7 @@ class Fitted:
 
 
 def is_better(errors: Sequence[float], laws: Laws) -> bool:
-    """Whether a model with these errors for combinations that it has not seen predicts well, and clearly better than
-    the laws do.
-    """
+    """Whether a model with these errors for unseen combinations predicts well, and clearly better than the laws."""
     if not errors or not laws.is_held_out:
         return False
     own, theirs = (float(np.mean(np.abs(some))) for some in (errors, laws.errors))

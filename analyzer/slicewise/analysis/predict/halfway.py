@@ -1,9 +1,7 @@
-"""Whether jobs side by side go as predicted, told while they run.
-
-When half of the bytes of all of them have been moved, and again when four fifths have, what is left of each job's
-timeline alone is predicted anew. If a job so ends outside of its interval, the run went otherwise until then: a warning
-to all jobs of it that still run. `sharing.goodness` is the same for the model of sharing. In between, a job is warned
-of that waits in calls while the storage stands still, once it has lost more than its interval allows.
+"""Whether jobs side by side go as predicted, told while they run: when half of the bytes of all have been moved, and
+again at four fifths, what is left of each job's timeline alone is predicted anew. If a job so ends outside of its
+interval, all jobs of the run that still go are warned. In between, a job is warned of that waits in calls while the
+storage stands still, once it has lost more than its interval allows.
 """
 
 import math
@@ -27,7 +25,7 @@ from slicewise.analysis.predict.predict import (
     weight_of,
 )
 from slicewise.analysis.predict.side_by_side import Segment
-from slicewise.analysis.runs.alone import AloneRun
+from slicewise.analysis.runs.on_storage import AloneRun
 from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.goodness import NOTHING, Halfway, Misfit, Progress, look, misfits, shares_shown
 from slicewise.constants import NO_SECONDS
@@ -144,9 +142,7 @@ def _stood_still(run: SeenRun, served: ServiceRates) -> list[float]:
 
 
 def runs_off(found: Predicted) -> list[str]:
-    """The runs in company, by the names of their jobs, that were seen to be off while they ran, by the law that
-    explains the others.
-    """
+    """The runs in company, by the names of their jobs, that were seen to be off while they ran."""
     if found.fitted is not None:
         off = [run for place, run in enumerate(found.runs) if any(found.fitted.is_off_in_time(place))]
         return sorted(" + ".join(job.job for job in run.jobs) for run in off)

@@ -139,9 +139,7 @@ def _possible(tried: Tried) -> list[Law]:
 def _held_out(
     tried: Tried, combinations: Sequence[Hashable], stakes: Sequence[Sequence[float]]
 ) -> list[tuple[float, float]]:
-    """The errors of each combination by the law that the others choose, with the jobs' stakes; none where there is but
-    one.
-    """
+    """The errors of each combination by the law that the others choose, with the jobs' stakes; none of one alone."""
     found: list[tuple[float, float]] = []
     different = dict.fromkeys(combinations)
     for one in different if len(different) > 1 else ():

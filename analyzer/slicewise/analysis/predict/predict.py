@@ -1,7 +1,4 @@
-"""How long jobs would take side by side, predicted from a run of each alone and from others that were seen in company.
-
-Digests in, dataclasses out. What happens side by side is `side_by_side`'s; docs/models.md has the definitions.
-"""
+"""How long jobs would take side by side, by a run of each alone and others seen in company (docs/models.md)."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,9 +21,9 @@ from slicewise.analysis.predict.laws import (
     laws_of,
 )
 from slicewise.analysis.predict.side_by_side import NONE, Amounts, Member, Segment, ends, joined
-from slicewise.analysis.runs.alone import AloneRun, run_there
 from slicewise.analysis.runs.limits import limit_of, time_at_limit
 from slicewise.analysis.runs.matching import each_once
+from slicewise.analysis.runs.on_storage import AloneRun, run_there
 from slicewise.analysis.runs.storage import describe_all, storage_of
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.constants import MUCH_BUFFERED, MUCH_METADATA, NO_SECONDS
@@ -209,9 +206,7 @@ def _drained(segment: Segment, buffered: float) -> tuple[Segment, float]:
 
 
 def _at_limit(segment: Segment, wanted: float) -> tuple[Segment, float]:
-    """A segment with the time at the limit that the job had there, and what is left for the next one: the kernel lets
-    requests through in lumps.
-    """
+    """A segment with the time at the limit there, and what is left for the next: the kernel lets lumps through."""
     done, whole = min(wanted, segment.seconds), sum(segment.use)
     share = [part / whole for part in segment.use] if whole > 0 else [1.0, 0.0, 0.0]
     calls = segment.calls if sum(segment.calls) else (1e-6, 0.0, 0.0)

@@ -1,7 +1,5 @@
-"""What becomes of jobs that use one storage at the same time, from what each of them does alone.
-
-Plain numbers in and out; docs/models.md derives the formulas. A job's timeline alone is cut into segments. In company a
-job gets on with its timeline at some speed, 1 being that of the run alone.
+"""What becomes of jobs that use one storage at the same time, from what each of them does alone (docs/models.md). A
+job's timeline alone is cut into segments; in company it gets on with it at some speed, 1 being that alone.
 """
 
 import math
@@ -210,9 +208,7 @@ def _queue(
     *,
     are_reads_queued: bool,
 ) -> None:
-    """A metadata call (and a read) takes longer by the writes that others have under way, as far as these keep the
-    storage busy.
-    """
+    """A metadata call (and a read) takes longer by the writes that others have under way, in a busy storage."""
     there = []
     for (segment, _), slower, often, (under_way, _, _) in zip(jobs, slowdowns, presence, queues, strict=True):
         calls = sum(part * factor for part, factor in zip(segment.calls, slower, strict=True))

@@ -1,6 +1,5 @@
 """Many profiles as one campaign: who ran beside whom, what each job was, and the slices that say how it was shared.
-
-Digests in, frames out. The frames are what the models of sharing are fitted to; they can as well be made by hand.
+Models of sharing are fitted to these frames, which can as well be made by hand.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""The jobs of a comparison: which profiles they are, who their processes are, which standalone run is whose.
-
-Digests in, dataclasses out. What cannot be compared is refused here, in one line each.
-"""
+"""The jobs of a comparison: which profiles, who their processes are, which standalone run is whose; else refused."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

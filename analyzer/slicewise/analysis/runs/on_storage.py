@@ -1,15 +1,19 @@
-"""What a run did on one storage in one direction: who took part, how much, and how long. Campaigns, overlaps and
-standalone runs all begin here.
-"""
+"""What a run did on one storage: who took part, how much, and how long; and slice by slice of all kinds of call."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 import polars as pl
 
+from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows
 from slicewise.analysis.job.io_span import IoSpan, io_span
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.rates import StandaloneRun, rate_alone
-from slicewise.constants import LEAST_DIRECTION
+from slicewise.constants import LARGE_PART, LEAST_DIRECTION, NO_SECONDS, PAUSED
 from slicewise.digest.activity import DIRECTIONS, Direction, activity, members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import known_nodes
@@ -98,3 +102,105 @@ def file_sharing(digest: Digest, direction: Direction, point: str) -> str:
     )
     shared = by_path.filter(pl.col("processes") > 1)["bytes"].sum()
     return "shared file" if shared > SHARED * float(by_path["bytes"].sum()) else "file per process"
+
+
+@dataclass(frozen=True)
+class AloneRun:
+    """A job by itself on the storage. span: first and last I/O there, in ns; rows: by slice, of all processes.
+    at_limit: by slice, how long what its control group did takes at the group's limit (s); None: none held it up.
+    """
+
+    digest: Digest
+    processes: int
+    nodes: int
+    bytes: dict[Kind, int]
+    calls: dict[Kind, int]
+    span: tuple[int, int]
+    rows: pl.DataFrame
+    at_limit: Mapping[int, float] | None = None
+
+    @property
+    def seconds(self) -> float:
+        return (self.span[1] - self.span[0]) / 1e9
+
+    @cached_property
+    def in_requests(self) -> AloneRun:
+        """The same with calls in place of bytes."""
+        counted = self.rows.with_columns(pl.col(CALLS[kind]).alias(AMOUNTS[kind]) for kind in CALLS)
+        return replace(self, bytes=self.calls, rows=counted)
+
+    def most_buffered(self, served: Mapping[Kind, float]) -> float:
+        """The most that was written and not yet stored: how long the storage takes for it, as a part of the job's time.
+        At the storage's mean rate, so that what a server's memory took in the first seconds shows.
+        """
+        if "write" not in served:
+            return 0.0
+        tau = self.digest.slice_ns / 1e9
+        left = most = 0.0
+        last = None
+        for slice_, moved in self.rows.select("slice", AMOUNTS["write"]).iter_rows():
+            idle = 0 if last is None else slice_ - last - 1
+            left = max(0.0, max(0.0, left - idle * tau) + moved / served["write"] - tau)
+            most, last = max(most, left), slice_
+        return most / max(self.seconds, NO_SECONDS)
+
+    def stored(self) -> tuple[float, float]:
+        """What the storage stored of it (bytes/s) while it wrote or waited for what it had written, and by how much
+        memory was ahead of that at most, as a part of that time.
+        """
+        tau = self.digest.slice_ns / 1e9
+        rows = self.rows.filter(pl.col(SECONDS["write"]) >= PAUSED * tau)
+        lengths = self.lengths(rows)
+        moved, whole = rows[AMOUNTS["write"]].to_numpy().astype(float), float(lengths.sum())
+        if not moved.sum() or whole <= 0:
+            return 0.0, 0.0
+        rate = float(moved.sum()) / whole
+        return rate, max(0.0, float(np.max(np.cumsum(moved) / rate - np.cumsum(lengths)))) / whole
+
+    def lengths(self, rows: pl.DataFrame) -> np.ndarray:
+        """How much of each row's slice lies between its first and its last I/O (s)."""
+        slice_ns = self.digest.slice_ns
+        ends = rows["slice"].to_numpy()[:, None] * slice_ns + np.array([0, slice_ns])
+        lengths: np.ndarray = np.diff(np.clip(ends, *self.span), axis=1).ravel() / 1e9
+        return lengths
+
+    def rates(self, kind: Kind) -> np.ndarray:
+        """What it got of a kind in each slice with any (bytes/s, calls/s), over the part between its first and its last
+        I/O. Slices of which only a small part is there are left out where others have more: such a part is an estimate.
+        """
+        rows = self.rows.filter(pl.col(AMOUNTS[kind]) > 0)
+        if rows.is_empty():
+            return np.empty(0)
+        lengths = np.maximum(self.lengths(rows), NO_SECONDS)
+        is_large = lengths >= LARGE_PART * lengths.max()
+        rates: np.ndarray = rows[AMOUNTS[kind]].to_numpy()[is_large] / lengths[is_large]
+        return rates
+
+    def call_seconds(self, kind: Kind) -> float:
+        """How long a call of a kind takes (s); 0 without any."""
+        return float(self.rows[SECONDS[kind]].sum()) / self.calls[kind] if self.calls[kind] else 0.0
+
+    def in_metadata(self) -> float:
+        """The fraction of its time in calls that is of metadata."""
+        seconds = {kind: float(self.rows[SECONDS[kind]].sum()) for kind in KINDS}
+        return seconds["meta"] / sum(seconds.values()) if any(seconds.values()) else 0.0
+
+
+def run_there(digest: Digest, storage: int) -> AloneRun | None:
+    """A job on a storage; None where it moved nothing there."""
+    spans = [io_span(activity(digest, way, storage), digest.processes, digest.slice_ns) for way in DIRECTIONS]
+    there = [span for span in spans if span is not None]
+    if not there:
+        return None
+    rows = call_rows(digest, digest.slice_ns).filter(pl.col("storage") == storage)
+    who = digest.processes.join(rows, on="process", how="semi")
+    sums = rows.select(pl.col(*AMOUNTS.values(), *CALLS.values()).sum()).row(0, named=True)
+    return AloneRun(
+        digest,
+        max(1, len(who)),
+        max(1, who["node"].n_unique()),
+        {kind: int(sums[AMOUNTS[kind]]) for kind in KINDS},
+        {kind: int(sums[CALLS.get(kind, AMOUNTS[kind])]) for kind in KINDS},
+        (min(span.start_ns for span in there), max(span.end_ns for span in there)),
+        rows.group_by("slice").agg(pl.col(*AMOUNTS.values(), *CALLS.values(), *SECONDS.values()).sum()).sort("slice"),
+    )

@@ -1,7 +1,4 @@
-"""Which storage jobs have in common, and what each of them moved there and elsewhere.
-
-Digests' frames in, dataclasses out.
-"""
+"""Which storage jobs have in common, and what each of them moved there and elsewhere."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

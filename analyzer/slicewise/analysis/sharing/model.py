@@ -1,7 +1,4 @@
-"""A fitted model of sharing: what it is made of, and when it says that jobs beside each other end.
-
-Numbers in, numbers out. `fitted_model` makes one from a campaign, `scatter` says how far off it is.
-"""
+"""A fitted model of sharing: what it is made of, and when it says that jobs beside each other end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Proportional sharing of one capacity among jobs: when each ends, and the way back from what was observed to running
-alone.
-
-Pure arithmetic on plain numbers: any unit of volume, as long as capacity and caps are that unit a second. Sources and
-assumptions are in docs/models.md.
+"""Proportional sharing of one capacity among jobs: when each ends, and from that back to running alone
+(docs/models.md). Plain numbers in any unit of volume, as long as capacity and caps are that unit a second.
 """
 
 import math

@@ -1,6 +1,5 @@
-"""What a storage goes by when jobs share it: weights that can explain it, and which of them the slices bear out.
-
-Frames in (`campaign.SLICES_SCHEMA`), dataclasses out. The definitions and their sources are in docs/models.md.
+"""What a storage goes by when jobs share it: weights that can explain it, and which the slices bear out
+(docs/models.md).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,4 @@
-"""Which jobs of a catalog fit what is asked for.
-
-A catalog in, a frame out.
-"""
+"""Which jobs of a catalog fit what is asked for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

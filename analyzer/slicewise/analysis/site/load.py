@@ -1,7 +1,4 @@
-"""What some time of a site was like: its file systems' load by job, metadata that was slow, and day after day.
-
-A catalog in, frames out. What a job did in a slice counts at the time at which the slice began.
-"""
+"""What some time of a site was like: load by job, slow metadata, day after day. A slice counts when it began."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

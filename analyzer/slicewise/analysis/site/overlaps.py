@@ -1,7 +1,4 @@
-"""Who was together with whom, on what storage, and for how long.
-
-A catalog in, frames out. Jobs were together on a storage where both made calls on it at one time, to a slice.
-"""
+"""Who was together with whom, on what storage, for how long: both made calls on it at one time, to a slice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -211,9 +208,7 @@ def _counted(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series
 
 
 def _longest(counted: pl.DataFrame, keys: pl.Series, most: int) -> pl.DataFrame:
-    """The pairs of most slices, so many and those that have as many as the last of them: KEY, other (the higher key),
-    storage.
-    """
+    """The pairs of most slices (and equals of the last): KEY, other (the higher key), storage."""
     sums = counted.group_by("pair", "storage").agg(pl.col("slices").sum())
     chosen = sums.filter(pl.col("slices").rank("min", descending=True) <= most)
     lower, other = (keys.gather(ranks) for ranks in (chosen["pair"] // len(keys), chosen["pair"] % len(keys)))

@@ -1,8 +1,7 @@
-"""Who lost most time to others, and who cost others most: blame over the jobs of a catalog.
-
-There is one way to say what a job lost: `blame` of that job. All jobs of a day are first looked at together: most had
-company and yet nothing to tell by, and are not asked (candidates.py). A job loses at most the time in which others used
-its storages while it was in calls there. So where the caller asks few, those come first that can have lost most.
+"""Who lost most time to others, and who cost others most: `blame` over the jobs of a catalog. All jobs of a day are
+first looked at together: most had company and yet nothing to tell by, and are not asked (at_once.py). A job loses at
+most the time in which others used its storages while it was in calls there: where few are asked, those come first that
+can have lost most.
 """
 
 import time
@@ -22,17 +21,58 @@ from slicewise.analysis.calls import Rows
 from slicewise.analysis.site.at_once import RECORDS_AT_ONCE, AroundMany, around_jobs
 from slicewise.analysis.site.jobs import with_key_text
 from slicewise.analysis.site.overlaps import MARGIN_NS
-from slicewise.analysis.site.runs_alone import runs_alone
 from slicewise.catalog.answers import Answers
-from slicewise.catalog.beside import Around
+from slicewise.catalog.beside import MOVED, PLACES, RUNS, Around, Company, with_company
+from slicewise.catalog.clients import IS_PROFILED
 from slicewise.catalog.kept import KeptJob, key_text
 from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import Catalog, day_of
+from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.catalog.sums import Damaged
 from slicewise.catalog.workers import OneByOne, Workers
 from slicewise.constants import DAY_NS
+from slicewise.digest.company import runs_like
 from slicewise.errors import UserError
 from slicewise.kinds import CONFIDENCES
+
+# Rows of `runs_alone`: a job, a run that it is compared with, and when that began.
+SCHEMA = {KEY: pl.UInt64, "run": pl.UInt64, "start_ns": pl.Int64}
+
+
+def runs_alone(catalog: Catalog, batches: Sequence[Batch], asked: Sequence[pl.Expr] = ()) -> pl.DataFrame:
+    """The standalone runs of each job of some batches that had company, wherever the catalog has them: SCHEMA, of
+    each job in the order in which they count. asked: which jobs. Jobs that servers alone know have no time that could
+    be lost or compared.
+    """
+    own = catalog.scan("jobs", batches).filter(IS_PROFILED, *asked).select(*RUNS, "program", "slice_ns").collect()
+    runs = _quiet(catalog, own["program"].unique())
+    own = own.filter(pl.col("program").is_in(runs["program"].unique().implode()))
+    if own.is_empty():
+        return pl.DataFrame(schema=SCHEMA)
+    own = own.join(with_company(catalog, batches), on=KEY, how="semi", maintain_order="left")
+    moved = catalog.scan("storages").filter(MOVED).select(PLACES)
+    keys = pl.concat([own[KEY], runs[KEY]]).unique().to_frame()
+    places = moved.join(keys.lazy(), on=KEY, how="semi").group_by(KEY).agg("storage").collect()
+    storages = {key: frozenset(some) for key, some in places.iter_rows()}
+    by_program = {str(name): some for (name,), some in runs.partition_by("program", as_dict=True).items()}
+    where = {name: [storages.get(key, frozenset()) for key in some[KEY]] for name, some in by_program.items()}
+    found = []
+    for job in own.iter_rows(named=True):
+        its, program = storages.get(job[KEY], frozenset()), job["program"]
+        shared = pl.Series("shared", [len(its & one) for one in where[program]], pl.Int64)
+        others = by_program[program].with_columns(shared).filter(pl.col(KEY) != job[KEY])
+        found += [(job[KEY], run[KEY], run["start_ns"]) for run in runs_like(job, others.iter_rows(named=True))]
+    return pl.DataFrame(found, schema=SCHEMA, orient="row")
+
+
+def _quiet(catalog: Catalog, programs: pl.Series) -> pl.DataFrame:
+    """All runs of some programs that have ended and had no company, in order of their start: RUNS, program."""
+    ended = catalog.scan("jobs").filter(IS_PROFILED, ~pl.col("is_running"), pl.col("program").is_in(programs.implode()))
+    runs = ended.select(*RUNS, "program").sort("start_ns", KEY).collect()
+    company = Company(catalog)
+    days = (runs["start_ns"] // DAY_NS).unique()
+    loud = {key for day in days for key in company.not_quiet(day_of(day * DAY_NS))}
+    return runs.filter(~pl.col(KEY).is_in(pl.Series(list(loud), dtype=pl.UInt64).implode()))
+
 
 # What jobs are added up by.
 Group = Literal["program", "user"]
@@ -86,9 +126,7 @@ TOLD = ("confidence", "others", "seconds", *(f"{by}{what}" for by in GROUPS for 
 
 @dataclass(frozen=True)
 class _Answer:
-    """What blame says of a job. lost: seconds, by the key of who was there, 0 of who cost none; None where nothing is
-    claimed. beside: as of `Worst`.
-    """
+    """What blame says of a job. lost: seconds by key, 0 of who cost none; None: no claim. beside: as of `Worst`."""
 
     key: int
     lost: Sequence[tuple[int | None, float]] | None
@@ -97,9 +135,7 @@ class _Answer:
 
 
 class _Day:
-    """The jobs that began on a day. Blame of them is kept while the jobs beside them, and their standalone runs, stay
-    the same.
-    """
+    """The jobs that began on a day. Blame of them is kept while jobs beside them and standalone runs stay the same."""
 
     def __init__(self, catalog: Catalog, day_ns: int) -> None:
         self._catalog, self._begin_ns = catalog, day_ns
@@ -294,9 +330,7 @@ def _beside_all(asked: Sequence[_Answer]) -> dict[Group, Mapping[object, float]]
 
 
 def unasked_jobs(catalog: Catalog, found: Worst) -> pl.DataFrame:
-    """The jobs that were not asked: key (as text), job, user, program, at_most_seconds (that it can have lost); the
-    most first.
-    """
+    """The jobs that were not asked, the most first: key (as text), job, user, program, at_most_seconds."""
     who = catalog.scan("jobs").select(KEY, *WHO).join(found.unasked.lazy().select(KEY), on=KEY, how="semi").collect()
     rows = found.unasked.join(who, on=KEY, how="left", maintain_order="left")
     return with_key_text(rows).select(KEY, *WHO, at_most_seconds="seconds")

@@ -16,7 +16,7 @@ from slicewise.analysis.job.io_time import busiest_files
 from slicewise.analysis.job.sites import Sites, sites
 from slicewise.analysis.size.points import Curve, SizeCurve
 from slicewise.analysis.size.profiles import Accesses, own_slices, size_bins
-from slicewise.analysis.size.recommend import AS_GOOD, advise
+from slicewise.analysis.size.size import AS_GOOD, advise
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
@@ -169,9 +169,7 @@ def _own_sizes(accesses: Accesses) -> tuple[list[float], list[float]]:
 
 
 def _interpolated(curve: SizeCurve) -> Callable[[float], float]:
-    """Seconds of a call of any size: between sizes that were measured, by logarithms; beyond the largest they grow
-    with the size, below the smallest they stay.
-    """
+    """Seconds of a call of any size: by logarithms, beyond the largest in proportion, below the smallest constant."""
     sizes = np.log([point.size for point in curve.points])
     takes = np.log([point.latency.value for point in curve.points])
 

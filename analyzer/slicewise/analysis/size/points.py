@@ -1,8 +1,4 @@
-"""What was measured at transfer sizes: a row a run, then runs with one configuration put together.
-
-A configuration is everything that was chosen: the curve (storage, direction, access, sharing, processes, blocks,
-company) and the transfer size. Its repeats differ by chance alone, so that they give the interval.
-"""
+"""What was measured at transfer sizes: a row a run, then runs of one configuration as a mean."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Bandwidth and latency predicted from what was chosen: a logarithmic regression and a random forest (Biswas 2023).
-
-Both are judged by cross-validation whose folds hold whole configurations, so that no repeat of a configuration that is
-predicted was learnt from. The mean of all other runs stands beside them: a model that is no better knows nothing.
+"""Bandwidth and latency predicted from what was chosen: logarithmic regression and random forest (Biswas 2023). Folds
+of the cross-validation hold whole configurations. Beside them the mean: a model that is no better knows nothing.
 """
 
 import importlib

@@ -1,14 +1,157 @@
 """Bandwidth and latency by transfer size, from whatever was measured, with the size to take on every curve."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import polars as pl
 
-from slicewise.analysis.size.points import CompanyEffect, SizeCurve, company_effects, curves
+from slicewise.analysis.size.points import CompanyEffect, Mean, SizeCurve, SizePoint, company_effects, curves
 from slicewise.analysis.size.predict import Predictions, predictions
-from slicewise.analysis.size.recommend import Advice, Requirements, advise
+from slicewise.kinds import Confidence
+from slicewise.statistics import student_t
+
+Goal = Literal["throughput", "latency"]
+
+# A size within this fraction of the best is as good as the best.
+AS_GOOD = 0.05
+STEADY = 0.9
+# What the best size may have more, at the unlucky end of the intervals: up to the first the confidence is high, up to
+# the second it is medium.
+SURE_LOSS, LIKELY_LOSS = 1 / 0.9 - 1, 1 / 0.75 - 1
+RUNS_TO_BE_SURE = 3
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a size must keep to. latency: seconds a call at most; bandwidth: bytes/s at least; None: no bound."""
+
+    latency: float | None = None
+    bandwidth: float | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is any."""
+        return self.latency is not None or self.bandwidth is not None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """A transfer size for a goal.
+
+    point: the size with its figures. best: the size with the best mean. as_good: sizes that this goal cannot tell from
+    the best one, by 5 % or by how runs of all sizes scatter. most_loss: what another size may be better by at most, at
+    the unlucky ends of the 95 % intervals, as a fraction; nan where sizes were run once. runs: of `point`.
+    is_sure_of_bounds: whether its interval keeps the bounds as well as its mean. is_largest, is_smallest: no size
+    beyond was tried.
+    """
+
+    point: SizePoint
+    best: SizePoint
+    as_good: Sequence[int]
+    most_loss: float
+    runs: int
+    confidence: Confidence
+    is_sure_of_bounds: bool
+    is_largest: bool
+    is_smallest: bool
+
+
+def advise(curve: SizeCurve, goal: Goal, bounds: Requirements | None = None) -> Advice | None:
+    """The size to take on a curve; None where no size keeps the bounds.
+
+    Of sizes within 5 % of the best bandwidth the smallest is taken, since calls are shorter then; of sizes within 5 %
+    of the best latency the largest, since it moves more. A size whose interval reaches below 90 % of the best mean is
+    passed over: its mean may be luck.
+    """
+    bounds = bounds or Requirements()
+    points = [point for point in curve.points if _keeps(point, bounds, by_interval=False)]
+    if not points:
+        return None
+    better = _bandwidth if goal == "throughput" else _speed
+    best = max(points, key=lambda point: better(point).value)
+    within = [point for point in points if better(point).value >= (1 - AS_GOOD) * better(best).value]
+    taken = _steady(within if goal == "throughput" else within[::-1], better, best)
+    losses = [_may_lose(better, taken, other) for other in points if other is not taken]
+    most_loss = max(losses, default=math.nan) if not any(map(math.isnan, losses)) else math.nan
+    apart = _scatter([better(point) for point in points])
+    as_good = [point.size for point in points if point in within or _is_alike(better(point), better(best), apart)]
+    return Advice(
+        point=taken,
+        best=best,
+        as_good=as_good,
+        most_loss=most_loss,
+        runs=better(taken).runs,
+        confidence=_confidence(points, most_loss, min(better(point).runs for point in points)),
+        is_sure_of_bounds=_keeps(taken, bounds, by_interval=True),
+        is_largest=taken is curve.points[-1],
+        is_smallest=taken is curve.points[0],
+    )
+
+
+def _steady(points: Sequence[SizePoint], better: Callable[[SizePoint], Mean], best: SizePoint) -> SizePoint:
+    """The first point whose interval stays near the best mean, else the one with the highest low end."""
+    lows = [better(point).estimate.low for point in points]
+    if any(map(math.isnan, lows)):
+        return points[0]
+    steady = (point for point, low in zip(points, lows, strict=True) if low >= STEADY * better(best).value)
+    return next(steady, points[lows.index(max(lows))])
+
+
+def _bandwidth(point: SizePoint) -> Mean:
+    return point.bandwidth
+
+
+def _speed(point: SizePoint) -> Mean:
+    """Calls a second of one caller: the more, the better."""
+    return Mean(1 / point.latency.value, point.latency.error, point.latency.runs)
+
+
+def _may_lose(better: Callable[[SizePoint], Mean], taken: SizePoint, other: SizePoint) -> float:
+    """By how much the other size may be better, as a fraction, at the unlucky ends of both intervals; nan: not known.
+
+    Wider than the ratio's own interval: the size was chosen by these very means, and there are several others.
+    """
+    return better(other).estimate.high / better(taken).estimate.low - 1
+
+
+def _scatter(means: Sequence[Mean]) -> tuple[float, int]:
+    """The standard deviation of the logarithm of one run, of all sizes together, and its degrees of freedom; nan where
+    all were run once. Two runs of a size say little by themselves of how runs scatter.
+    """
+    several = [mean for mean in means if mean.runs > 1]
+    freedom = sum(mean.runs - 1 for mean in several)
+    if not freedom:
+        return math.nan, 0
+    squares = sum((mean.runs - 1) * mean.runs * (mean.error / student_t(mean.runs - 1)) ** 2 for mean in several)
+    return math.sqrt(squares / freedom), freedom
+
+
+def _is_alike(one: Mean, other: Mean, scatter: tuple[float, int]) -> bool:
+    """Whether two means may be one, by how runs scatter; of single runs nothing is known."""
+    deviation, freedom = scatter
+    if math.isnan(deviation):
+        return False
+    error = student_t(freedom) * deviation * math.sqrt(1 / one.runs + 1 / other.runs)
+    return abs(math.log(one.value / other.value)) <= error
+
+
+def _keeps(point: SizePoint, bounds: Requirements, by_interval: bool) -> bool:
+    latency, bandwidth = point.latency.estimate, point.bandwidth.estimate
+    most, least = (latency.high, bandwidth.low) if by_interval else (latency.value, bandwidth.value)
+    return (bounds.latency is None or most <= bounds.latency) and (
+        bounds.bandwidth is None or least >= bounds.bandwidth
+    )
+
+
+def _confidence(points: Sequence[SizePoint], most_loss: float, runs: int) -> Confidence:
+    if len(points) < 2:
+        return "unknown"
+    if math.isnan(most_loss) or most_loss > LIKELY_LOSS:
+        return "low"
+    return "high" if most_loss <= SURE_LOSS and runs >= RUNS_TO_BE_SURE else "medium"
+
 
 # Of the size x in-flight law: further off than this is told.
 LAW_TOLERANCE = 0.1
@@ -85,8 +228,8 @@ def size_result(
 
 
 def _rank(curve: SizeCurve, like: object) -> tuple[int, ...]:
-    """What is told first: what is asked for, curves with several sizes, without company, of files per process, written
-    in sequence, by most processes.
+    """Asked for, several sizes, without company, file per process, sequential, writes, by most processes: in that
+    order.
     """
     of = curve.curve
     asked = [getattr(like, name, None) != getattr(of, name) for name in ("mount", "direction", "access", "sharing")]

@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Row
-from slicewise.analysis.copies.demand import Demand
+from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Demand, Row
 from slicewise.charts import runtimes as charts
 from slicewise.constants import HARDLY_MEET, NEARLY_TURNS
 from slicewise.report import columns

@@ -6,9 +6,20 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.expect.box import LATER_RUNS, LEAST_GROWTH, Axis, Box, Point, hull, strips
-from slicewise.analysis.expect.cached import cached_share
-from slicewise.analysis.expect.expectation import Boxes, Expectation, Placement, RunBox
+from slicewise.analysis.expect.expectation import (
+    LATER_RUNS,
+    LEAST_GROWTH,
+    Axis,
+    Box,
+    Boxes,
+    Expectation,
+    Placement,
+    Point,
+    RunBox,
+    cached_share,
+    hull,
+    strips,
+)
 from slicewise.analysis.expect.place import Placed, PlacedWork, Position
 from slicewise.charts import expect as charts
 from slicewise.constants import LITTLE_BYTES

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from slicewise.analysis.job.io_time import files_without_row
 from slicewise.analysis.job.totals import JobTotals
-from slicewise.analysis.nodes.samples import moved
+from slicewise.analysis.nodes.causes import moved
 from slicewise.contract import advice
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import ALL_LAYERS

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from slicewise import contract
-from slicewise.analysis.nodes.samples import moved
+from slicewise.analysis.nodes.causes import moved
 from slicewise.charts import nodes as charts
 from slicewise.charts import style
 from slicewise.digest import nodes

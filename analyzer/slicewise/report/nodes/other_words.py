@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.nodes.others import beside_slow, by_user
+from slicewise.analysis.nodes.causes import beside_slow, by_user
 from slicewise.charts import nodes as charts
 from slicewise.charts import style
 from slicewise.constants import WORTH_NAMING_BYTES

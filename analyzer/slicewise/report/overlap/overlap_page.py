@@ -14,8 +14,8 @@ from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.analysis.job.heat import heats
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
 from slicewise.analysis.overlap import overlap as analysis
+from slicewise.analysis.overlap.direction import Region, Uniformity
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap, is_negligible
-from slicewise.analysis.overlap.region import Region, Uniformity
 from slicewise.analysis.runs.matching import match_standalone
 from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Prediction
 from slicewise.charts import heatmap, runtimes, style, throughput

@@ -7,8 +7,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.policies.after_the_fact import AfterTheFact
-from slicewise.analysis.policies.claims import Claims
-from slicewise.analysis.policies.comparison import PolicyComparison, Sweep
+from slicewise.analysis.policies.comparison import Claims, PolicyComparison, Sweep
 from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Outcome, Simulated
 from slicewise.charts import policy as charts

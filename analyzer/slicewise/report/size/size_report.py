@@ -11,8 +11,7 @@ import polars as pl
 from slicewise.analysis.size.job import JobSizes, SiteSize, SizeCost
 from slicewise.analysis.size.points import CompanyEffect, Curve, Mean, SizeCurve, SizePoint
 from slicewise.analysis.size.predict import HeldOutAccuracy, Predictions, Target
-from slicewise.analysis.size.recommend import Advice, Requirements
-from slicewise.analysis.size.size import CurveAdvice, SizeResult
+from slicewise.analysis.size.size import Advice, CurveAdvice, Requirements, SizeResult
 from slicewise.charts import size as charts
 from slicewise.digest.quality import imported
 from slicewise.report import columns
