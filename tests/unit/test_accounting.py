@@ -9,8 +9,7 @@ import pytest
 from slicewise.digest import clients
 from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
-from slicewise.imports.accounting import is_accounting, nodes_in, read_accounting
-from slicewise.imports.jobstats import read_served
+from slicewise.imports.jobstats import is_accounting, nodes_in, read_accounting, read_served
 from slicewise.imports.served_jobs import write_job, write_jobs
 from slicewise.imports.write_servers import write_servers
 

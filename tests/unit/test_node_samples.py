@@ -15,7 +15,7 @@ from slicewise.profile.reader import read_profile
 from slicewise.report.job.job_page import job_page, job_report
 from slicewise.report.nodes.node_sections import node_sections
 from slicewise.report.nodes.node_words import MOST_DEVICES, MOST_NODES, node_lines, nodes_table
-from slicewise.running.node_collectors import hosts_of, sampled
+from slicewise.running.delta_campaign import hosts_of, sampled
 from support.command_line import slicewise_command
 from support.swz import build_profile
 
@@ -295,7 +295,7 @@ def nodes(tmp_path, monkeypatch) -> Path:
         path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
     monkeypatch.setattr(
-        "slicewise.running.node_collectors.find_installation", lambda: type("", (), {"collector": collector})
+        "slicewise.running.delta_campaign.find_installation", lambda: type("", (), {"collector": collector})
     )
     return tmp_path
 

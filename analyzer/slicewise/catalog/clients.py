@@ -13,8 +13,7 @@ from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS, WORTH_NAMING_BYTES
 from slicewise.digest.clients import is_address, node_name
-from slicewise.digest.jobs import SERVED
-from slicewise.digest.processes import unknown_node
+from slicewise.digest.processes import SERVED, unknown_node
 
 # In a job's time a client was its node: from start_ns until until_ns.
 SPANS = {KEY: pl.UInt64, "storage": pl.UInt64, "start_ns": pl.Int64, "until_ns": pl.Int64}

@@ -22,7 +22,7 @@ from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, Writing, number_of_name
 from slicewise.catalog.workers import OneByOne, Threads, Workers
 from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS, WORTH_NAMING_BYTES
-from slicewise.digest.jobs import SERVED
+from slicewise.digest.processes import SERVED
 from slicewise.errors import UserError
 from slicewise.profile.files import is_of_servers
 from slicewise.scalars import whole

@@ -20,8 +20,7 @@ from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.digest.shared import Jobs, read_together
 from slicewise.errors import UserError
 from slicewise.profile.files import is_of_servers
-from slicewise.profile.plan import SOURCE
-from slicewise.profile.source import Source
+from slicewise.profile.plan import SOURCE, Source
 
 HASH_LETTERS, SCRIPT_LETTERS = 16, 8
 # Where files are made that live for a moment: on ext4 to make and to remove one takes as long as all else.

@@ -5,13 +5,14 @@ which of them matter, which layers add up, which mounts are one storage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, wraps
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from markupsafe import Markup
 
 from slicewise.digest import nodes, slices
 from slicewise.digest import others as neighbours
@@ -19,17 +20,34 @@ from slicewise.digest import processes as members
 from slicewise.digest import sampled as outside
 from slicewise.digest.clients import node_name
 from slicewise.digest.coverage import is_stored, process_coverage
-from slicewise.digest.jobs import SERVED, job_rows
 from slicewise.digest.layers import KERNEL_LAYER, is_own
-from slicewise.digest.processes import DIRECTIONS
+from slicewise.digest.processes import DIRECTIONS, SERVED, job_rows
 from slicewise.digest.schema import FRAMES, conform
-from slicewise.digest.shown import outlined
 from slicewise.digest.storages import busiest_points, mounts_with_storage
 from slicewise.profile.damage import Damage
 from slicewise.profile.plan import SOURCE
 from slicewise.profile.reader import Profile, read_profile
 from slicewise.profile.schema import PayloadColumn
 from slicewise.scalars import whole
+from slicewise.text import safe_text, words
+
+
+def outlined(about: Mapping[str, Any], frames: Iterable[str]) -> str:
+    """HTML of a job's row of the frame `jobs`, and of the names of its frames. Every name is text."""
+    runtime = words.duration((about["end_ns"] - about["start_ns"]) / 1e9)
+    rows = {
+        "program": about["program"],
+        "ran on": words.processes_on_nodes(about["processes"], about["nodes"]),
+        "runtime": f"{runtime} so far" if about["is_running"] else runtime,
+        "written": words.size(about["write_bytes"]),
+        "read": words.size(about["read_bytes"]),
+        "frames": ", ".join(frames),
+    }
+    row = Markup("<tr><th style='text-align: left'>{}</th><td style='text-align: left'>{}</td></tr>")
+    cells = Markup("").join(row.format(name, safe_text.visible(said)) for name, said in rows.items())
+    title = Markup("<caption>Job {}</caption>").format(safe_text.visible(about["job"]))
+    return str(Markup("<div class='slicewise'><table>{}{}</table></div>").format(title, cells))
+
 
 PROCESS_FIGURES = (
     "profiler_ns",

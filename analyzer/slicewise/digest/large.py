@@ -20,9 +20,9 @@ from slicewise.digest.outlines import state_of
 from slicewise.profile import plan
 from slicewise.profile.files import profile_files
 from slicewise.profile.many import Whole, parts_of
+from slicewise.profile.plan import Source
 from slicewise.profile.reader import NOTHING, Profile, profile_of, read_profile, wants_of
 from slicewise.profile.reading import schema_of, schema_text
-from slicewise.profile.source import Source
 
 KIND = "neighbours"
 # Another one as soon as what is kept says something else of the same profile.

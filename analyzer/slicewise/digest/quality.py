@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from slicewise.digest.digest import Digest
-from slicewise.digest.jobs import COUNTED, SERVED
+from slicewise.digest.processes import COUNTED, SERVED
 
 
 @dataclass(frozen=True)

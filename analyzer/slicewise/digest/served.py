@@ -16,8 +16,8 @@ import numpy.typing as npt
 import polars as pl
 
 from slicewise.alike import begins_of_alike
-from slicewise.digest.counting import LIMITS, MOSTLY_IN_GROUP, SIGNALS, devices_of, limited, way_of
 from slicewise.digest.slices import synced_ns, with_mapped
+from slicewise.digest.storages import LIMITS, MOSTLY_IN_GROUP, SIGNALS, devices_of, limited, way_of
 from slicewise.kept_once import kept_once
 from slicewise.scalars import real
 

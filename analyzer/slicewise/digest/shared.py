@@ -15,11 +15,10 @@ from slicewise.digest import slices
 from slicewise.digest.digest import Digest, text_of_path
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.profile.many import batches, rows_of_jobs
-from slicewise.profile.plan import SOURCE
+from slicewise.profile.plan import SOURCE, Source
 from slicewise.profile.plausible import require_axes
 from slicewise.profile.reader import Profile, profile_of, wants_of
 from slicewise.profile.reading import Reading, read_jobs
-from slicewise.profile.source import Source
 
 # What most analyses ask of every job.
 ASKED_TOGETHER = ("_mounts", "_active", "processes", "process_slices", "mounts", "storages", "jobs", "coverage")

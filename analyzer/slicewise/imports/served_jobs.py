@@ -12,7 +12,7 @@ import polars as pl
 from slicewise.constants import SECOND_NS
 from slicewise.contract import layers_of
 from slicewise.digest.clients import with_jobs
-from slicewise.digest.jobs import SERVED as SOURCE
+from slicewise.digest.processes import SERVED as SOURCE
 from slicewise.digest.processes import unknown_node
 from slicewise.digest.storages import BEEGFS, BEEGFS_SOURCE, SERVERS
 from slicewise.imports.events import SCHEMA, events, slices_of

@@ -13,8 +13,15 @@ import polars as pl
 
 from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError
-from slicewise.imports.served_counts import COUNTS, MOST, OF_METADATA, OPERATIONS, READING_SCHEMA, SERVED_SCHEMA
-from slicewise.imports.served_times import stamp_ns
+from slicewise.imports.served_counts import (
+    COUNTS,
+    MOST,
+    OF_METADATA,
+    OPERATIONS,
+    READING_SCHEMA,
+    SERVED_SCHEMA,
+    stamp_ns,
+)
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")
 # What others call a column, most certain first, in small letters and without the prefixes of Telegraf and InfluxDB.

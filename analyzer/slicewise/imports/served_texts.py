@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from slicewise.constants import SECOND_NS
-from slicewise.imports.served_counts import MOST, OF_METADATA, OPERATIONS, Readings
-from slicewise.imports.served_times import stamp_ns
+from slicewise.imports.served_counts import MOST, OF_METADATA, OPERATIONS, Readings, stamp_ns
 
 # `obdfilter.lus-OST0000.job_stats=`, also in front of each line (lctl -H) or with a colon (-y); paths of cat and head.
 HEAD = re.compile(

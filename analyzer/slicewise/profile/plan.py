@@ -8,11 +8,13 @@ import ctypes
 import functools
 from ctypes import POINTER, c_char_p, c_int32, c_uint8, c_uint32
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import polars as pl
 
 from slicewise.profile import native
+from slicewise.profile.damage import Damage
 from slicewise.profile.native import Decoder
 from slicewise.profile.schema import PayloadColumn, PayloadTable, Schema
 
@@ -242,3 +244,19 @@ Number = TypeVar("Number", c_int32, c_uint32)
 
 def _array(kind: type[Number], values: list[int]) -> ctypes.Array[Number]:
     return (kind * max(1, len(values)))(*values)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One job that was read. number: the value of its rows' column `profile`; slice_ns: the length of its slices;
+    schema: that of its first file; damage: what could not be read, empty where all is well. schemas: how many different
+    ones its files hold.
+    """
+
+    number: int
+    path: Path
+    job: str
+    slice_ns: int
+    schema: Schema
+    damage: tuple[Damage, ...]
+    schemas: int

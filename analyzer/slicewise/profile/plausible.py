@@ -16,8 +16,8 @@ from slicewise.errors import UserError
 from slicewise.profile import damage
 from slicewise.profile.damage import Damage
 from slicewise.profile.plan import SOURCE as PROFILE
+from slicewise.profile.plan import Source
 from slicewise.profile.schema import Schema
-from slicewise.profile.source import Source
 from slicewise.scalars import whole, whole_or_none
 
 # Times are ns since 1970, until 2116. Sums of what is below the other limit, of millions of rows, stay below 2^63.

@@ -10,11 +10,10 @@ import polars as pl
 
 from slicewise import contract
 from slicewise.profile.damage import Damage
-from slicewise.profile.plan import Want
+from slicewise.profile.plan import Source, Want
 from slicewise.profile.plausible import require_axis
 from slicewise.profile.reading import read_jobs
 from slicewise.profile.schema import Schema
-from slicewise.profile.source import Source
 
 
 @dataclass(frozen=True)

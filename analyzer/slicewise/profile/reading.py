@@ -14,11 +14,10 @@ from slicewise.errors import UserError
 from slicewise.profile import damage, native, plan, sampled_only
 from slicewise.profile.damage import Damage, Missed
 from slicewise.profile.files import WAY_OUT, job_places, profile_files, unreadable
-from slicewise.profile.plan import Want
+from slicewise.profile.plan import Source, Want
 from slicewise.profile.plausible import TIMES, without_odd
 from slicewise.profile.sampled_only import with_stand_ins
 from slicewise.profile.schema import FORMAT_VERSION, BadSchema, Schema, UnsupportedFormat, parse_schema
-from slicewise.profile.source import Source
 from slicewise.text import words
 
 SEARCHED_BYTES = 1 << 20

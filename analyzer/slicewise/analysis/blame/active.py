@@ -14,8 +14,8 @@ from slicewise.analysis.capacity.by_kind import Capacities, in_calls, storage_se
 from slicewise.analysis.runs.limits import Limit, limit_of, of_group, requests_at_limit
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES, LEAST_STRANGER
-from slicewise.digest.counting import LIMIT_REQUESTS
 from slicewise.digest.digest import Digest
+from slicewise.digest.storages import LIMIT_REQUESTS
 
 # How much the requests for a byte of each neighbour are taken to be the same, where slices do not tell them apart.
 ALIKE = 0.1

@@ -10,8 +10,8 @@ import polars as pl
 from slicewise.analysis.blame.result import LowerLimit
 from slicewise.analysis.runs.limits import Limit, held_by, limit_of, limits_on, of_group
 from slicewise.analysis.runs.storage import Storage
-from slicewise.digest.counting import LIMIT_REQUESTS
 from slicewise.digest.digest import Digest
+from slicewise.digest.storages import LIMIT_REQUESTS
 from slicewise.text import words
 
 # Of a job's limit: that of runs alone was another one, and not the same in other lumps.

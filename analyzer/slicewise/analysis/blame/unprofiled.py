@@ -16,11 +16,10 @@ from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.limits import from_disk, limit_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, LITTLE_BYTES, WORTH_NAMING_BYTES
-from slicewise.digest.counting import LIMITS, SIGNALS, devices_of, way_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
-from slicewise.digest.storages import NETWORK_TYPES
+from slicewise.digest.storages import LIMITS, NETWORK_TYPES, SIGNALS, devices_of, way_of
 
 # A counter holds journals, headers and what was sent again, too: so much more than the profiles is nobody's.
 MARGIN = 0.05

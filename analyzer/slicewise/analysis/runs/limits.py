@@ -7,9 +7,9 @@ import polars as pl
 
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.storage import Storage
-from slicewise.digest.counting import BETWEEN, LIMIT_REQUESTS, LIMITS, MOSTLY_IN_GROUP, limited
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
+from slicewise.digest.storages import BETWEEN, LIMIT_REQUESTS, LIMITS, MOSTLY_IN_GROUP, limited
 
 # Of the bytes of a job's files in one direction: with so many on one storage the kernel's count of its processes is of
 # that storage.

@@ -49,10 +49,10 @@ from slicewise.catalog.kept import KeptDigest, KeptJob, Shelf
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.constants import FEWEST_SLICES, FILLED
-from slicewise.digest.counting import WRITTEN
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import Counters, counters_of
 from slicewise.digest.slices import with_mapped
+from slicewise.digest.storages import WRITTEN
 from slicewise.scalars import whole
 
 Integers = npt.NDArray[np.int64]

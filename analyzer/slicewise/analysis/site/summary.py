@@ -16,7 +16,7 @@ from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.catalog.workers import Workers
 from slicewise.constants import DAY_NS
-from slicewise.digest.jobs import COUNTED
+from slicewise.digest.processes import COUNTED
 
 WAYS = ("read", "write")
 # Of a job's bytes: from here on what went by unseen is told.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from slicewise.digest.jobs import SERVED
+from slicewise.digest.processes import SERVED
 from slicewise.report import columns
 from slicewise.report.tables import Cell, Table
 from slicewise.text import words
