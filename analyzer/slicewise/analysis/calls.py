@@ -37,13 +37,11 @@ ROUNDING = 0.02
 
 def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     """What each of a job's processes that matter did: process, storage, slice, and for each kind the columns of SECONDS
-    (s, f64) and AMOUNTS, and CALLS (i64), and CACHED.
-
-    A write is not there before it is synced, so the time of syncs is that of writes. Requests count as the time that
-    they were under way, and waiting for them as none besides. Where threads were in calls at the same time, their times
-    are divided by the least number of threads that can have spent them: the most seconds in any slice over the slice's
-    length. So what one thread spent counts in full, and what eight spent side by side counts as their mean. Bytes
-    written are those that the storage served (`digest.served`).
+    (s, f64) and AMOUNTS, and CALLS (i64), and CACHED. A write is not there before it is synced, so the time of syncs is
+    that of writes. Requests count as the time that they were under way, and waiting for them as none besides. Where
+    threads were in calls at the same time, their times are divided by the least number of threads that can have spent
+    them: the most seconds in any slice over the slice's length. So what one thread spent counts in full, and what eight
+    spent side by side counts as their mean. Bytes written are those that the storage served (`digest.served`).
     """
     together = [digest, *digest.beside]
     known = counters_of(together, grid_ns)
@@ -105,9 +103,8 @@ def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Cou
 
 
 def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
-    """The least number of threads that can have spent the time of each row's process; None where each had one.
-
-    A process of which even the longest slices on all storages, added up, fit into one slice needs no closer look.
+    """The least number of threads that can have spent the time of each row's process; None where each had one. A
+    process of which even the longest slices on all storages, added up, fit into one slice needs no closer look.
     """
     if ordered.is_empty():
         return None
@@ -132,7 +129,6 @@ def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
 
 def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | None = None) -> pl.DataFrame:
     """What jobs did, all of their processes together: job, storage, slice and the columns of SECONDS and AMOUNTS.
-
     nodes: only processes on these; None: all.
     """
     there = pl.lit(True) if nodes is None else pl.col("node").is_in(nodes)
@@ -164,7 +160,6 @@ def calls_of_processes(
     rows: Mapping[int, pl.LazyFrame], processes: pl.DataFrame, grid_ns: int, known: Counters = UNCOUNTED
 ) -> pl.DataFrame:
     """`call_rows` of many jobs in one pass, with place (the job's number), in order of process, storage and slice.
-
     rows: process_slices with what mapped files fetched, by the length of a slice in ns. processes: process, place; a
     process is of one job.
     """

@@ -91,7 +91,6 @@ class Rings:
 @dataclass(frozen=True)
 class ProcessCoverage:
     """What was seen of one process and what the kernel counted of it, and the likely causes, the most bytes first.
-
     read, write: shares; None where the kernel counted nothing.
     """
 
@@ -157,10 +156,9 @@ def _share(seen: int, kernel: int) -> float | None:
 
 
 def coverage(digest: Digest) -> Coverage:
-    """What share of the kernel's count of bytes the wrappers saw.
-
-    A killed process, or one whose kernel count is incomplete, is left out: its count is not the whole. What programs
-    moved that could not be profiled is part of the kernel's count where it is known.
+    """What share of the kernel's count of bytes the wrappers saw. A killed process, or one whose kernel count is
+    incomplete, is left out: its count is not the whole. What programs moved that could not be profiled is part of the
+    kernel's count where it is known.
     """
     processes = digest.processes.filter("is_of_job")
     complete = _with_whole_kernel_count(digest, processes)
@@ -211,10 +209,9 @@ def coverage_by_process(digest: Digest, processes: pl.DataFrame) -> pl.DataFrame
 
 
 def unprofiled_programs(digest: Digest) -> list[Unprofiled]:
-    """The programs that the job's processes began and that could not be profiled, the most frequent first.
-
-    Whoever began one noted it; a Go program with libraries notes itself. A process that became one without a note (its
-    program is not known) is there too. One that was profiled after all is not.
+    """The programs that the job's processes began and that could not be profiled, the most frequent first. Whoever
+    began one noted it; a Go program with libraries notes itself. A process that became one without a note (its program
+    is not known) is there too. One that was profiled after all is not.
     """
     hosts = digest.processes.select("process", "node")
     listed: dict[tuple[str, str], int] = {}
@@ -273,7 +270,6 @@ def _go_programs(digest: Digest) -> list[tuple[str, str]]:
 
 def _unprofiled_bytes(digest: Digest) -> dict[Direction, int | None]:
     """What the kernel counted for launched commands and their descendants, less what it counted for those profiled.
-
     None where no command's count is there. Of a killed process nobody knows the kernel's last count: what was seen of
     it is taken for all of it, if that is more than what was last looked at.
     """
@@ -342,10 +338,9 @@ def _gap_rows(by_process: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stored_by_mappings(stored: pl.Expr, touches: pl.Expr) -> pl.Expr:
-    """How many of the bytes that were stored beyond those of calls mapped files must have, or likely have, moved.
-
-    At least what calls cannot have made even with the largest folios. Beyond that at most what was mapped, as far as
-    calls with plain pages do not account for it.
+    """How many of the bytes that were stored beyond those of calls mapped files must have, or likely have, moved. At
+    least what calls cannot have made even with the largest folios. Beyond that at most what was mapped, as far as calls
+    with plain pages do not account for it.
     """
     at_least = stored - touches * LARGEST_FOLIO_BYTES
     likely = pl.min_horizontal(stored - touches * PAGE_BYTES, pl.col("mapped").fill_null(stored))

@@ -51,14 +51,13 @@ RESOURCES_SCHEMA = pl.Schema(
 
 @dataclass(frozen=True)
 class DeltaGraph:
-    """A Delta-graph of one configuration.
-
-    points (`POINTS_SCHEMA`): a row a run and job; dt is the measured offset of B's first byte from A's (s), point the
-    mean of the repeats that it is one of, interference the time over the time alone. expected: dt, name, seconds,
-    bytes_per_second, interference by proportional shares of `weights`. alone_seconds: by name. asymmetry: 0 fair
-    sharing, 1 first come, first served; None where asymmetry_reason says why. peak, expected_peak: the largest
-    interference of each job, of points' means. dropped: runs that stood out (1.5 standard deviations). apart: empty;
-    where the jobs share no storage, what A's and B's are, by name: then nothing is expected to slow them down.
+    """A Delta-graph of one configuration. points (`POINTS_SCHEMA`): a row a run and job; dt is the measured offset of
+    B's first byte from A's (s), point the mean of the repeats that it is one of, interference the time over the time
+    alone. expected: dt, name, seconds, bytes_per_second, interference by proportional shares of `weights`.
+    alone_seconds: by name. asymmetry: 0 fair sharing, 1 first come, first served; None where asymmetry_reason says why.
+    peak, expected_peak: the largest interference of each job, of points' means. dropped: runs that stood out (1.5
+    standard deviations). apart: empty; where the jobs share no storage, what A's and B's are, by name: then nothing is
+    expected to slow them down.
     """
 
     configuration: str
@@ -95,9 +94,8 @@ def resources(graph: DeltaGraph, data: Campaign) -> pl.DataFrame:
 
 def resources_by_offset(points: pl.DataFrame, windows: Mapping[str, Window]) -> pl.DataFrame:
     """What the nodes' signals were in each run of two (`RESOURCES_SCHEMA`), by offset; alone: their mean over all jobs
-    that are in no run of two. Signals that were 0 throughout, or that not all runs have, are left out.
-
-    points: `POINTS_SCHEMA`; windows: of all jobs, by name.
+    that are in no run of two. Signals that were 0 throughout, or that not all runs have, are left out. points:
+    `POINTS_SCHEMA`; windows: of all jobs, by name.
     """
     together = set(points["job"])
     alone = levels([window for job, window in windows.items() if job not in together])
@@ -119,10 +117,9 @@ def delta_graph(
     weights: tuple[float, float] = (1.0, 1.0),
     storages: Mapping[str, str] | None = None,
 ) -> DeltaGraph:
-    """The Delta-graph of a campaign's jobs: runs of two, A being the first by name, and of each alone.
-
-    storages: where jobs share none, what each job's is. Jobs of a run that have the same one share it all the same.
-    Raises UserError where there are no runs of two, or one of the jobs never ran alone.
+    """The Delta-graph of a campaign's jobs: runs of two, A being the first by name, and of each alone. storages: where
+    jobs share none, what each job's is. Jobs of a run that have the same one share it all the same. Raises UserError
+    where there are no runs of two, or one of the jobs never ran alone.
     """
     together = jobs.filter(pl.len().over("run") == 2)
     if together.is_empty():
@@ -162,7 +159,6 @@ def expected_curve(
     is_shared: bool = True,
 ) -> pl.DataFrame:
     """Times of two jobs at each offset by proportional shares: dt, name, seconds, bytes_per_second, interference.
-
     alone: what each takes alone (s); so much of a capacity of 1 is its volume. Jobs that share nothing (is_shared) take
     what they take alone.
     """
@@ -224,9 +220,8 @@ def _sources(apart: Mapping[str, Storage]) -> dict[str, str]:
 
 
 def _apart(configuration: str, named: pl.DataFrame, storages: Mapping[str, str]) -> dict[str, str]:
-    """What A's and B's storages are where they are two in all runs; empty where they share one.
-
-    Raises UserError where they share one in some runs and none in others.
+    """What A's and B's storages are where they are two in all runs; empty where they share one. Raises UserError where
+    they share one in some runs and none in others.
     """
     if not storages:
         return {}
@@ -245,10 +240,9 @@ def _apart(configuration: str, named: pl.DataFrame, storages: Mapping[str, str])
 def _alone(
     configuration: str, runs: pl.DataFrame, named: pl.DataFrame, storages: Mapping[str, str]
 ) -> tuple[dict[str, float], list[str]]:
-    """What A and B take alone for the volume that they move together, and the standalone runs that stood out.
-
-    Of standalone runs of the same program and size, on the same storage (see `delta_graph`), those whose name begins
-    with "a-" or "b-" are the job's, and those of its volume, where there are such.
+    """What A and B take alone for the volume that they move together, and the standalone runs that stood out. Of
+    standalone runs of the same program and size, on the same storage (see `delta_graph`), those whose name begins with
+    "a-" or "b-" are the job's, and those of its volume, where there are such.
     """
     alone: dict[str, float] = {}
     dropped: list[str] = []

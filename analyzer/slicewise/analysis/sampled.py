@@ -11,11 +11,9 @@ from slicewise.digest.digest import Digest
 @dataclass(frozen=True)
 class Sampled:
     """A process that could not be profiled, by the kernel's count: of descriptors of whatever kind, and at least so
-    much, for what it did between the last look and its end is missing.
-
-    process: what to call it. reason: why it could not be profiled. begin_ns, end_ns: from its beginning to the last
-    look. is_refused: the kernel did not tell its counts. busiest_ns: when the slice began in which it moved most; None
-    where it moved nothing.
+    much, for what it did between the last look and its end is missing. process: what to call it. reason: why it could
+    not be profiled. begin_ns, end_ns: from its beginning to the last look. is_refused: the kernel did not tell its
+    counts. busiest_ns: when the slice began in which it moved most; None where it moved nothing.
     """
 
     process: str

@@ -98,10 +98,7 @@ def runtime_of(digest: Digest) -> float:
 
 
 def common_slice_ns(digests: Sequence[Digest]) -> int:
-    """The longest slice of all jobs, which is the common grid.
-
-    Raises UserError where a shorter one does not divide it.
-    """
+    """The longest slice of all jobs, which is the common grid. Raises UserError where a shorter one does not divide it."""
     coarsest = max(digests, key=lambda digest: digest.slice_ns)
     for digest in digests:
         if coarsest.slice_ns % digest.slice_ns:

@@ -36,10 +36,9 @@ class Beside:
 
 @dataclass
 class Surroundings:
-    """The directories that a command's jobs lie in, each read once.
-
-    copies: by jobs' directories, which need not be there, where to read those jobs instead: snapshots of what runs.
-    progress: told how many profiles of how many are read.
+    """The directories that a command's jobs lie in, each read once. copies: by jobs' directories, which need not be
+    there, where to read those jobs instead: snapshots of what runs. progress: told how many profiles of how many are
+    read.
     """
 
     copies: Mapping[Path, Path] = field(default_factory=dict)

@@ -16,7 +16,6 @@ NETWORK, PORT = re.compile(r"@\w+$"), re.compile(r"^(\d+\.\d+\.\d+\.\d+):\d+$|^\
 
 def with_jobs(rows: pl.DataFrame, allocations: pl.DataFrame) -> pl.DataFrame:
     """What servers counted, with the job's name in place of a client's, wherever one job alone had that node then.
-
     rows: of `jobstats.read_served`. allocations: as ALLOCATIONS_SCHEMA. A node that several jobs had stays a client:
     nobody knows whose traffic it was.
     """

@@ -89,9 +89,8 @@ def _nearness(own: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[int, bool
 
 def active(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
     """When each job's processes that matter made calls on each storage: job, storage, begin_ns, end_ns. A row is a
-    slice, as far as the processes that made calls in it lived.
-
-    calls: process, storage, slice. processes: job, process, slice_ns, matters, start_ns, end_ns.
+    slice, as far as the processes that made calls in it lived. calls: process, storage, slice. processes: job, process,
+    slice_ns, matters, start_ns, end_ns.
     """
     lived = processes.filter("matters").select("job", "process", "slice_ns", "start_ns", ended_ns="end_ns")
     begin_ns = pl.col("slice").cast(pl.Int64) * pl.col("slice_ns")

@@ -76,10 +76,9 @@ def _frame(make: Callable[[Any], pl.DataFrame]) -> cached_property[pl.DataFrame]
 
 
 class Digest:
-    """One job's digest. Every frame is as `digest.schema.FRAMES` lists it.
-
-    beside: other jobs that wrote from its nodes to its storages; see `served.know_each_other`. served_by: what file
-    servers counted of it, or of its nodes: who that is, the storage, and by slice (of its own length) what was `sent`.
+    """One job's digest. Every frame is as `digest.schema.FRAMES` lists it. beside: other jobs that wrote from its nodes
+    to its storages; see `served.know_each_other`. served_by: what file servers counted of it, or of its nodes: who that
+    is, the storage, and by slice (of its own length) what was `sent`.
     """
 
     beside: tuple[Digest, ...] = ()
@@ -578,10 +577,9 @@ class Digest:
 def read_digest(
     path: str | Path, *, in_sum: bool = False, distributions: bool = False, needs_axis: bool = True
 ) -> Digest:
-    """The digest of a job's directory or file, for which no more is read than its frames need.
-
-    in_sum: without `process_slices` and what is made of it, which are most of a large job. distributions, needs_axis:
-    see `read_profile`.
+    """The digest of a job's directory or file, for which no more is read than its frames need. in_sum: without
+    `process_slices` and what is made of it, which are most of a large job. distributions, needs_axis: see
+    `read_profile`.
     """
     wanted = (slices.NONE, slices.IN_WHICH) if in_sum else (slices.WANTED, slices.OTHERS)
     return Digest(

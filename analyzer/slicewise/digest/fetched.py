@@ -28,7 +28,6 @@ MANY_FAULTS = 200
 
 def fetched_frame(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     """The digest's frame `fetched`. mapped: process, storage, mapped_bytes, where files of storages were mapped.
-
     Nothing is said of a process for which the kernel fetched little beyond its calls, or more than it mapped; nor where
     no counter of its node shows when.
     """

@@ -8,10 +8,9 @@ from slicewise.constants import FILLED
 
 
 def full_slices(activity: pl.DataFrame) -> pl.DataFrame:
-    """Each job's full slices: job, slice, bytes, in order.
-
-    activity: what `activity` gives, of one job or several. A full slice lies between a job's first and last slice with
-    bytes (the job need not have filled these two), and in it 90 % of the processes that ever moved bytes moved some.
+    """Each job's full slices: job, slice, bytes, in order. activity: what `activity` gives, of one job or several. A
+    full slice lies between a job's first and last slice with bytes (the job need not have filled these two), and in it
+    90 % of the processes that ever moved bytes moved some.
     """
     moved = activity.filter(pl.col("bytes") > 0).select(
         "job",

@@ -60,7 +60,6 @@ class _Partial(Profile):
 
 def large_neighbour(place: Path, together_of: Callable[[Digest], pl.DataFrame]) -> Digest | None:
     """The digest of a neighbour, with `together`; None of one that is small, or that must be read as any other.
-
     together_of: what a digest's job did as a whole, in the order of storage and slice: these, and columns that add up.
     """
     state, size = state_of(place)

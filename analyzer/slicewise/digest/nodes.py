@@ -60,10 +60,9 @@ DEVICE_KEYS = ("node", "kind", "device")
 
 def sampled(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, end_ns: int | None) -> pl.DataFrame:
     """The time that was sampled of each node and slice: process and run_slice (a collector's run, and its own number of
-    the slice), node, slice, seconds.
-
-    tables: nodes and node_slices, as a profile has them. slice_ns: of the slices that are told, at least as long as
-    those of the collectors. Slices outside of the job's time are left out; end_ns: None while it runs.
+    the slice), node, slice, seconds. tables: nodes and node_slices, as a profile has them. slice_ns: of the slices that
+    are told, at least as long as those of the collectors. Slices outside of the job's time are left out; end_ns: None
+    while it runs.
     """
     begins_ns = pl.col("slice") * slice_ns
     is_within = begins_ns + slice_ns > start_ns
@@ -85,9 +84,8 @@ def sampled(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, en
 
 
 def addresses(tables: Mapping[str, pl.DataFrame]) -> dict[str, frozenset[str]]:
-    """By node, the addresses at its ends of the connections to storage that were sampled there.
-
-    tables: nodes and node_devices, as a profile has them.
+    """By node, the addresses at its ends of the connections to storage that were sampled there. tables: nodes and
+    node_devices, as a profile has them.
     """
     devices = tables["node_devices"]
     if "source" not in devices.columns:
@@ -100,7 +98,6 @@ def addresses(tables: Mapping[str, pl.DataFrame]) -> dict[str, frozenset[str]]:
 
 def counted(tables: Mapping[str, pl.DataFrame], times: pl.DataFrame) -> pl.DataFrame:
     """Every signal that did not stay 0, by node, device and slice: node, kind, device, signal, slice, amount, per.
-
     times: the frame of `sampled`; the time is that of all samples of a node in a slice.
     """
     found = [_counted(tables, name, times) for name in TABLES if not tables[name].is_empty()]

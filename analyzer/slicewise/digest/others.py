@@ -18,10 +18,8 @@ REFUSED, LEFT_OUT = "others_refused", "others_left_out"
 
 
 def others(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, end_ns: int | None) -> pl.DataFrame:
-    """The frame `others`.
-
-    tables: nodes and node_others, as a profile has them. slice_ns: of the slices that are told. Slices outside of the
-    job's time are left out; end_ns: None while it runs.
+    """The frame `others`. tables: nodes and node_others, as a profile has them. slice_ns: of the slices that are told.
+    Slices outside of the job's time are left out; end_ns: None while it runs.
     """
     if tables[TABLE].is_empty() or tables["nodes"].is_empty():
         return pl.DataFrame(schema=FRAMES["others"].polars_schema)

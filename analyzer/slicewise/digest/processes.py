@@ -42,9 +42,8 @@ def are_ranks() -> pl.Expr:
 
 
 def is_of_job() -> pl.Expr:
-    """Whether a row of processes is the job's: it has a rank, or no process of the job has one.
-
-    mpirun and its helpers have no rank, and their files are not the job's.
+    """Whether a row of processes is the job's: it has a rank, or no process of the job has one. mpirun and its helpers
+    have no rank, and their files are not the job's.
     """
     return has_rank() | ~has_rank().any().over("job")
 
@@ -56,9 +55,8 @@ def shares_its_rank() -> pl.Expr:
 
 
 def with_world(processes: pl.DataFrame) -> pl.DataFrame:
-    """Rows of one job's processes with `world`: which MPI_COMM_WORLD it is of, numbered in the order of their begins.
-
-    A world has one process of each rank, and all its processes know its size. Several worlds of one size are told apart
+    """Rows of one job's processes with `world`: which MPI_COMM_WORLD it is of, numbered in the order of their begins. A
+    world has one process of each rank, and all its processes know its size. Several worlds of one size are told apart
     by when their processes began. This needs two things: each world has all its ranks, and there is a gap between the
     last begin of one world and the first begin of the next. The gap must be at least LEAST_GAP_NS, and LEAST_GAP times
     as long as the begins of any one world are apart. Otherwise, and for processes without a rank, `world` is null.
@@ -159,13 +157,12 @@ def with_times_of_launches(jobs: pl.DataFrame, launches: pl.DataFrame) -> pl.Dat
 
 
 def matters() -> pl.Expr:
-    """Whether the I/O of a row of processes, with its sums on files, is what the job does.
-
-    A process of the job matters if it moved at least 1 % of what the process that read (or wrote) most moved in that
-    direction. It also matters if it spent at least 5 % of the time in calls of the process that spent most, and 1 % of
-    the job's runtime; in a job that moved no bytes the 5 % are enough. A direction with less than 1 % of the job's
-    bytes does not count. So a parent that writes a log beside its workers, or a rank that reads a line of settings,
-    changes no region, no ratio and no count of processes.
+    """Whether the I/O of a row of processes, with its sums on files, is what the job does. A process of the job matters
+    if it moved at least 1 % of what the process that read (or wrote) most moved in that direction. It also matters if
+    it spent at least 5 % of the time in calls of the process that spent most, and 1 % of the job's runtime; in a job
+    that moved no bytes the 5 % are enough. A direction with less than 1 % of the job's bytes does not count. So a
+    parent that writes a log beside its workers, or a rank that reads a line of settings, changes no region, no ratio
+    and no count of processes.
     """
     of_job = pl.col("is_of_job")
 
@@ -204,7 +201,6 @@ def main_programs(processes: pl.DataFrame) -> pl.DataFrame:
 
 def number_in_life(of: Sequence[str] = ("node", "pid")) -> pl.Expr:
     """How many processes with the node and process id of a row came before its own: 0, or more where an id came again.
-
     A row of processes is a program. One that another replaced by exec was the same process: it ends by "exec", and the
     next program with its node and process id goes on. of: what tells processes that run at one time apart.
     """
@@ -214,7 +210,6 @@ def number_in_life(of: Sequence[str] = ("node", "pid")) -> pl.Expr:
 
 def with_first_program(processes: pl.DataFrame, of: Sequence[str] = ("node", "pid")) -> pl.DataFrame:
     """Rows of processes (programs) with `first_program`: the `process` of the first program that the row's process ran.
-
     Programs of one process have it in common, and no others do: whoever counts processes counts these.
     """
     first = pl.col("process").sort_by("start_ns", "process").first().over(*of, "life")
@@ -228,9 +223,8 @@ def count_processes(processes: pl.DataFrame) -> int:
 
 
 def in_processes(processes: pl.DataFrame) -> pl.Expr:
-    """A column `process` of rows of any kind as processes, not as programs: to be counted by `n_unique`.
-
-    processes: of the digest, all that the rows can be of.
+    """A column `process` of rows of any kind as processes, not as programs: to be counted by `n_unique`. processes: of
+    the digest, all that the rows can be of.
     """
     firsts = with_first_program(processes)
     replaced = firsts.filter(pl.col("process") != pl.col("first_program"))
@@ -244,10 +238,9 @@ SERVED = "servers"
 
 
 def job_rows(processes: pl.DataFrame, about: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
-    """The columns of the digest's frame `jobs` that follow from the jobs' own processes, a row a job.
-
-    processes: the frame `processes`, of one job or several. about: process, user, account, source, of all processes.
-    launches: the profiles' table, with job.
+    """The columns of the digest's frame `jobs` that follow from the jobs' own processes, a row a job. processes: the
+    frame `processes`, of one job or several. about: process, user, account, source, of all processes. launches: the
+    profiles' table, with job.
     """
     told = about.lazy().join(processes.lazy().select("process", "job"), on="process").group_by("job")
     own = members.with_first_program(processes, ("job", "node", "pid")).filter("is_of_job")

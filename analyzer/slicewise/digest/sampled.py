@@ -28,10 +28,9 @@ UNKNOWN = "unknown"
 def sampled(
     tables: Mapping[str, pl.DataFrame], profiled: pl.DataFrame, coverage: pl.DataFrame, slice_ns: int
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The frames `sampled_processes`, without the reasons why, and `sampled_slices`.
-
-    tables: nodes, node_processes and node_process_slices, as a profile has them. profiled: the digest's processes (who
-    they are is enough). coverage: the digest's frame. slice_ns: of the slices that are told.
+    """The frames `sampled_processes`, without the reasons why, and `sampled_slices`. tables: nodes, node_processes and
+    node_process_slices, as a profile has them. profiled: the digest's processes (who they are is enough). coverage: the
+    digest's frame. slice_ns: of the slices that are told.
     """
     empty = tuple(pl.DataFrame(schema=FRAMES[name].polars_schema) for name in ("sampled_processes", "sampled_slices"))
     if any(tables[name].is_empty() for name in (PROCESSES, "nodes")):
@@ -95,12 +94,10 @@ def left_out(job: str, nodes: pl.DataFrame) -> Iterator[str]:
 def _without_profiled(
     rows: pl.DataFrame, who: pl.DataFrame, profiled: pl.DataFrame, coverage: pl.DataFrame, slice_ns: int
 ) -> pl.DataFrame:
-    """The rows without what the same process counted itself by a library.
-
-    A profiled process with the same process id that lived at the same time was the same process. If another program
-    took its place by exec before the second look, which comes at a slice's end, the kernel's count goes on from what it
-    was then: so much is taken off the first slices. Else both were there at once, or the profiled program came later:
-    slices in which it lived go.
+    """The rows without what the same process counted itself by a library. A profiled process with the same process id
+    that lived at the same time was the same process. If another program took its place by exec before the second look,
+    which comes at a slice's end, the kernel's count goes on from what it was then: so much is taken off the first
+    slices. Else both were there at once, or the profiled program came later: slices in which it lived go.
     """
     clashes = _clashes(who, profiled, coverage)
     if clashes.is_empty():
@@ -156,7 +153,6 @@ def _clashes(who: pl.DataFrame, profiled: pl.DataFrame, coverage: pl.DataFrame) 
 
 def with_reasons(found: pl.DataFrame, noted: pl.DataFrame, launched: pl.DataFrame) -> pl.DataFrame:
     """The frame `sampled_processes` with the reasons why they could not be profiled, as far as whoever began them knew.
-
     noted, launched: the frames `unprofiled` and `launches`.
     """
     known = pl.concat([frame.select(path="program", why="reason") for frame in (noted, launched)])

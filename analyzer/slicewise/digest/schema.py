@@ -532,10 +532,9 @@ FRAMES: dict[str, Frame] = {
 
 
 def conform(name: str, frame: pl.DataFrame, of: Sequence[str] = ()) -> pl.DataFrame:
-    """The frame with exactly the columns that the schema lists, in their order and of their types.
-
-    of: columns of the frame before these. Raises polars' ColumnNotFoundError where one is missing, and
-    InvalidOperationError where a value does not fit.
+    """The frame with exactly the columns that the schema lists, in their order and of their types. of: columns of the
+    frame before these. Raises polars' ColumnNotFoundError where one is missing, and InvalidOperationError where a value
+    does not fit.
     """
     listed = FRAMES[name].columns
     return frame.select(*of, *(pl.col(column).cast(about.dtype) for column, about in listed.items()))

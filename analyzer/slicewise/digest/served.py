@@ -85,12 +85,10 @@ class Counters:
 
 def served_writes(rows: pl.DataFrame, known: Counters) -> pl.DataFrame:
     """Rows with `served` (bytes), `served_ops` (calls go with their bytes) and `how`; where storage served a process
-    that made no call there, more rows.
-
-    rows: process, storage, slice, write_bytes, write_ops, and write, sync and meta (ns in such calls), sync_ops and
-    meta_ops, sorted by the first three. More columns stay, and are null in added rows. What a process was served adds
-    up to what it wrote between its syncs, and never runs ahead of it; only what it did not sync may be missing at the
-    end, where a counter shows that it had not left the node.
+    that made no call there, more rows. rows: process, storage, slice, write_bytes, write_ops, and write, sync and meta
+    (ns in such calls), sync_ops and meta_ops, sorted by the first three. More columns stay, and are null in added rows.
+    What a process was served adds up to what it wrote between its syncs, and never runs ahead of it; only what it did
+    not sync may be missing at the end, where a counter shows that it had not left the node.
     """
     given = rows.columns
     is_closing = pl.col("storage").is_in(list(known.closing))
@@ -130,10 +128,8 @@ def _with_calls(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_bursts(rows: pl.DataFrame) -> list[pl.Series]:
-    """The columns `served` and `how` without any counter.
-
-    What was written since the last sync and then waited for in the next one is served evenly by time in writes and
-    syncs. What a write waits for, slice after slice, likewise.
+    """The columns `served` and `how` without any counter. What was written since the last sync and then waited for in
+    the next one is served evenly by time in writes and syncs. What a write waits for, slice after slice, likewise.
     """
     moved = rows["write_bytes"].to_numpy()
     how = np.full(len(moved), BY_CALLS, dtype=object)
@@ -165,10 +161,9 @@ def _by_bursts(rows: pl.DataFrame) -> list[pl.Series]:
 
 
 def _drained(moved: Ints, seconds: Ints, waited: Ints) -> Ints:
-    """What a burst was served in each of its slices: as evenly as a cache of its size allows.
-
-    At the mean rate the sync drained so many bytes: so many the cache held at most. What was served runs behind what
-    was written by that at most, and never ahead of it; of all such curves the shortest one is taken (a taut string).
+    """What a burst was served in each of its slices: as evenly as a cache of its size allows. At the mean rate the sync
+    drained so many bytes: so many the cache held at most. What was served runs behind what was written by that at most,
+    and never ahead of it; of all such curves the shortest one is taken (a taut string).
     """
     time, reached = np.cumsum(seconds + 1.0), np.cumsum(moved, dtype=float)
     whole = reached[-1]
@@ -290,11 +285,10 @@ OPEN, SYNCED, WAITED_FOR = 0, 1, 2
 
 
 def bursts_of(written: Floats, writing: Floats, waited: Floats, is_sync: Mask) -> tuple[Ints, Ints]:
-    """Which burst each process's slices are of (processes, slices; -1: of none), and by burst how it ended.
-
-    A burst is what a process wrote from its first write after the last one to the sync that waited for it: the
-    process's last sync, or one that took a part of the burst's time that is worth a word. Without a sync it goes on to
-    the last slice. written: bytes; writing, waited: ns in writes and in syncs; is_sync: whether one ended there.
+    """Which burst each process's slices are of (processes, slices; -1: of none), and by burst how it ended. A burst is
+    what a process wrote from its first write after the last one to the sync that waited for it: the process's last
+    sync, or one that took a part of the burst's time that is worth a word. Without a sync it goes on to the last slice.
+    written: bytes; writing, waited: ns in writes and in syncs; is_sync: whether one ended there.
     """
     bursts = np.full(written.shape, -1, np.int64)
     endings = list[int]()
@@ -320,12 +314,11 @@ def bursts_of(written: Floats, writing: Floats, waited: Floats, is_sync: Mask) -
 
 
 def balanced(written: Floats, bursts: Ints, endings: Ints, sent: Floats) -> Floats:
-    """Bytes that each process was served in each slice: (processes, slices).
-
-    Each burst that a sync ended adds up to what was written in it; nobody is served what was not written yet; and
-    together they are served what the node sent (one value a slice) at most, as far as the syncs leave a choice. Found
-    by iterative proportional fitting. It begins with a constant share of what the node sent until the sync returned,
-    where that waited for the last of it; else with shares in proportion to what was outstanding.
+    """Bytes that each process was served in each slice: (processes, slices). Each burst that a sync ended adds up to
+    what was written in it; nobody is served what was not written yet; and together they are served what the node sent
+    (one value a slice) at most, as far as the syncs leave a choice. Found by iterative proportional fitting. It begins
+    with a constant share of what the node sent until the sync returned, where that waited for the last of it; else with
+    shares in proportion to what was outstanding.
     """
     if not len(endings):
         return written.copy()
@@ -435,12 +428,10 @@ def served_slices(digest: Digest) -> pl.DataFrame:
 
 
 def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
-    """What is known of these jobs' caches, in slices of the grid.
-
-    An NFS mount and Lustre's targets have counters of their own, and a local file system has its disk's. They count
-    what any program on the node wrote. Counters whose slices are longer than the grid's are spread over them. Where a
-    process has none, what file servers counted of its job or node is one; it says more than the level of the cache. Of
-    jobs that servers alone know all was served.
+    """What is known of these jobs' caches, in slices of the grid. An NFS mount and Lustre's targets have counters of
+    their own, and a local file system has its disk's. They count what any program on the node wrote. Counters whose
+    slices are longer than the grid's are spread over them. Where a process has none, what file servers counted of its
+    job or node is one; it says more than the level of the cache. Of jobs that servers alone know all was served.
     """
     digests = [digest for digest in digests if not digest.is_served]
     sent, users = [pl.DataFrame(schema=SENT_SCHEMA)], [pl.DataFrame(schema=USERS_SCHEMA)]

@@ -113,9 +113,8 @@ class Jobs(Digest):
 
 
 def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:
-    """The digests of jobs' directories or files, read together; of jobs with one name the later ones get a number.
-
-    What is read is as for `read_digest`. `job_places` finds the jobs below directories.
+    """The digests of jobs' directories or files, read together; of jobs with one name the later ones get a number. What
+    is read is as for `read_digest`. `job_places` finds the jobs below directories.
     """
     digests = several(places, distributions=distributions)
     if any(len(digest.node_slices) for digest in digests):
@@ -150,9 +149,8 @@ def with_names_of_their_own(digests: Sequence[Digest]) -> list[Digest]:
 
 
 def read_together(places: Sequence[Path], *, distributions: bool = False) -> list[Jobs]:
-    """Jobs' directories or files; usually one `Jobs`, more where versions or processes differ.
-
-    Raises UserError where any of them cannot be read.
+    """Jobs' directories or files; usually one `Jobs`, more where versions or processes differ. Raises UserError where
+    any of them cannot be read.
     """
     reading = read_jobs(places, wants_of(slices.WANTED, slices.OTHERS, distributions))
     if len(places) > 1:

@@ -40,12 +40,10 @@ def synced_ns() -> pl.Expr:
 
 
 def process_slices(rows: dict[str, pl.Series], sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
-    """The frame `process_slices`.
-
-    rows: the columns of a profile's slices, sorted by process, mount, layer and slice; they are taken out of the dict
-    and freed one by one. sums: the same added up over slices. mounts: with their storage (see storages.py); rows on
-    anything but files drop out. A thread is in the counts of several layers and mounts: `threads` is the largest of
-    them, at least 1.
+    """The frame `process_slices`. rows: the columns of a profile's slices, sorted by process, mount, layer and slice;
+    they are taken out of the dict and freed one by one. sums: the same added up over slices. mounts: with their storage
+    (see storages.py); rows on anything but files drop out. A thread is in the counts of several layers and mounts:
+    `threads` is the largest of them, at least 1.
     """
     if "slice" not in rows:
         raise ValueError("this job was read in sum: what it did in each slice is not known")
@@ -108,7 +106,6 @@ def _taken(rows: dict[str, pl.Series], is_taken: pl.Series | None, has_requests:
 
 def some_processes(rows: pl.DataFrame, rows_at_once: int = ROWS_AT_ONCE) -> Iterator[pl.DataFrame]:
     """Rows that are sorted by process, all of some processes at a time, so that memory does not grow with the job.
-
     rows_at_once: about so many at a time; of a process with more, all.
     """
     ends = rows["process"].rle().struct.field("len").cum_sum()

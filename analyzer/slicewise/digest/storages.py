@@ -30,11 +30,10 @@ KEY = ("type", "source", "node", "of_point")
 
 
 def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
-    """The file systems among a profile's mounts: process, mount, point, storage and the columns of KEY.
-
-    mounts: process, mount, object, type, source, point, and address if the profile has it. nodes: process, node. A
-    network file system is one storage on every node (`contended`); any other is one a node. Where the source names no
-    device, as a tmpfs's does not, the mount point is part of what tells storages apart (of_point).
+    """The file systems among a profile's mounts: process, mount, point, storage and the columns of KEY. mounts:
+    process, mount, object, type, source, point, and address if the profile has it. nodes: process, node. A network file
+    system is one storage on every node (`contended`); any other is one a node. Where the source names no device, as a
+    tmpfs's does not, the mount point is part of what tells storages apart (of_point).
     """
     is_network = pl.col("type").is_in(NETWORK_TYPES) | pl.col("source").str.contains(NETWORK_SOURCE)
     names_device = is_network | pl.col("source").str.starts_with("/")
@@ -81,7 +80,6 @@ def lustre_name(source: str) -> str:
 
 def busiest_points(mounts: pl.DataFrame, storages: pl.DataFrame, of: Sequence[str] = ()) -> pl.DataFrame:
     """The storages (of each job, where columns `of` tell jobs apart), with the point where most bytes went through.
-
     mounts: the digest's frame, and `of`. storages: of `mounts_with_storage`.
     """
     what = storages.select("process", "storage", "point", "type", "source", "node").unique()

@@ -69,9 +69,8 @@ class HeatRow:
 def heat_rows(
     log: Log, heat: Sequence[HeatBins], amounts: Sequence[RecordAmounts], module: str, way: str
 ) -> Iterator[HeatRow]:
-    """Events of the bins of one module and direction, whose sums by file are those of the counters.
-
-    Raises UserError where map and counters are further apart than rounding brings them.
+    """Events of the bins of one module and direction, whose sums by file are those of the counters. Raises UserError
+    where map and counters are further apart than rounding brings them.
     """
     moving = [one for one in amounts if one.bytes]
     counted, mapped = sum(one.bytes for one in moving), sum(int(one.bins.sum()) for one in heat)
@@ -157,9 +156,8 @@ def read_logs(
     places: Sequence[Path], slice_ns: int, heat_maps: bool, known: Mapping[str, Mount], shift_ns: int = 0
 ) -> tuple[list[ImportedJob], list[str]]:
     """The jobs of some logs, and a line for each log that is refused; a job of which a log is refused is refused, too.
-
-    heat_maps: take heat maps also where there is DXT. known: what is mounted where, by mount point. shift_ns: by
-    so much the clock of the logs was slow.
+    heat_maps: take heat maps also where there is DXT. known: what is mounted where, by mount point. shift_ns: by so
+    much the clock of the logs was slow.
     """
     logs: dict[tuple[int, str], list[Log]] = {}
     refused: list[str] = []

@@ -98,7 +98,6 @@ def read_traces(
     files: Sequence[Path], name: str | None, slice_ns: int, known: Mapping[str, Mount], may_be_cut: bool = False
 ) -> ImportedJob:
     """One job of all these traces. name: its name; None: the first file's. known: what is mounted, by mount point.
-
     may_be_cut: take what there is of a trace whose end is missing. Raises UserError for files that are no traces or are
     damaged, by their lines.
     """

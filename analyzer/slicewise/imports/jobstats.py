@@ -168,7 +168,6 @@ def read_served(
     between: Sequence[tuple[int, int]] = (),
 ) -> pl.DataFrame:
     """What servers counted by job, as SERVED_SCHEMA: target, job, begin_ns, end_ns (UNIX time), what was done between.
-
     paths: profiles of servers, and logs in any of the forms of docs/imports.md, packed or not; directories stand for
     the files in them. A scheduler's accounting among them says which jobs clients were. A counter that began anew
     (cleared, a restarted or another server) counts from there on. The first reading of a job counts only if the text
@@ -333,9 +332,8 @@ def _whole(path: Path, head: bytes, chunks: Iterator[bytes]) -> bytes:
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    """A file's bytes, unpacked. What is whole of a packed one that is cut comes all the same.
-
-    Raises UserError where nothing can be read.
+    """A file's bytes, unpacked. What is whole of a packed one that is cut comes all the same. Raises UserError where
+    nothing can be read.
     """
     try:
         with path.open("rb") as file:

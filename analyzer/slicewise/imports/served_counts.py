@@ -108,9 +108,8 @@ def _named(names: list[str], places: array[int]) -> pl.Series:
 
 def done_between(readings: pl.DataFrame, looks: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """What was done between two readings, as SERVED_SCHEMA, and how many readings said what no server can have done.
-
-    readings: as READING_SCHEMA; a count may be null: that of the reading before. looks: target, time_ns; whoever is
-    not in a look was not there yet, or no longer.
+    readings: as READING_SCHEMA; a count may be null: that of the reading before. looks: target, time_ns; whoever is not
+    in a look was not there yet, or no longer.
     """
     ordered = readings.sort(*KEY, "time_ns", maintain_order=True).unique(
         [*KEY, "time_ns"], keep="last", maintain_order=True

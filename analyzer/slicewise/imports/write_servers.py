@@ -64,7 +64,6 @@ def write_servers(
     served: pl.DataFrame, slice_ns: int, into: Path, source: str, unnamed: str = ""
 ) -> tuple[list[WrittenProfile], int]:
     """Write what servers counted (SERVED_SCHEMA), and give what was written, and how many bytes are of no slice.
-
     source: what it was read from; the same source replaces its own file. unnamed: the file system of targets that have
     no name. Raises UserError where nothing can be written.
     """

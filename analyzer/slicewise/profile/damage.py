@@ -11,12 +11,11 @@ MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Damage:
-    """Something that could not be read. `message` is the line for a user.
-
-    kind: "damaged": bytes of a file are no sound frames; "missing": a process's frames are not there at all;
-    "unfinished": processes without their last frame; "implausible": processes with numbers that no job has, which are
-    left out. byte_ranges: (first, end) in `file`. processes: unique ids of
-    those concerned, as far as known. lost_frames: frames that nobody has; lost_slices: slices that only they held.
+    """Something that could not be read. `message` is the line for a user. kind: "damaged": bytes of a file are no sound
+    frames; "missing": a process's frames are not there at all; "unfinished": processes without their last frame;
+    "implausible": processes with numbers that no job has, which are left out. byte_ranges: (first, end) in `file`.
+    processes: unique ids of those concerned, as far as known. lost_frames: frames that nobody has; lost_slices: slices
+    that only they held.
     """
 
     kind: Literal["damaged", "missing", "unfinished", "implausible"]

@@ -37,10 +37,9 @@ class Whole(Exception):
 
 
 def parts_of(place: Path, wants: Mapping[str, Want]) -> Iterator[Reading]:
-    """A large job some of its files at a time, as if each file were a job, so that memory does not grow with it.
-
-    Raises Whole where that is not the same as to read it at once: a process has frames in two files, or anything is
-    amiss with a file.
+    """A large job some of its files at a time, as if each file were a job, so that memory does not grow with it. Raises
+    Whole where that is not the same as to read it at once: a process has frames in two files, or anything is amiss with
+    a file.
     """
     seen, kinds, before = list[pl.DataFrame](), set[object](), 0
     try:

@@ -34,14 +34,12 @@ SPANNED_TABLE = "slices"
 
 @dataclass(frozen=True)
 class Want:
-    """A table that is wanted.
-
-    table: its name in the schema. columns: the columns besides the process and the keys, which always come along; the
-    name of a column of bins ("write_size") stands for all its bins. None: all columns but those of bins. bins: all
-    columns of bins too. summed_over: keys that rows are added up over, and which the result then lacks (of tables whose
-    rows add up alone): over "slice", a distribution of a whole job is as small as one of a slice. last_of: keys that
-    rows are added up over too, and of which the greatest value stays. without: a key whose values are names, and the
-    names whose rows are left out.
+    """A table that is wanted. table: its name in the schema. columns: the columns besides the process and the keys,
+    which always come along; the name of a column of bins ("write_size") stands for all its bins. None: all columns but
+    those of bins. bins: all columns of bins too. summed_over: keys that rows are added up over, and which the result
+    then lacks (of tables whose rows add up alone): over "slice", a distribution of a whole job is as small as one of a
+    slice. last_of: keys that rows are added up over too, and of which the greatest value stays. without: a key whose
+    values are names, and the names whose rows are left out.
     """
 
     table: str
@@ -155,11 +153,9 @@ class TablePlan:
 
 @functools.lru_cache(maxsize=1024)
 def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named: bool) -> TablePlan:
-    """The plan of a table.
-
-    added: the schemas in the order in which the decoder knows them; order: their places, in the order in which their
-    columns and names count; is_named: whether there is a column `profile`. Raises ValueError where rows would be added
-    up that replace each other.
+    """The plan of a table. added: the schemas in the order in which the decoder knows them; order: their places, in the
+    order in which their columns and names count; is_named: whether there is a column `profile`. Raises ValueError where
+    rows would be added up that replace each other.
     """
     tables = [next((table for table in schema.tables if table.name == want.table), None) for schema in added]
     columns: dict[str, PayloadColumn] = {}

@@ -54,7 +54,6 @@ def without_odd(
     identity: pl.DataFrame,
 ) -> tuple[tuple[Source, ...], dict[str, pl.DataFrame]]:
     """The sources and their tables without the processes whose numbers no job has; each source's damage names them.
-
     names: of each of `tables` what its schema calls it. suspects: by table, the columns of which it is not known yet
     that their numbers are small enough (TablePlan.frame). identity: all processes, with `profile`, TIMES and pid.
     Raises UserError for a source of which no process would be left.

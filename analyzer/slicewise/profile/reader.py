@@ -19,13 +19,12 @@ from slicewise.profile.schema import Schema
 @dataclass(frozen=True)
 class Profile:
     """One job. tables: frames by name, which are attributes too: each has a column `process` (u64, the process's unique
-    id) and the columns of the schema's table of that name; names of enumerations are strings.
-
-    slices: `slice` is i64; rows of one (process, mount, layer, slice) are added up. Columns of bins are there only if
-    they were asked for. sums: the same by (process, mount, layer), added up over all slices; `slice` is the last one.
-    other_slices: by (process, layer, slice), of layers that are not in `slices` if not all were asked for. nodes and
-    node_...: the nodes' own counters; `process` is a collector's run, and no process.
-    damage: what could not be read; empty where all is well.
+    id) and the columns of the schema's table of that name; names of enumerations are strings. slices: `slice` is i64;
+    rows of one (process, mount, layer, slice) are added up. Columns of bins are there only if they were asked for.
+    sums: the same by (process, mount, layer), added up over all slices; `slice` is the last one. other_slices: by
+    (process, layer, slice), of layers that are not in `slices` if not all were asked for. nodes and node_...: the
+    nodes' own counters; `process` is a collector's run, and no process. damage: what could not be read; empty where all
+    is well.
     """
 
     path: Path

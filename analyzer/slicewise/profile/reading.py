@@ -31,13 +31,11 @@ IDENTITY = Want(PROCESSES, ("job", "slice_ns", "pid", *TIMES))
 
 @dataclass(frozen=True)
 class Reading:
-    """Jobs that were read together.
-
-    tables: by name a frame with the columns `profile` (u32: which job's, a place in `sources`), `process` (u64: the
-    process's unique id, within its source), the table's keys and the columns that were asked for, sorted by all of
-    these but the last. Numbers are u64, or i64 where the schema says so; names of enumerations and strings are strings;
-    units are those of the schema. What a job's version did not know is 0 or an empty string. A table that no file's
-    schema has is without columns but profile and process.
+    """Jobs that were read together. tables: by name a frame with the columns `profile` (u32: which job's, a place in
+    `sources`), `process` (u64: the process's unique id, within its source), the table's keys and the columns that were
+    asked for, sorted by all of these but the last. Numbers are u64, or i64 where the schema says so; names of
+    enumerations and strings are strings; units are those of the schema. What a job's version did not know is 0 or an
+    empty string. A table that no file's schema has is without columns but profile and process.
     """
 
     sources: tuple[Source, ...]

@@ -19,9 +19,8 @@ KEYS = [SOURCE, "process"]
 
 def stand_ins(nodes: pl.DataFrame, members: pl.DataFrame, profiled: pl.DataFrame) -> pl.DataFrame:
     """Rows of processes for jobs that have none: profile, process and what is known, one a sampled process. A process's
-    id is that of the collector's run and its number there, added up.
-
-    nodes, members: as NODES and MEMBERS say, of all sources. profiled: the sources' own processes, with `profile`.
+    id is that of the collector's run and its number there, added up. nodes, members: as NODES and MEMBERS say, of all
+    sources. profiled: the sources' own processes, with `profile`.
     """
     runs = nodes.filter(pl.col("job") != "") if "job" in nodes.columns else nodes.clear()
     if runs.is_empty() or members.is_empty():

@@ -61,10 +61,9 @@ class PayloadTable:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """A schema frame's content.
-
-    enumerations: names in the order of their numbers; meanings: by enumeration and name; operations: each one's layer
-    and kind; bin_edges: of every column of bins, the lower edge of each bin, in the column's unit.
+    """A schema frame's content. enumerations: names in the order of their numbers; meanings: by enumeration and name;
+    operations: each one's layer and kind; bin_edges: of every column of bins, the lower edge of each bin, in the
+    column's unit.
     """
 
     writer: str

@@ -49,9 +49,8 @@ def is_profile(head: bytes) -> bool:
 
 
 def read_servers(places: Sequence[Path], tell: Callable[[str], None] = lambda line: None) -> ServersProfile:
-    """The profiles of servers at these places, directories or files. tell: takes a line for what is damaged.
-
-    Raises UserError for a place that is none.
+    """The profiles of servers at these places, directories or files. tell: takes a line for what is damaged. Raises
+    UserError for a place that is none.
     """
     runs, *tables = _tables(places, tell)
     return ServersProfile(_rows(runs, *tables), _runs(runs))
@@ -97,7 +96,6 @@ def _tables(places: Sequence[Path], tell: Callable[[str], None]) -> list[pl.Data
 def read_ends(places: Sequence[Path], since_ns: int, most_bytes: int = END_BYTES) -> ServersProfile | None:
     """What is at the ends of those files of these profiles that were written since some time (UNIX time): enough for
     the last slices. None: there are none. A directory that is no profile stands for the profiles of servers in it.
-
     most_bytes: of each file.
     """
     with tempfile.TemporaryDirectory(prefix="slicewise-") as scratch:

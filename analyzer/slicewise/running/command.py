@@ -76,11 +76,9 @@ def job_directory(
     directory: str | None, job: str | None, command: Sequence[str], environment: Mapping[str, str]
 ) -> ProfilePlace:
     """Makes the directory that the job's profile goes to, and sees that it can be written. Raises UserError where it
-    cannot.
-
-    directory: else SLICEWISE_DIR, else `slicewise` here. job: else SLICEWISE_JOB, else the scheduler's id; else a new
-    name is made of the program and the time. The processes of a job named by the environment need not all come from one
-    launcher; but one that is named here, or that the scheduler began anew, is a run of its own.
+    cannot. directory: else SLICEWISE_DIR, else `slicewise` here. job: else SLICEWISE_JOB, else the scheduler's id; else
+    a new name is made of the program and the time. The processes of a job named by the environment need not all come
+    from one launcher; but one that is named here, or that the scheduler began anew, is a run of its own.
     """
     profiles = Path(os.path.realpath(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR))
     given = job or environment.get("SLICEWISE_JOB") or _scheduled(environment)
@@ -131,9 +129,8 @@ def _directory_mode(environment: Mapping[str, str]) -> int:
 
 
 def _refuse_open(profiles: Path, environment: Mapping[str, str]) -> None:
-    """Raises UserError where the library would write no profile, since others could plant a file in its way.
-
-    A directory for all, as /tmp is, will do.
+    """Raises UserError where the library would write no profile, since others could plant a file in its way. A
+    directory for all, as /tmp is, will do.
     """
     status = profiles.stat()
     is_for_all = status.st_uid == 0 and status.st_mode & stat.S_ISVTX
@@ -211,11 +208,10 @@ def _small_text(name: str) -> bytes | None:
 
 
 def passing_on(command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """A command that takes our variables to other nodes, too. environment: `profiled_environment` of it.
-
-    Open MPI's mpirun is told by a setting, as other launchers do it by themselves; but it does not accept that beside
-    options `-x`, and then gets more of them. A `-x` behind something that can be run may be the program's: nothing is
-    changed then.
+    """A command that takes our variables to other nodes, too. environment: `profiled_environment` of it. Open MPI's
+    mpirun is told by a setting, as other launchers do it by themselves; but it does not accept that beside options
+    `-x`, and then gets more of them. A `-x` behind something that can be run may be the program's: nothing is changed
+    then.
     """
     at = command.index(OPTION_X) if _is_open_mpi(command) and OPTION_X in command else 0
     if not at or environment.get(OPEN_MPI_ENVIRONMENT_LIST) or _has_a_program(command[1:at]):
@@ -328,10 +324,8 @@ def run_command(
     command: Sequence[str], environment: Mapping[str, str], smaller: Mapping[str, str] | None = None
 ) -> Ended:
     """Runs the command to its end. smaller: the environment that it gets where there is no room for the other one.
-    Raises NotStarted.
-
-    What somebody sends to us is passed on to it. What the terminal sends (Ctrl-C) it has got already, being in our
-    process group.
+    Raises NotStarted. What somebody sends to us is passed on to it. What the terminal sends (Ctrl-C) it has got
+    already, being in our process group.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     former = signal.pthread_sigmask(signal.SIG_BLOCK, [*PASSED_ON, signal.SIGCHLD])

@@ -56,7 +56,6 @@ def sampled(
     hosts: Mapping[str, Sequence[str]], directory: Path, slice_seconds: float | None, say: Callable[[str], None]
 ) -> Iterator[None]:
     """Meanwhile hosts (by job, whose profile is in directory/JOB) are sampled; what was counted is there at the end.
-
     say: takes a line about a host that was not sampled. After an exception nothing is fetched.
     """
     with contextlib.ExitStack() as running:
@@ -160,9 +159,8 @@ NUMBERS = ("from", "to", "step", "slice", "repeat")
 
 @dataclass(frozen=True)
 class DeltaPlan:
-    """Commands A and B as one line each, the offsets of B (s), repeats, and the slice (s; None: the default).
-
-    nodes_a, nodes_b, servers: nodes of A, of B, and file servers, which a collector samples over ssh (see `hosts_of`).
+    """Commands A and B as one line each, the offsets of B (s), repeats, and the slice (s; None: the default). nodes_a,
+    nodes_b, servers: nodes of A, of B, and file servers, which a collector samples over ssh (see `hosts_of`).
     """
 
     a: str
@@ -212,10 +210,9 @@ def runs_left(plan: DeltaPlan, directory: Path) -> list[DeltaRun]:
 
 
 def run_campaign(plan: DeltaPlan, directory: Path, say: Callable[[str], None]) -> None:
-    """Do all runs that are not done yet. say: takes a line of progress.
-
-    Raises UserError where the directory holds another campaign, cannot be written, or a command fails; interrupted, it
-    ends what it started, and the same call goes on.
+    """Do all runs that are not done yet. say: takes a line of progress. Raises UserError where the directory holds
+    another campaign, cannot be written, or a command fails; interrupted, it ends what it started, and the same call
+    goes on.
     """
     left = runs_left(plan, directory)
     done = len(runs_of(plan)) - len(left)
@@ -332,7 +329,6 @@ def shipped_plans() -> dict[str, Path]:
 
 def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
     """The plan of a file, or of that name among those that are shipped; given: settings in place of the file's own.
-
     Raises UserError where it cannot be read, is no plan, or lacks something.
     """
     if not path.exists():
@@ -414,10 +410,9 @@ def _filled(where: str, settings: Mapping[str, Any], found: re.Match[str]) -> st
 
 
 def run_sweep(plan: SweepPlan, directory: Path, say: Callable[[str], None], only: Sequence[str] = ()) -> None:
-    """Do all runs of all panels that are not done yet; a panel that is recorded is not set up again.
-
-    only: names of the panels to run; all, if there is none. Raises UserError where the directory holds other panels,
-    the plan has no such panel, or a command fails; the same call goes on.
+    """Do all runs of all panels that are not done yet; a panel that is recorded is not set up again. only: names of the
+    panels to run; all, if there is none. Raises UserError where the directory holds other panels, the plan has no such
+    panel, or a command fails; the same call goes on.
     """
     names = [panel.name for panel in plan.panels]
     for name in only:

@@ -17,9 +17,8 @@ SECONDS_TO_WRITE = 60
 @contextmanager
 def living_jobs(profiles: Path) -> Iterator[Mapping[Path, Path]]:
     """Copies of the profiles in a directory whose jobs still run on this node, with what they have counted so far: by
-    the jobs' own directories, which need not be there yet.
-
-    The copies are gone afterwards. What processes of other nodes have not drained yet is in none.
+    the jobs' own directories, which need not be there yet. The copies are gone afterwards. What processes of other
+    nodes have not drained yet is in none.
     """
     with tempfile.TemporaryDirectory(prefix="slicewise-snapshot-") as made:
         names = _write(profiles, Path(made) / "names")

@@ -20,9 +20,8 @@ class _Io(ctypes.Structure):
 
 class Turns:
     """A process's turns. The settings are those of the environment when the first call is made: SLICEWISE_COORDINATE_AT
-    says where the coordinator is, and without it nothing happens.
-
-    No call fails where there is no coordinator: then there is nothing to wait for.
+    says where the coordinator is, and without it nothing happens. No call fails where there is no coordinator: then
+    there is nothing to wait for.
     """
 
     def __init__(self) -> None:

@@ -57,14 +57,13 @@ RUNS_SCHEMA = pl.Schema(
 
 
 def runs_of(data: Campaign) -> pl.DataFrame:
-    """A row a job of a run (`RUNS_SCHEMA`), of one job alone and of several together.
-
-    own_files: whether most bytes of the job are in files that several of its processes share; files: of the run's jobs,
-    those of one process left out. programs: of all jobs; setting: their starts (to a second) and volumes (to 10 %), so
-    that only repeats are alike. place: of a job among those of its run, by size. overall: bytes over the I/O time span.
-    overlap: in the active overlapping region, that of every process or, where there is none, of any process (`region`);
-    null where jobs never met in a slice. process_rsd: of the bytes of the job's processes there, run_process_rsd of
-    those of all jobs' processes; alone, in its own region.
+    """A row a job of a run (`RUNS_SCHEMA`), of one job alone and of several together. own_files: whether most bytes of
+    the job are in files that several of its processes share; files: of the run's jobs, those of one process left out.
+    programs: of all jobs; setting: their starts (to a second) and volumes (to 10 %), so that only repeats are alike.
+    place: of a job among those of its run, by size. overall: bytes over the I/O time span. overlap: in the active
+    overlapping region, that of every process or, where there is none, of any process (`region`); null where jobs never
+    met in a slice. process_rsd: of the bytes of the job's processes there, run_process_rsd of those of all jobs'
+    processes; alone, in its own region.
     """
     sharing = {digest.job: file_sharing(digest, data.direction, data.storage.point) for digest in data.digests}
     sharing |= dict.fromkeys(data.jobs.filter(pl.col("processes") == 1)["job"], ONE_PROCESS)
@@ -122,7 +121,6 @@ def _in_region(region: Region | None, processes: np.ndarray, there: np.ndarray) 
 
 def _rsd_of_processes(processes: np.ndarray, there: np.ndarray) -> float | None:
     """The relative standard deviation of processes' bytes in the region, over all processes that ever moved some.
-
     processes, there: of each row the process, and the bytes that it moved there. None if that is only one process, or
     if none moved any in the region.
     """

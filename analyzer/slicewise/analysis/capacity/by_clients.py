@@ -37,9 +37,8 @@ class CurvePoint:
 @dataclass(frozen=True)
 class CostLine:
     """What a byte costs beside others, as on a device that seeks: seconds, and so many more for each client; where
-    power is 2, for each client times the clients, as where each of them waits for locks of every other one.
-
-    spread: the factor to both sides within which rates lie, 95 %.
+    power is 2, for each client times the clients, as where each of them waits for locks of every other one. spread: the
+    factor to both sides within which rates lie, 95 %.
     """
 
     seconds: float
@@ -56,7 +55,6 @@ class CostLine:
 class CapacityCurve:
     """Capacity by the number of active clients, counted as `by` says: linear between points in their logarithm, and
     beyond them constant, or as a line of costs says where that is less; is_line: as the line says everywhere.
-
     held_out_error: the root mean square of ln(predicted / observed rate), each combination of jobs by a curve without
     it; None where there is but one.
     """

@@ -40,7 +40,6 @@ MOST_ERROR = 0.25
 @dataclass(frozen=True)
 class Capacities:
     """What a storage does at most, by kind: bytes/s or metadata operations/s; a kind that nobody used is missing.
-
     exponent: of its capacity region (r/C_r)^p + (w/C_w)^p + (m/M)^p = 1; None where no slices tell, and then it is
     taken to be 1 (`p`). mixed: how many slices told. level: how much of its time a full storage was seen to spend;
     unfilled: kinds of which it may well do more; both by `shown_together`, else unknown.
@@ -103,10 +102,9 @@ def capacities(rows: pl.DataFrame, grid_ns: int) -> dict[int, Capacities]:
 
 
 def _directions(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float) -> dict[Kind, float]:
-    """What the storage reads and writes at most, where slices of one direction alone may be missing.
-
-    A direction that was never alone was slowed by the other one. Beside a direction of known speed it had, if they
-    take turns, what that one left over. Where neither is known, a byte is taken to cost as much either way.
+    """What the storage reads and writes at most, where slices of one direction alone may be missing. A direction that
+    was never alone was slowed by the other one. Beside a direction of known speed it had, if they take turns, what that
+    one left over. Where neither is known, a byte is taken to cost as much either way.
     """
     ways: tuple[tuple[Kind, Kind], ...] = (("read", "write"), ("write", "read"))
     rates = {kind: slices[AMOUNTS[kind]].to_numpy() / seconds for kind, _ in ways}
@@ -131,10 +129,9 @@ def _directions(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float
 
 
 def _exponent(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float) -> tuple[float | None, int]:
-    """The exponent that slices of several kinds show, and how many they are.
-
-    What the storage does at most of each kind must be known from slices of that kind alone; and the mixed slices must
-    have been saturated: calls were under way throughout, of each kind.
+    """The exponent that slices of several kinds show, and how many they are. What the storage does at most of each kind
+    must be known from slices of that kind alone; and the mixed slices must have been saturated: calls were under way
+    throughout, of each kind.
     """
     parts = {kind: slices[AMOUNTS[kind]].to_numpy() / seconds / rate for kind, rate in most.items()}
     if len(parts) < 2:
@@ -155,9 +152,8 @@ def _exponent(slices: pl.DataFrame, most: Mapping[Kind, float], seconds: float) 
 
 
 def _beside_another(share: np.ndarray, others: np.ndarray, is_busy: np.ndarray) -> int:
-    """In how many slices a kind of call, under way throughout, was as fast beside much of the others as by itself.
-
-    0 if it was slower. Where it was not, they do not meet, however fast the others could be.
+    """In how many slices a kind of call, under way throughout, was as fast beside much of the others as by itself. 0 if
+    it was slower. Where it was not, they do not meet, however fast the others could be.
     """
     alone, beside = share[is_busy & (others < ONE_KIND)], share[is_busy & (others > MUCH_OF_CAPACITY)]
     if min(len(alone), len(beside)) < FEWEST_SLICES or np.median(alone) < MUCH_OF_CAPACITY:
@@ -206,10 +202,9 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
 
 
 def shown_together(storage: Storage, everyone: Sequence[Digest], alone: Mapping[str, Digest]) -> Capacities | str:
-    """What a storage can do, with how full a full one is, or why the slices of these jobs do not show it.
-
-    alone: by the names of jobs, runs of their program and size that had no company. What nobody did alone is taken to
-    have been slowed down wherever several were at it.
+    """What a storage can do, with how full a full one is, or why the slices of these jobs do not show it. alone: by the
+    names of jobs, runs of their program and size that had no company. What nobody did alone is taken to have been
+    slowed down wherever several were at it.
     """
     grid_ns = common_slice_ns(everyone)
     seconds = grid_ns / 1e9
@@ -262,11 +257,10 @@ def _cost(rows: pl.DataFrame, kind: Kind) -> float | None:
 
 
 def storage_seconds(rows: pl.DataFrame, found: Mapping[int, Capacities], grid_ns: int) -> pl.DataFrame:
-    """Rows of `calls.job_rows` with the storage's time that each took, in s: of each kind as {kind}_taken.
-
-    Reads and metadata operations took at most as long as the job was in such calls; but what the kernel reads ahead of
-    calls takes its time, too: it counts where rows say that their bytes are those of the disk (`is_of_disk`). What took
-    next to nothing is 0.
+    """Rows of `calls.job_rows` with the storage's time that each took, in s: of each kind as {kind}_taken. Reads and
+    metadata operations took at most as long as the job was in such calls; but what the kernel reads ahead of calls
+    takes its time, too: it counts where rows say that their bytes are those of the disk (`is_of_disk`). What took next
+    to nothing is 0.
     """
     if rows.is_empty():
         return rows.with_columns(pl.lit(0.0).alias(f"{kind}_taken") for kind in KINDS)

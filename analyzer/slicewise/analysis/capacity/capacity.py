@@ -25,10 +25,9 @@ NO_RATES: Rates = np.empty(0)
 
 @dataclass(frozen=True)
 class Capacity:
-    """The rate at which a storage serves all jobs together, bytes/s; its `how` says in words where it is from.
-
-    source: "jobs side by side": what they got in slices that several filled; "standalone runs": the fastest of them;
-    "own slices": slices that one job had to itself; "envelope": the highest rate of a slice, there being nothing else.
+    """The rate at which a storage serves all jobs together, bytes/s; its `how` says in words where it is from. source:
+    "jobs side by side": what they got in slices that several filled; "standalone runs": the fastest of them; "own
+    slices": slices that one job had to itself; "envelope": the highest rate of a slice, there being nothing else.
     is_floor: it was never seen full, so it may well serve more. runs: the runs that show it. curve: where it changes
     with clients, and then `rate` is that of the most clients that were seen. region: where kinds of call cost
     differently, and then `rate` is that of what the job does.
@@ -83,11 +82,10 @@ def fitted(curve: CapacityCurve | None) -> Capacity | None:
 
 
 def got_together(slices: pl.DataFrame, did: str) -> Capacity | None:
-    """What jobs got together in slices that several of them filled; None where no two slices show it.
-
-    slices: run, slice, job, seconds, bytes, alone (bytes/s that the job reaches alone; null: unknown). The storage was
-    full in a run in which some job got less than alone, or of which nobody knows it. Without such a run, the highest
-    rate is a floor. did: what jobs did, a verb.
+    """What jobs got together in slices that several of them filled; None where no two slices show it. slices: run,
+    slice, job, seconds, bytes, alone (bytes/s that the job reaches alone; null: unknown). The storage was full in a run
+    in which some job got less than alone, or of which nobody knows it. Without such a run, the highest rate is a floor.
+    did: what jobs did, a verb.
     """
     full, others = dict[str, Estimate](), dict[str, Estimate]()
     for (run,), rows in slices.filter(pl.len().over("run", "slice") > 1).group_by("run", maintain_order=True):
@@ -122,11 +120,10 @@ def of_these_jobs(
     demands: Sequence[RateAlone | None], combined: Rates, by_themselves: Rates = NO_RATES
 ) -> Capacity | None:
     """The storage's capacity from what jobs reach alone and from their combined rates in the slices that they share
-    (bytes/s); None without either. by_themselves: rates of all slices that one job had to itself.
-
-    The fastest standalone run, unless the jobs together were faster than it can have been; without such a run the
-    envelope: the highest combined rate (from the median to the highest), or the rate of a job's own slices where that
-    is higher, or else the highest of these, where that is higher (from the highest combined rate to that one).
+    (bytes/s); None without either. by_themselves: rates of all slices that one job had to itself. The fastest
+    standalone run, unless the jobs together were faster than it can have been; without such a run the envelope: the
+    highest combined rate (from the median to the highest), or the rate of a job's own slices where that is higher, or
+    else the highest of these, where that is higher (from the highest combined rate to that one).
     """
     together = mean_rate(combined)
     standalone = [demand for demand in demands if demand and demand.source == "standalone run"]

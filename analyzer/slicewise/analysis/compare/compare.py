@@ -32,7 +32,6 @@ LEAST_SHARE = 0.1
 @dataclass(frozen=True)
 class Comparison:
     """Runs in the order given, and why each but `against` took another time than that one. chosen: how `against` was.
-
     told: the difference to begin with: that of the second of two runs, of more that of the slowest. shares: of several,
     the share of the runtimes' variance that each part of `Difference.parts` has; they add up to 1; empty of two runs,
     and where runtimes do not vary. places: where each file system is mounted.
@@ -49,7 +48,6 @@ class Comparison:
 
 def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None) -> Comparison:
     """Compare runs: two against the first, more against the one of median runtime (of an even number the shorter).
-
     losses: what runs lost to neighbours, by job; of those that are not in it this is unknown. Raises UserError for
     fewer than two runs, and for one that is given twice.
     """
@@ -120,7 +118,6 @@ def losses(
     runs: Sequence[Path], neighbours: Sequence[Path] = (), progress: Progress | None = None
 ) -> list[Loss | None]:
     """What each run lost to those who are known to have used a storage while it did; None where that is unknown.
-
     neighbours: who may have; none: they are looked for beside each run. A run whose neighbours nobody knows may have
     had some. progress: told how many profiles beside the runs are read.
     """

@@ -32,11 +32,10 @@ MOST_BEYOND = 8.0
 
 @dataclass(frozen=True)
 class KindPrice:
-    """What one kind of calls on one file system cost. Seconds: in calls, of those that decided the runtime.
-
-    per_byte: with per_call, what is left of the cost after the calls'; without, all of it. per_call: None where sizes
-    of calls were too much alike to tell. sizes: the least and the largest mean size of calls that the costs are from.
-    by_class: seconds a byte of each size class; empty where there are no bytes. error: relative, 95 %.
+    """What one kind of calls on one file system cost. Seconds: in calls, of those that decided the runtime. per_byte:
+    with per_call, what is left of the cost after the calls'; without, all of it. per_call: None where sizes of calls
+    were too much alike to tell. sizes: the least and the largest mean size of calls that the costs are from. by_class:
+    seconds a byte of each size class; empty where there are no bytes. error: relative, 95 %.
     """
 
     per_byte: float
@@ -52,9 +51,8 @@ class KindPrice:
 
 
 def price_of_bytes(rows: pl.DataFrame, seconds: float) -> KindPrice | None:
-    """The price of reads or writes on one file system; None where no bytes moved, or no time passed.
-
-    rows: those of one place and kind. seconds: what they took of the runtime, which is less than their sum.
+    """The price of reads or writes on one file system; None where no bytes moved, or no time passed. rows: those of one
+    place and kind. seconds: what they took of the runtime, which is less than their sum.
     """
     moved, taken = float(rows["bytes"].sum()), float(rows["seconds"].sum())
     if not (moved and taken and seconds):
@@ -181,13 +179,12 @@ class OwnIo:
 
 @dataclass(frozen=True)
 class Difference:
-    """Why a run took longer (or, below 0, less long) than another one, in seconds.
-
-    difference_seconds = computing_seconds + waiting_seconds (for turns at I/O) + own_io.seconds + lost_seconds (where
-    it is known) + unexplained_seconds. ratio: of the runtimes. loss: where lost_seconds is from. outside: why computing
-    took longer, as blame has it; None: it hardly did. memory_seconds: for which `of` slept until what memory did not
-    hold any more was read again, in calls or not; None: memory was not short. from_cache: which parts of what each of
-    the two read came from the page cache, where that differs and matters.
+    """Why a run took longer (or, below 0, less long) than another one, in seconds. difference_seconds =
+    computing_seconds + waiting_seconds (for turns at I/O) + own_io.seconds + lost_seconds (where it is known) +
+    unexplained_seconds. ratio: of the runtimes. loss: where lost_seconds is from. outside: why computing took longer,
+    as blame has it; None: it hardly did. memory_seconds: for which `of` slept until what memory did not hold any more
+    was read again, in calls or not; None: memory was not short. from_cache: which parts of what each of the two read
+    came from the page cache, where that differs and matters.
     """
 
     of: Tasks
@@ -254,10 +251,8 @@ class Difference:
 
 
 def difference(of: Tasks, against: Tasks, loss: Loss | None = None, former_loss: Loss | None = None) -> Difference:
-    """Why `of` took longer than `against`.
-
-    loss: what `of` lost to neighbours; None: unknown, and part of what is unexplained. former_loss: what `against` did;
-    None: nothing that is known.
+    """Why `of` took longer than `against`. loss: what `of` lost to neighbours; None: unknown, and part of what is
+    unexplained. former_loss: what `against` did; None: nothing that is known.
     """
     own = own_io(of, against, (_share_alone(of, loss), _share_alone(against, former_loss)))
     lost = _lost(loss, former_loss)
@@ -288,9 +283,8 @@ def difference(of: Tasks, against: Tasks, loss: Loss | None = None, former_loss:
 
 
 def own_io(of: Tasks, against: Tasks, alone: tuple[float, float] = (1.0, 1.0)) -> OwnIo:
-    """What `of`'s I/O would have taken at `against`'s cost, less what `against`'s took.
-
-    alone: which share of the I/O time of each run is its own, the rest being lost to neighbours.
+    """What `of`'s I/O would have taken at `against`'s cost, less what `against`'s took. alone: which share of the I/O
+    time of each run is its own, the rest being lost to neighbours.
     """
     found: dict[Part, list[Estimate]] = {part: [] for part in PARTS}
     unknown: list[Unknown] = []

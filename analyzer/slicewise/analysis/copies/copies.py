@@ -62,9 +62,8 @@ class Demand:
 
 
 def where_most(digest: Digest) -> tuple[Storage, Direction]:
-    """The storage that a job moved most bytes on, and the direction of most of them.
-
-    Raises UserError where it moved none.
+    """The storage that a job moved most bytes on, and the direction of most of them. Raises UserError where it moved
+    none.
     """
     direction = busier_direction([digest])
     moved = bytes_by_storage(digest, direction)
@@ -152,11 +151,10 @@ Service = Callable[[int, Sequence[int]], list[float]]
 
 def expected_loss(copies: int, job: Customer, others: Sequence[Customer], service: Service) -> float:
     """By what fraction of its runtime alone each of so many copies is slowed down on average, where nobody waits for
-    anybody else: all phases are random.
-
-    The stationary distribution of how many copies are in I/O, and which of the others: each computes for its mean time
-    and comes back with its mean work. It depends on these means alone where there are no others (processor sharing is
-    insensitive), and with others nearly so. Without others it is a closed network of one queue and one delay.
+    anybody else: all phases are random. The stationary distribution of how many copies are in I/O, and which of the
+    others: each computes for its mean time and comes back with its mean work. It depends on these means alone where
+    there are no others (processor sharing is insensitive), and with others nearly so. Without others it is a closed
+    network of one queue and one delay.
     """
     states = [(active, mask) for active in range(copies + 1) for mask in range(1 << len(others))]
     number = {state: place for place, state in enumerate(states)}
@@ -199,10 +197,9 @@ def stationary(generator: Numbers) -> Numbers:
 def progress(
     active: int, job: Sequence[Segment], weight: float, others: Sequence[tuple[Segment, float]], exponent: float
 ) -> list[float]:
-    """How fast one of so many copies gets on in its I/O, and each of the others: 1 is as fast as alone.
-
-    job: what a copy does alone, one kind of call after the other, or a single segment. others: segment and weight of
-    each. Copies are in each segment by chance, as often as that takes its time: the more, the slower it is.
+    """How fast one of so many copies gets on in its I/O, and each of the others: 1 is as fast as alone. job: what a
+    copy does alone, one kind of call after the other, or a single segment. others: segment and weight of each. Copies
+    are in each segment by chance, as often as that takes its time: the more, the slower it is.
     """
     if active + len(others) <= 1:
         return [1.0 if active else 0.0, *(1.0 for _ in others)]
@@ -445,10 +442,9 @@ def copies(
     most_loss: float = 0.1,
     capacity: Capacity | None = None,
 ) -> Copies:
-    """How many copies of a job may run side by side, beside all of `beside`.
-
-    seen: jobs that ran on the same storage and show what it can serve. capacity: where it is known otherwise. Raises
-    UserError where the job moved no bytes, one beside it none on the same storage, or the capacity is not known.
+    """How many copies of a job may run side by side, beside all of `beside`. seen: jobs that ran on the same storage
+    and show what it can serve. capacity: where it is known otherwise. Raises UserError where the job moved no bytes,
+    one beside it none on the same storage, or the capacity is not known.
     """
     storage, direction = where_most(digest)
     demand = demand_of(digest, storage)

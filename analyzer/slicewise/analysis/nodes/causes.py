@@ -182,13 +182,11 @@ def _resent_share(samples: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
 
 def evidence(alone: pl.DataFrame, together: pl.DataFrame, asymmetry: float | None = None) -> pl.DataFrame:
     """The table of evidence (`EVIDENCE_SCHEMA`), a row a signal: causes at their limit first, as `EXPLAINING` has them,
-    then what moved most.
-
-    alone, together: `SIGNALS_SCHEMA`, of the slices in which the jobs ran alone, and in which they overlapped. A signal
-    of a slice is that of the node where it is highest. Only what both have is compared. asymmetry: of the Delta-graph.
-    `moved` is what the signal did; `counts`, whether that is evidence for its cause: for "server and flow control" only
-    with asymmetry *and* zero windows or retransmissions that moved. `full`: together the resource is at its limit; one
-    that is so alone too cannot move, and is still what the jobs compete for.
+    then what moved most. alone, together: `SIGNALS_SCHEMA`, of the slices in which the jobs ran alone, and in which
+    they overlapped. A signal of a slice is that of the node where it is highest. Only what both have is compared.
+    asymmetry: of the Delta-graph. `moved` is what the signal did; `counts`, whether that is evidence for its cause: for
+    "server and flow control" only with asymmetry *and* zero windows or retransmissions that moved. `full`: together the
+    resource is at its limit; one that is so alone too cannot move, and is still what the jobs compete for.
     """
     compared = _by_slice(alone).join(_by_slice(together), on="signal", suffix="_together")
     rows = []
@@ -235,9 +233,8 @@ def preferring(evidence: pl.DataFrame, asymmetry: float | None) -> Cause | None:
 
 def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -> pl.DataFrame:
     """Signals of the requests themselves: small calls a second of each slice, and how many processes share the file of
-    the mean byte, so that small files that all of them read do not count.
-
-    slices: node, slice, calls and bytes; files: process, path and bytes. seconds: a slice's.
+    the mean byte, so that small files that all of them read do not count. slices: node, slice, calls and bytes; files:
+    process, path and bytes. seconds: a slice's.
     """
     is_small = pl.col("bytes") < SMALL_BYTES * pl.col("calls")
     small = (
@@ -292,10 +289,8 @@ def _by_slice(signals: pl.DataFrame) -> pl.DataFrame:
 
 def moved(digest: Digest) -> pl.DataFrame:
     """What did not stay 0: node, kind, device, signal, meaning, unit, mean (over the time sampled), highest (of a
-    slice), highest_ns (when that slice began).
-
-    Of a slice that was sampled for less than half of its time no highest is taken, unless there is no other. Sorted by
-    node, and then in the order of `SIGNALS`, devices with the most first.
+    slice), highest_ns (when that slice began). Of a slice that was sampled for less than half of its time no highest is
+    taken, unless there is no other. Sorted by node, and then in the order of `SIGNALS`, devices with the most first.
     """
     order = pl.DataFrame(
         [(place, name, signal.table, signal.meaning, signal.unit, signal.per is None)
@@ -374,7 +369,6 @@ def by_user(digest: Digest) -> pl.DataFrame:
 class BesideSlow:
     """What neighbours without a profile moved on the job's nodes together (bytes/s) in slices in which the job was slow
     in the direction in which it moved most, and in its other slices with I/O. slow, other: how many slices those are.
-
     That both come together is no proof: which file system the neighbours used is not known.
     """
 

@@ -28,11 +28,9 @@ MEANINGS: dict[RegionKind, str] = {
 
 @dataclass(frozen=True)
 class Region:
-    """Slices in which jobs were active together.
-
-    kind, meaning: which of the definitions. first_slice, end_slice: half open, [first, end); of a union it is the
-    hull. slices: how many slices belong to it (fewer than end - first where a union has holes). seconds: their length
-    together.
+    """Slices in which jobs were active together. kind, meaning: which of the definitions. first_slice, end_slice: half
+    open, [first, end); of a union it is the hull. slices: how many slices belong to it (fewer than end - first where a
+    union has holes). seconds: their length together.
     """
 
     kind: RegionKind
@@ -54,11 +52,9 @@ class Regions:
 
 
 def regions(activity: pl.DataFrame, processes: Mapping[str, int], slice_ns: int) -> Regions:
-    """The slices in which the jobs were active together.
-
-    activity: see activity.py, of all jobs on one grid of slice_ns. processes: how many processes each job has, moving
-    or not. A process is active in a slice if it moved more than zero bytes there; two runs of one length: the earlier
-    one counts.
+    """The slices in which the jobs were active together. activity: see activity.py, of all jobs on one grid of
+    slice_ns. processes: how many processes each job has, moving or not. A process is active in a slice if it moved more
+    than zero bytes there; two runs of one length: the earlier one counts.
     """
     active = (
         activity.filter(pl.col("bytes") > 0)
@@ -84,9 +80,8 @@ def in_region(activity: pl.DataFrame, region: Region) -> pl.DataFrame:
 
 
 def _slices_of_all(active: Mapping[str, tuple[np.ndarray, np.ndarray]], least: Mapping[str, int]) -> np.ndarray:
-    """The slices, in order, in which every job has so many of its processes active, and at least one.
-
-    active: each job's slices, in order, and how many of its processes were active in them.
+    """The slices, in order, in which every job has so many of its processes active, and at least one. active: each
+    job's slices, in order, and how many of its processes were active in them.
     """
     common: np.ndarray | None = None
     for job, count in least.items():
@@ -121,10 +116,9 @@ class Uniformity:
 
 
 def uniformity(process_bytes: Sequence[float] | np.ndarray) -> Uniformity | None:
-    """How alike the bytes of processes are, those that moved none included; None where nothing was moved at all.
-
-    rsd: Kuo et al., section 4.2. jain: (sum x)^2 / (n sum x^2), which is 1 / (1 + rsd^2) (Jain, Chiu and Hawe, DEC-
-    TR-301, 1984).
+    """How alike the bytes of processes are, those that moved none included; None where nothing was moved at all. rsd:
+    Kuo et al., section 4.2. jain: (sum x)^2 / (n sum x^2), which is 1 / (1 + rsd^2) (Jain, Chiu and Hawe, DEC- TR-301,
+    1984).
     """
     moved = np.asarray(process_bytes, dtype=np.float64)
     mean = float(moved.mean()) if len(moved) else 0.0
@@ -137,10 +131,9 @@ def uniformity(process_bytes: Sequence[float] | np.ndarray) -> Uniformity | None
 
 @dataclass(frozen=True)
 class Contention:
-    """contended: True, False, or None where it cannot be told. evidence: the reason in one sentence.
-
-    share_of_alone: of each job of which it is known, its rate beside the others over its rate alone (1: not slowed
-    down). together_bytes_per_second: the jobs' rates while all were at it, added up; None where no two full slices were
+    """contended: True, False, or None where it cannot be told. evidence: the reason in one sentence. share_of_alone: of
+    each job of which it is known, its rate beside the others over its rate alone (1: not slowed down).
+    together_bytes_per_second: the jobs' rates while all were at it, added up; None where no two full slices were
     shared. alone_bytes_per_second: what they reach alone, added up; None where it is not known of every job.
     """
 

@@ -19,9 +19,7 @@ __all__ = ["DirectionOverlap", "Job", "JobInDirection", "Overlap", "Ratio", "is_
 @dataclass(frozen=True)
 class Overlap:
     """Jobs in the order given. slice_ns: the common grid's slice. first_slice, end_slice: [first, end) holds all jobs
-    from start to end.
-
-    members: the jobs' processes that matter, as the digest's frame `processes` has them.
+    from start to end. members: the jobs' processes that matter, as the digest's frame `processes` has them.
     main_direction: the one in which the jobs moved most bytes, of those in which they can be compared where there is
     one that is not negligible. waited_seconds: by job, how long it waited for its turn at I/O.
     """
@@ -37,11 +35,10 @@ class Overlap:
 
 
 def overlap(digests: Sequence[Digest], alone: Sequence[Digest] = ()) -> Overlap:
-    """Lay two or more jobs on one time axis and compare them, in both directions.
-
-    alone: digests of standalone runs, matched to the jobs by program and number of processes. Raises UserError where a
-    job overlaps none of the others in time, where the slices fit no common grid, where a job is given twice, and
-    where a standalone run fits none of the jobs.
+    """Lay two or more jobs on one time axis and compare them, in both directions. alone: digests of standalone runs,
+    matched to the jobs by program and number of processes. Raises UserError where a job overlaps none of the others in
+    time, where the slices fit no common grid, where a job is given twice, and where a standalone run fits none of the
+    jobs.
     """
     slice_ns = common_slice_ns(digests)
     runs = runs_to_compare(digests)

@@ -111,10 +111,9 @@ def after_the_fact(
     policies: Sequence[Policy] = POLICIES,
     delay: float | None = None,
 ) -> AfterTheFact:
-    """Simulate jobs that ran side by side under each policy.
-
-    alone: standalone runs of theirs. capacity, weighting: where they are known; else they are those of these very runs.
-    Raises UserError for fewer than two jobs, jobs that share no storage, or a capacity that nothing shows.
+    """Simulate jobs that ran side by side under each policy. alone: standalone runs of theirs. capacity, weighting:
+    where they are known; else they are those of these very runs. Raises UserError for fewer than two jobs, jobs that
+    share no storage, or a capacity that nothing shows.
     """
     if len(digests) < 2:
         raise UserError("turns policy needs the profiles of two or more jobs that ran at the same time")

@@ -211,7 +211,6 @@ class _Logged:
 
 def claims(lines: Iterable[str], name: str, digests: Sequence[Digest], secret: bytes) -> Claims:
     """Compare. name: what to call the log in complaints; secret: the text that the coordinator and its jobs share.
-
     Raises UserError for lines that are not of a decision log, and for a log of a version that kept no time of day.
     """
     logged = _logged(lines, name)

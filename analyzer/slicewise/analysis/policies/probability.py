@@ -50,9 +50,8 @@ class JobLog:
 
 
 def read_job_log(lines: Iterable[str], name: str) -> JobLog:
-    """The jobs of a log. name: what to call it in complaints.
-
-    Raises UserError for a line that is no job, and for a log without jobs.
+    """The jobs of a log. name: what to call it in complaints. Raises UserError for a line that is no job, and for a log
+    without jobs.
     """
     jobs = []
     skipped = at_submission = 0
@@ -186,7 +185,6 @@ def of_log(
 
 def of_profiles(digests: Sequence[Digest], io_share: float | None = None) -> Probability:
     """The same for jobs with profiles, on the file system that most of them use, beside what their slices say.
-
     io_share: where it is not to be that of the profiles. Raises UserError where no job moved any bytes.
     """
     storage = _most_used(digests)

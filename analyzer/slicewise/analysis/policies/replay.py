@@ -25,10 +25,9 @@ MOST_CONSIDERED = 16
 
 @dataclass(frozen=True)
 class Present:
-    """A job from the beginning of an I/O phase to its end, whether it may go or waits.
-
-    sequence: its place in the order of arrival; all ties are broken by it. arrived: s. asked: s that the phase takes
-    alone; remaining: what is left of them. weight: of its share. demand: the share of the storage that it fills alone.
+    """A job from the beginning of an I/O phase to its end, whether it may go or waits. sequence: its place in the order
+    of arrival; all ties are broken by it. arrived: s. asked: s that the phase takes alone; remaining: what is left of
+    them. weight: of its share. demand: the share of the storage that it fills alone.
     """
 
     sequence: int
@@ -43,9 +42,8 @@ class Present:
 def decide(
     policy: Policy | Rule, jobs: Sequence[Present], now: float, metric: Metric = "cpu_seconds", delay: float = 0.0
 ) -> set[int]:
-    """The sequence numbers of the jobs that may go, by a policy.
-
-    delay: how long a job waits for earlier ones under `delay` (s). Nobody where there is no job; else at least one.
+    """The sequence numbers of the jobs that may go, by a policy. delay: how long a job waits for earlier ones under
+    `delay` (s). Nobody where there is no job; else at least one.
     """
     if policy == "dynamic":
         return _dynamic(jobs, now, metric, delay)
@@ -53,9 +51,8 @@ def decide(
 
 
 def progress(jobs: Sequence[Present], going: set[int]) -> dict[int, float]:
-    """By sequence number, how fast what remains of each job that goes falls: s of I/O alone in a second.
-
-    Shares are weighted max-min shares of a capacity of 1, with demands as caps.
+    """By sequence number, how fast what remains of each job that goes falls: s of I/O alone in a second. Shares are
+    weighted max-min shares of a capacity of 1, with demands as caps.
     """
     active = [job for job in jobs if job.sequence in going]
     if not active:
@@ -256,10 +253,9 @@ class _State:
 
 
 def replay(lines: Iterable[str], name: str) -> Replay:
-    """Decide a log once more. name: what to call it in complaints.
-
-    The end of a log that was cut within its last line does not count: that event's decisions may be missing. Raises
-    UserError for any other line that is not of a decision log.
+    """Decide a log once more. name: what to call it in complaints. The end of a log that was cut within its last line
+    does not count: that event's decisions may be missing. Raises UserError for any other line that is not of a decision
+    log.
     """
     state: _State | None = None
     changes = decisions = agreeing = 0

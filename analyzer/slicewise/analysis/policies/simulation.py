@@ -121,10 +121,9 @@ def machine_cost(metric: Metric, jobs: Sequence[Outcome]) -> float:
 def simulate(
     capacity: Capacity, jobs: Sequence[PolicyJob], policy: Policy, metric: Metric = "cpu_seconds", delay: float = 0.0
 ) -> Simulated:
-    """Run the jobs under a policy. metric: what `dynamic` goes by. delay: s that a job waits under `delay`.
-
-    Jobs that arrive at one time are in the order of their names. Raises ValueError for a capacity that is not a number
-    above 0, or without a job.
+    """Run the jobs under a policy. metric: what `dynamic` goes by. delay: s that a job waits under `delay`. Jobs that
+    arrive at one time are in the order of their names. Raises ValueError for a capacity that is not a number above 0,
+    or without a job.
     """
     if not jobs:
         raise ValueError("there is no job to simulate")

@@ -95,7 +95,6 @@ class Laws:
 
     def _spread(self, at_stake: float) -> float:
         """The factor to both sides within which a job's time lies, 95 %, as a logarithm. at_stake: `dependence` of it.
-
         A job that every law gives the same time is known better than one whose time goes by shares: errors are taken as
         parts of what is at stake, the mean of that being added to each. Repeats have the error of their combination
         again, so combinations count as observations where a law is held out of them. There must be errors.
@@ -110,7 +109,6 @@ class Laws:
 
 def laws_of(tried: Tried, combinations: Sequence[Hashable] = ()) -> Laws:
     """What the errors of `tried_on` say of laws. Where nothing was seen, the simplest is taken and any is possible.
-
     combinations: which jobs each of the runs is of. The errors that are told are those of runs whose combination the
     choice of a law has not seen: the law that fits what it was chosen by is never as good elsewhere.
     """

@@ -104,10 +104,8 @@ def predict(
     jobs: Sequence[tuple[Digest, float]], seen: Sequence[Digest] = (), progress: Progress | None = None
 ) -> Predicted:
     """Foretell. jobs: a run alone of each, and when its I/O begins (s after the first one's). seen: any other jobs, of
-    which those in company tell the law, where there is a run alone of each of them.
-
-    progress: told how many of how many steps are done. Raises UserError for fewer than two jobs, and for jobs that
-    share no storage.
+    which those in company tell the law, where there is a run alone of each of them. progress: told how many of how many
+    steps are done. Raises UserError for fewer than two jobs, and for jobs that share no storage.
     """
     if len(jobs) < 2:
         raise UserError("predict needs two or more jobs; give a standalone run of each")

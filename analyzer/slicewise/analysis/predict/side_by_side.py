@@ -61,7 +61,6 @@ def joined(line: Sequence[Segment]) -> Segment:
 @dataclass(frozen=True)
 class Member:
     """A job: weight of its share while all of its processes are in calls; start in seconds; its timeline alone.
-
     under_way: how long the storage takes for the writes that it has under way while all of its processes write (s).
     metadata, read: how long its metadata call and its read take alone (s); 0: it makes none. nodes: that it is on.
     """
@@ -142,12 +141,10 @@ def speeds(
     jobs: tuple[tuple[Segment, float], ...], rules: Rules, queues: tuple[tuple[float, float, float], ...] = ()
 ) -> tuple[float, ...]:
     """How fast each job gets on with its timeline beside the others. jobs: segment and weight of each; queues: what
-    each has under way, and how long its metadata call and its read take (`Member`), where there is one queue.
-
-    A call's share of the storage's time is as its job's weight, and no call is faster than alone. Of jobs whose
-    processes are in calls together, all the states are looked at in which these are or are not; all others are in each
-    state as often as in the mean. How often a job is in calls depends on its speed, so that this is repeated until
-    nothing changes.
+    each has under way, and how long its metadata call and its read take (`Member`), where there is one queue. A call's
+    share of the storage's time is as its job's weight, and no call is faster than alone. Of jobs whose processes are in
+    calls together, all the states are looked at in which these are or are not; all others are in each state as often as
+    in the mean. How often a job is in calls depends on its speed, so that this is repeated until nothing changes.
     """
     if rules.is_written_behind:
         return tuple(_behind(jobs, rules))
@@ -300,10 +297,9 @@ def _largest(
 
 
 def _highest(taken: Callable[[float], float], bounds: Bounds) -> float:
-    """The highest share of a weight of 1 with which no more than 1 is taken; more is where each has enough.
-
-    What is taken grows with the share, in logarithms by nearly straight pieces: the false position (the Illinois
-    method) finds it in some eight steps.
+    """The highest share of a weight of 1 with which no more than 1 is taken; more is where each has enough. What is
+    taken grows with the share, in logarithms by nearly straight pieces: the false position (the Illinois method) finds
+    it in some eight steps.
     """
     # No job takes more of a kind than its weight allows, so that this is never too much.
     low, high = -math.log(len(KINDS) * bounds.weights), math.log(bounds.enough)

@@ -126,12 +126,10 @@ def campaign(
     is_by_name: bool = False,
     may_be_apart: bool = False,
 ) -> Campaign:
-    """The campaign that jobs are of: those whose I/O overlapped in time were one run.
-
-    is_by_name: two jobs RUN-a and RUN-b, or RUN-1 and RUN-2, were one run even if their I/O never overlapped.
-    may_be_apart: where jobs share no storage that is worth it, each counts with the one on which it moved most
-    (`Campaign.apart`). Raises UserError where they otherwise share no storage, or moved nothing, or their slices fit no
-    common grid.
+    """The campaign that jobs are of: those whose I/O overlapped in time were one run. is_by_name: two jobs RUN-a and
+    RUN-b, or RUN-1 and RUN-2, were one run even if their I/O never overlapped. may_be_apart: where jobs share no
+    storage that is worth it, each counts with the one on which it moved most (`Campaign.apart`). Raises UserError where
+    they otherwise share no storage, or moved nothing, or their slices fit no common grid.
     """
     if not digests:
         raise UserError("there is no profile; give those of jobs that ran alone and of jobs that ran together")
@@ -170,10 +168,9 @@ def _no_common_storage(moved: Mapping[str, pl.DataFrame], digests: Sequence[Dige
 def campaign_of(
     moved: Sequence[RunOnStorage], key: int | Mapping[str, int], direction: Direction, grid_ns: int, together: Together
 ) -> Campaign:
-    """The campaign of runs that moved bytes on a storage, on a grid of slices of grid_ns.
-
-    key: the storage's number, or each run's by its name; the campaign's is then the first run's.
-    together: which of them were one run. `overlap` is the campaign of all runs that it is given.
+    """The campaign of runs that moved bytes on a storage, on a grid of slices of grid_ns. key: the storage's number, or
+    each run's by its name; the campaign's is then the first run's. together: which of them were one run. `overlap` is
+    the campaign of all runs that it is given.
     """
     jobs, slices, activities = [], [], []
     keys = {job.name: key if isinstance(key, int) else key[job.name] for job in moved}
@@ -369,7 +366,6 @@ def _shared_in_full(
 
 def runs_that_stood_out(jobs: pl.DataFrame) -> set[str]:
     """The runs that stood out among repeats: jobs of the same sizes, about the same starts (1 s) and volumes (10 %).
-
     jobs: `campaign.JOBS_SCHEMA`; runs of one job are not looked at.
     """
     alike = pl.concat_str(pl.col("start").round(), pl.col("bytes").log().round(1), separator=" ")

@@ -95,10 +95,9 @@ def limits_on(storage: Storage, digest: Digest) -> pl.DataFrame:
 
 
 def limit_of(storage: Storage, digest: Digest) -> Limit | None:
-    """The limit that held a job up on a storage; None: the disk did, or nobody knows of a limit.
-
-    It was used up for as long as the slowest process was in calls, in the slices with most of that time, and what the
-    group did has what the job did.
+    """The limit that held a job up on a storage; None: the disk did, or nobody knows of a limit. It was used up for as
+    long as the slowest process was in calls, in the slices with most of that time, and what the group did has what the
+    job did.
     """
     rows = limits_on(storage, digest)
     if rows.is_empty():

@@ -15,9 +15,8 @@ from slicewise.errors import UserError
 @dataclass(frozen=True)
 class Job:
     """A job: name, program (the executable's name whose processes moved most bytes), processes and nodes (counts),
-    start_ns and end_ns (CLOCK_REALTIME), command (line) and directory (both empty where they are not known).
-
-    Processes are those that matter (see docs/models.md).
+    start_ns and end_ns (CLOCK_REALTIME), command (line) and directory (both empty where they are not known). Processes
+    are those that matter (see docs/models.md).
     """
 
     job: str
@@ -44,9 +43,8 @@ class Run:
 
 
 def runs_to_compare(digests: Sequence[Digest]) -> list[Run]:
-    """The runs of two or more jobs that overlap in time.
-
-    Raises UserError for fewer than two jobs, for one that is given twice, and for one that no other overlaps in time.
+    """The runs of two or more jobs that overlap in time. Raises UserError for fewer than two jobs, for one that is
+    given twice, and for one that no other overlaps in time.
     """
     if len(digests) < 2:
         raise UserError("overlap needs the profiles of two jobs or more; for a single one: slicewise report PROFILE")
@@ -106,9 +104,8 @@ def _active(digest: Digest, place: int = 0) -> pl.DataFrame:
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:
-    """The standalone runs of each job, by its name: runs of the same program with as many processes.
-
-    Raises UserError for a standalone run that is none of the jobs'.
+    """The standalone runs of each job, by its name: runs of the same program with as many processes. Raises UserError
+    for a standalone run that is none of the jobs'.
     """
     matched: dict[str, list[Run]] = {job.job: [] for job in jobs}
     for digest in alone:

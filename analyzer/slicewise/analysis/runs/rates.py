@@ -46,9 +46,8 @@ def mean_rate(rates: Rates) -> Estimate | None:
 
 
 def rate_alone(activity: pl.DataFrame, span: IoSpan, slice_ns: int) -> Estimate:
-    """The rate of a run from its activity on its own grid: bytes over its I/O time span.
-
-    It may lie as far off as the bounds of the span, or the spread of the full slices, allow.
+    """The rate of a run from its activity on its own grid: bytes over its I/O time span. It may lie as far off as the
+    bounds of the span, or the spread of the full slices, allow.
     """
     moved = int(activity["bytes"].sum())
     rate = span.seconds.through(lambda seconds: moved / seconds, "bytes over the I/O time span")
@@ -65,9 +64,8 @@ def rate_alone(activity: pl.DataFrame, span: IoSpan, slice_ns: int) -> Estimate:
 
 
 def mean_of_repeats(rates: Sequence[Estimate]) -> tuple[Estimate, list[bool]]:
-    """The rate of repeats of one run, and which of them stood out and are left out (`outliers`).
-
-    Its interval is that of their mean, and no narrower than theirs are on average.
+    """The rate of repeats of one run, and which of them stood out and are left out (`outliers`). Its interval is that
+    of their mean, and no narrower than theirs are on average.
     """
     stood_out = outliers([rate.value for rate in rates])
     kept = [rate for rate, is_out in zip(rates, stood_out, strict=True) if not is_out]

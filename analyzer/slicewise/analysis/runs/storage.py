@@ -61,7 +61,6 @@ def busier_direction(digests: Sequence[Digest], storage: int | None = None) -> D
 
 def shared_storage(moved: Collection[pl.DataFrame], least_share: float = 0.0) -> int | None:
     """The storage on which every job moved bytes. If there are several, the one where the smallest job moved most.
-
     moved: of each job, storage, bytes (see `bytes_by_storage`). least_share: one on which a job moved less than this
     part of what it moved on its busiest is not counted. None where there is no such storage.
     """

@@ -55,7 +55,6 @@ RESIDUALS_SCHEMA = pl.Schema(
 
 def with_scatter(model: FittedModel, jobs: pl.DataFrame, slices: pl.DataFrame, rates: pl.DataFrame) -> FittedModel:
     """The model with `end_wait` and `scatter`, from the runs that it was fitted to without those that stood out.
-
     slices: those that show how the storage is shared (`weights.contended`); rates: `capacity_curve.combined_rates`.
     Each combination of jobs is held against the model without what that combination says of capacity and exponent.
     """
@@ -169,9 +168,8 @@ MAD_OF_NORMAL = 0.6745
 
 
 def fit_model(jobs: pl.DataFrame, slices: pl.DataFrame, provenance: Mapping[str, Any] | None = None) -> FittedModel:
-    """Fit weight and capacity to a campaign's slices; then, to its runtimes, what they are off by (`scatter`).
-
-    Runs that somebody disturbed (`disturbed`) are left out.
+    """Fit weight and capacity to a campaign's slices; then, to its runtimes, what they are off by (`scatter`). Runs
+    that somebody disturbed (`disturbed`) are left out.
     """
     disturbed = disturbed_runs(jobs, slices)
     jobs, slices = (frame.filter(~pl.col("run").is_in(disturbed)) for frame in (jobs, slices))
@@ -243,11 +241,10 @@ def process_demand(alone: Sequence[AloneRate], rates: pl.DataFrame) -> Estimate 
 
 
 def predict(model: FittedModel, jobs: Sequence[ModelJob]) -> list[ModelledRuntime]:
-    """Runtimes of jobs beside each other.
-
-    The interval is the model's scatter, where that is known; and what comes out with the exponent, the capacity and the
-    standalone rates at their ends where it is not known, or where nothing shows what a job of that size reaches alone.
-    Raises ValueError where the model has no weight, or does not know how fast a job would be.
+    """Runtimes of jobs beside each other. The interval is the model's scatter, where that is known; and what comes out
+    with the exponent, the capacity and the standalone rates at their ends where it is not known, or where nothing shows
+    what a job of that size reaches alone. Raises ValueError where the model has no weight, or does not know how fast a
+    job would be.
     """
     chosen = model.weight.chosen
     if chosen is None:
@@ -298,10 +295,8 @@ def check(
 ) -> pl.DataFrame:
     """Predicted against observed runtimes (`CHECK_SCHEMA`) of every run of several jobs; nulls where the model cannot
     predict. is_outlier: of four repeats or more, that one of this run's jobs took a time that stood out among them.
-
     misfit: null where the observed time lies in the interval, else as `goodness.Misfit` has it, as are own_seconds
     (`with_own_shares`), own_share, model_share, capacity_ratio. slices: the campaign's, by which these are found.
-
     halfway_seconds (null: it had moved all by then), is_warned_halfway: t_co and is_off of `goodness.Halfway`, by the
     campaign's progress; null without it.
     """

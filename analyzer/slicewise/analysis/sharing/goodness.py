@@ -31,11 +31,10 @@ NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class Misfit:
-    """A job whose observed time (s) lies outside its predicted interval.
-
-    kind: see above. with_own_shares: what the model gives with the shares that the slices show, None where no slice
-    shows them. own_share, model_share: the job's part of the weight of all jobs, as the slices show it and as the model
-    has it. capacity_ratio: what the storage gave to all in these slices over what it gives by the model; None: unknown.
+    """A job whose observed time (s) lies outside its predicted interval. kind: see above. with_own_shares: what the
+    model gives with the shares that the slices show, None where no slice shows them. own_share, model_share: the job's
+    part of the weight of all jobs, as the slices show it and as the model has it. capacity_ratio: what the storage gave
+    to all in these slices over what it gives by the model; None: unknown.
     """
 
     job: str

@@ -29,7 +29,6 @@ FORMAT = "slicewise study model 1"
 @dataclass(frozen=True)
 class AloneRate:
     """What jobs of one size reach alone: bytes/s, mean of their standalone runs; dropped: those that stood out.
-
     held_back: bytes that they had written halfway and the storage had not served: what their clients hold back.
     """
 
@@ -58,9 +57,8 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class EndWait:
-    """What a job waits for at its end while others go on: seconds for each unit of the weight of those others.
-
-    Answers to its last calls and syncs queue behind what the others have under way, which goes by their weight, and its
+    """What a job waits for at its end while others go on: seconds for each unit of the weight of those others. Answers
+    to its last calls and syncs queue behind what the others have under way, which goes by their weight, and its
     processes do not end at one moment. deviation: the standard deviation of it over jobs of combinations; combinations:
     how many show it.
     """
@@ -77,7 +75,6 @@ class EndWait:
 @dataclass(frozen=True)
 class Scatter:
     """How far runtimes lie off the model: root mean squares over combinations of jobs of ln(observed / predicted).
-
     of_capacity: of jobs that end with all others or after them, whose time is work over capacity; of_shares: of those
     whose share is at stake (`AT_STAKE`). Each with the combinations that show it, which the fit had not seen.
     """
@@ -97,14 +94,12 @@ class Scatter:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """How a storage shares itself out.
-
-    weight, capacity: see there. basis: what a job's share is a share of: "standalone times" (the rate that this very
-    job reaches alone, as in the pair model) or "capacity curve" (what the storage serves so many clients, up to the
-    rate that the job reaches alone). process_demand: the rate that one process reaches by itself (bytes/s), where
-    standalone runs below the capacity show it. alone: by size. end_wait, scatter: see there; None where too few
-    combinations of jobs show them. provenance: what it was made from. disturbed: runs that were left out, for somebody
-    else was at the storage (`disturbed`).
+    """How a storage shares itself out. weight, capacity: see there. basis: what a job's share is a share of:
+    "standalone times" (the rate that this very job reaches alone, as in the pair model) or "capacity curve" (what the
+    storage serves so many clients, up to the rate that the job reaches alone). process_demand: the rate that one
+    process reaches by itself (bytes/s), where standalone runs below the capacity show it. alone: by size. end_wait,
+    scatter: see there; None where too few combinations of jobs show them. provenance: what it was made from. disturbed:
+    runs that were left out, for somebody else was at the storage (`disturbed`).
     """
 
     weight: WeightFit
@@ -171,7 +166,6 @@ class ModelJob:
 @dataclass(frozen=True)
 class ModelledRuntime:
     """A job's predicted time from start to end beside the others, alone (s), and end on the axis of starts.
-
     is_at_stake: whether its time depends on its share (`AT_STAKE`).
     """
 
@@ -214,9 +208,7 @@ def model_job(model: FittedModel, row: Mapping[str, Any]) -> ModelJob:
 
 def solve(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float], end: int = 0) -> list[Solved]:
     """What becomes of each job, with shares by `weights`; end: -1, 0, 1 for rates at the low end, in the middle, at the
-    high end.
-
-    Raises ValueError where the model does not know how fast a job is alone.
+    high end. Raises ValueError where the model does not know how fast a job is alone.
     """
     alone = [_alone(model, job, end) for job in jobs]
     curve = model.capacity

@@ -64,9 +64,8 @@ class Schedule:
 
 
 def fair_rates(capacity: float, weights: Sequence[float], caps: Sequence[float]) -> list[float]:
-    """Weighted max-min rates: r_i = min(cap_i, lambda * weight_i) with sum r_i = min(capacity, sum cap_i).
-
-    Jobs whose cap lies below their share leave the rest to the others, until no more do (water-filling).
+    """Weighted max-min rates: r_i = min(cap_i, lambda * weight_i) with sum r_i = min(capacity, sum cap_i). Jobs whose
+    cap lies below their share leave the rest to the others, until no more do (water-filling).
     """
     rates = [0.0] * len(weights)
     hungry = set(range(len(weights)))
@@ -88,7 +87,6 @@ def fair_rates(capacity: float, weights: Sequence[float], caps: Sequence[float])
 
 def share_out(capacity: float | Callable[[Sequence[int]], float], jobs: Sequence[SharingJob]) -> Schedule:
     """Serve jobs with weights, caps and starts from one capacity, solving `fair_rates` anew at every start and end.
-
     capacity: a number, or a function of the places (in `jobs`) of the jobs that are being served. Raises ValueError for
     a capacity that is not a number above 0, or without a job.
     """
@@ -147,10 +145,9 @@ def checked_capacity(capacity: float) -> float:
 
 
 def common_start_times(capacity: float, volumes: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Times of jobs that start together and could each fill the capacity, in closed form.
-
-    In the order of V/w: t_k = (sum_{j<=k} V_j + V_k / w_k * sum_{j>k} w_j) / C. Two jobs, with their standalone times
-    as volumes and a capacity of 1, are the pair model of Kuo et al., equations 1 and 2.
+    """Times of jobs that start together and could each fill the capacity, in closed form. In the order of V/w: t_k =
+    (sum_{j<=k} V_j + V_k / w_k * sum_{j>k} w_j) / C. Two jobs, with their standalone times as volumes and a capacity of
+    1, are the pair model of Kuo et al., equations 1 and 2.
     """
     order = sorted(range(len(volumes)), key=lambda i: volumes[i] / weights[i])
     times = [0.0] * len(volumes)
@@ -163,11 +160,10 @@ def common_start_times(capacity: float, volumes: Sequence[float], weights: Seque
 
 
 def alone_from_spans(spans: Sequence[tuple[float, float]], weights: Sequence[float]) -> list[float]:
-    """Each uncapped job's time alone, V_i / C, from when the jobs that ran together began and ended.
-
-    A job's share of the capacity, added up over its span, is what it moved. So V_i / C is the
-    integral of w_i / sum w_j over the jobs j that are at work, from the job's start to its end. With a common start it
-    is the inverse of `common_start_times`, and for two jobs equations 3 and 4 of Kuo et al.
+    """Each uncapped job's time alone, V_i / C, from when the jobs that ran together began and ended. A job's share of
+    the capacity, added up over its span, is what it moved. So V_i / C is the integral of w_i / sum w_j over the jobs j
+    that are at work, from the job's start to its end. With a common start it is the inverse of `common_start_times`,
+    and for two jobs equations 3 and 4 of Kuo et al.
     """
     alone = [0.0] * len(spans)
     edges = sorted({edge for span in spans for edge in span})

@@ -29,10 +29,8 @@ Method = Literal["pair model", "N-job solver", "N-job closed form", "work conser
 @dataclass(frozen=True)
 class ObservedJob:
     """What is known of a job: bytes moved, start (s after the first job's), seconds (its I/O time span), processes,
-    nodes.
-
-    demand: the rate that it reaches alone, bytes/s (is_demand_of_run: from slices of this very run); alone_seconds:
-    what a standalone run says that its bytes take alone; None: unknown.
+    nodes. demand: the rate that it reaches alone, bytes/s (is_demand_of_run: from slices of this very run);
+    alone_seconds: what a standalone run says that its bytes take alone; None: unknown.
     """
 
     job: str
@@ -52,10 +50,8 @@ class ObservedJob:
 @dataclass(frozen=True)
 class PredictedRuntime:
     """One job in a prediction. weight: its share's weight. seconds: predicted I/O time span. observed_seconds: the
-    measured one.
-
-    relative_error: (predicted - observed) / observed. alone_seconds: the standalone time that went into it;
-    interference: seconds / alone_seconds.
+    measured one. relative_error: (predicted - observed) / observed. alone_seconds: the standalone time that went into
+    it; interference: seconds / alone_seconds.
     """
 
     job: str
@@ -70,12 +66,10 @@ class PredictedRuntime:
 @dataclass(frozen=True)
 class Prediction:
     """What a model says of the concurrent run with shares by `weight`. method_reason: why not the pair model; empty if
-    it was.
-
-    jobs is empty where not_applicable says why. doubt: what the model takes for granted and does not hold of these
-    jobs, in a clause; empty where all of it holds. Such a prediction is not one to go by. misfits: the jobs that took
-    longer or shorter than their intervals allow, and how shares were otherwise. is_in_sample: the capacity, or what a
-    job reaches alone, is from the very run that is predicted.
+    it was. jobs is empty where not_applicable says why. doubt: what the model takes for granted and does not hold of
+    these jobs, in a clause; empty where all of it holds. Such a prediction is not one to go by. misfits: the jobs that
+    took longer or shorter than their intervals allow, and how shares were otherwise. is_in_sample: the capacity, or
+    what a job reaches alone, is from the very run that is predicted.
     """
 
     weight: Weight
@@ -104,7 +98,6 @@ class Prediction:
 @dataclass(frozen=True)
 class StandaloneEstimate:
     """What one job would have taken alone, estimated from the concurrent run only, without a look at standalone runs.
-
     observed_seconds: a standalone run's time for this volume, where one was given; relative_error: against it.
     """
 
@@ -117,12 +110,10 @@ class StandaloneEstimate:
 @dataclass(frozen=True)
 class Inverse:
     """The models turned round, with shares by `weight` (None: by a method that needs no share). jobs is empty where
-    not_applicable says why.
-
-    disagreement: every job's bytes over its estimated time is an estimate of the one capacity; by what fraction the
-    largest of them exceeds the smallest. 0 is agreement; a large one says that shares are not by this weight, or that
-    a job cannot fill the storage alone. None where jobs is empty, and for a method that takes one capacity for granted.
-    doubt: as of a `Prediction`.
+    not_applicable says why. disagreement: every job's bytes over its estimated time is an estimate of the one capacity;
+    by what fraction the largest of them exceeds the smallest. 0 is agreement; a large one says that shares are not by
+    this weight, or that a job cannot fill the storage alone. None where jobs is empty, and for a method that takes one
+    capacity for granted. doubt: as of a `Prediction`.
     """
 
     weight: Weight | None
@@ -135,7 +126,6 @@ class Inverse:
 
 def predict(jobs: Sequence[ObservedJob], capacity: Capacity | None, weight: Weight, slice_seconds: float) -> Prediction:
     """Predict the jobs' I/O time spans beside each other: by the pair model where it applies, else by the N-job solver.
-
     The solver takes the measured volumes and starts, the capacity, and as a cap what each job reaches alone where that
     is known. Intervals: the same with everything at its low and at its high end.
     """
@@ -185,9 +175,8 @@ def _pair_times(alone: Sequence[Estimate], weights: Sequence[float], how: str) -
 def times_with(
     jobs: Sequence[ObservedJob], capacity: Capacity | None, weights: Sequence[float], slice_seconds: float, how: str
 ) -> list[Estimate]:
-    """The jobs' I/O time spans beside each other with shares by `weights`, as `predict` finds them.
-
-    Raises ValueError where the N-job solver is needed and the capacity is not known.
+    """The jobs' I/O time spans beside each other with shares by `weights`, as `predict` finds them. Raises ValueError
+    where the N-job solver is needed and the capacity is not known.
     """
     if not (pair_obstacle(jobs, slice_seconds) or _alone_obstacle(jobs, capacity)):
         return _pair_times([job.alone_seconds for job in jobs if job.alone_seconds is not None], weights, how)
@@ -238,12 +227,9 @@ def pair_obstacle(jobs: Sequence[ObservedJob], slice_seconds: float) -> str:
 
 
 def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) -> Inverse:
-    """Estimate each job's time alone from when the jobs that ran together began and ended.
-
-    A job's share of the capacity, added up over its span, is what it moved.
-
-    It takes every job to fill the capacity alone and, of jobs with a common start, the jobs to end in the order of V/w;
-    where they did not, that weight is refuted.
+    """Estimate each job's time alone from when the jobs that ran together began and ended. A job's share of the
+    capacity, added up over its span, is what it moved. It takes every job to fill the capacity alone and, of jobs with
+    a common start, the jobs to end in the order of V/w; where they did not, that weight is refuted.
     """
     is_staggered = bool(_start_obstacle(jobs, slice_seconds))
     pair_or_more: Method = "N-job closed form" if pair_obstacle(jobs, slice_seconds) else "pair model"
@@ -278,10 +264,9 @@ def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) ->
 
 
 def conserve_work(jobs: Sequence[ObservedJob], rate_together: Estimate | None) -> Inverse:
-    """Estimate each job's time alone as its volume over the mean rate of all jobs while any of them ran.
-
-    Needs no share law, but a storage that was busy all that time, and jobs that fill it alone. rate_together: the
-    jobs' combined rate where they overlapped; how much it varies over slices is part of the interval.
+    """Estimate each job's time alone as its volume over the mean rate of all jobs while any of them ran. Needs no share
+    law, but a storage that was busy all that time, and jobs that fill it alone. rate_together: the jobs' combined rate
+    where they overlapped; how much it varies over slices is part of the interval.
     """
     busy = 0.0
     covered = -math.inf

@@ -92,7 +92,6 @@ class WeightFit:
 
 def contended(slices: pl.DataFrame, alone: Mapping[str, float]) -> pl.DataFrame:
     """The slices that say something of sharing: of two jobs or more, none of which gets all that it can take anyway.
-
     alone: a job's name -> the rate that it reaches alone (bytes/s), where that is known. A job takes no part in sharing
     where it gets nearly that rate and the storage serves more than it.
     """
@@ -162,9 +161,8 @@ def beta_interval(slices: pl.DataFrame) -> Estimate | None:
 
 
 def fit_weight(slices: pl.DataFrame) -> WeightFit:
-    """Which weight explains the shares in `slices` (`contended` ones), judged on pairs that the fit has not seen.
-
-    Of the kinds that are about as good as the best one the simplest is chosen; none where all come to the same.
+    """Which weight explains the shares in `slices` (`contended` ones), judged on pairs that the fit has not seen. Of
+    the kinds that are about as good as the best one the simplest is chosen; none where all come to the same.
     """
     counts = (slices["pair"].n_unique(), slices["run"].n_unique(), slices.select("run", "slice").n_unique())
     if slices.is_empty():
@@ -245,9 +243,8 @@ def _moments(slices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
-    """Whether errors exceed those of the best kind by more than chance: of resampled pairs and runs in 97.5 %.
-
-    Pairs for which both kinds predict the same shares are left out: with them, the sign of a rounding could decide.
+    """Whether errors exceed those of the best kind by more than chance: of resampled pairs and runs in 97.5 %. Pairs
+    for which both kinds predict the same shares are left out: with them, the sign of a rounding could decide.
     """
     joined = (
         errors.join(best, on=["pair", "run"], suffix="_best")

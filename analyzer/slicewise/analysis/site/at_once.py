@@ -66,7 +66,6 @@ SPREADING = np.uint64(0x9E3779B97F4A7C15)
 
 def may_be_priced(rows: pl.DataFrame, is_ranks: Mask, known: Mapping[int, Capacities], grid_ns: int) -> Mask:
     """Whether quiet slices, a line, shared slices or the envelope may tell what a job's I/O takes alone, by its place.
-
     rows: place, storage and slice, by which they are sorted, SECONDS, AMOUNTS (of all of its processes) and at_work.
     is_ranks: by the job's place: its processes wait for each other, and each counts by itself. known: what all jobs
     show that storages do. Blame of a job has that of its neighbours alone, so that somebody who took next to none of a
@@ -208,9 +207,8 @@ class _Everyone:
         return found
 
     def _company(self, counts: Mask) -> npt.NDArray[np.uint64]:
-        """A number for the set of others that count beside each row; 0 for nobody.
-
-        Each job has a random number, and a set the sum of its jobs': two sets have the same one in one case of 2^64.
+        """A number for the set of others that count beside each row; 0 for nobody. Each job has a random number, and a
+        set the sum of its jobs': two sets have the same one in one case of 2^64.
         """
         numbers = np.random.default_rng(1).integers(1, 2**63, self.jobs, dtype=np.uint64)
         own = np.where(counts, numbers[self.place], np.uint64(0))
@@ -244,7 +242,6 @@ NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "sync_ops", "read_request_ns"
 def around_jobs(catalog: Catalog, start_ns: int, end_ns: int, count: int) -> tuple[Around, Rows]:
     """What the catalog has around each of the jobs that ran between two instants, and what they all did: in memory, if
     that is not too much, and no process is two jobs'; else its files are asked for each job, as where few are asked.
-
     count: how many of the jobs are asked about.
     """
     if count < FEWEST_AT_ONCE:
@@ -306,10 +303,8 @@ class AroundMany(Around, Rows):
 
     def open_jobs(self, days: Sequence[str]) -> pl.DataFrame:
         """The jobs with a profile that began on some days and had company: key, start_ns, end_ns, at_most_seconds (that
-        each can have lost), is_open (blame may tell of it).
-
-        A slice counts as a whole for a job that was in calls in it while another job was, or for as long as its calls
-        took.
+        each can have lost), is_open (blame may tell of it). A slice counts as a whole for a job that was in calls in it
+        while another job was, or for as long as its calls took.
         """
         grid_ns = max(int(self._jobs["slice_ns"].max() or 0), LEAST_GRID_NS)  # type: ignore[arg-type]
         rows, _ = self._all_did(grid_ns)

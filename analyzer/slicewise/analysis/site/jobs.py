@@ -40,9 +40,7 @@ class Wanted:
 
 def list_jobs(catalog: Catalog, wanted: Wanted, keys: Sequence[int] | None = None) -> pl.DataFrame:
     """The jobs that fit, in order of their start: key (as text), the columns of JOB_COLUMNS, seconds, storage (the
-    mount point that most of its bytes went through; null: it moved none) and damaged.
-
-    keys: only jobs with these.
+    mount point that most of its bytes went through; null: it moved none) and damaged. keys: only jobs with these.
     """
     batches = wanted.batches(catalog)
     rows = catalog.scan("jobs", batches)

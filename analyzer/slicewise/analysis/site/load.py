@@ -112,7 +112,6 @@ def slow_metadata(
     catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int, most: int
 ) -> tuple[pl.DataFrame, float | None]:
     """The jobs that waited longest for metadata, and the seconds of a call in the mean over all jobs (None: no calls).
-
     Rows: key (as text), job, user, program, storage (mount point), meta_ops, seconds (in these calls), call_seconds (of
     one in the mean). Only jobs with at least FEWEST_META_OPS calls there are among them.
     """
@@ -173,7 +172,6 @@ def by_day(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: in
 
 def changed_programs(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int, most: int) -> pl.DataFrame:
     """Programs by how their time in I/O changed from the first half of the days to the second, the largest first.
-
     program, then of each half (first_, second_): jobs, bytes, seconds (in all calls), mib_per_second; change_seconds.
     Programs with less than LEAST_SECONDS of difference are left out.
     """

@@ -97,11 +97,9 @@ def pairs(
     most_meetings: int = MOST_MEETINGS,
 ) -> Pairs:
     """The pairs of jobs that were together longest between two instants: key, other, storage, seconds, start_ns,
-    end_ns, and what both did together in that time: read_bytes, write_bytes, meta_ops.
-
-    most: so many pairs. All jobs are looked at, or, where these met more than most_meetings times, as many of those
-    that moved most as met no more often. workers: who does it, day by day and storage by storage; whoever it is, the
-    frame is the same.
+    end_ns, and what both did together in that time: read_bytes, write_bytes, meta_ops. most: so many pairs. All jobs
+    are looked at, or, where these met more than most_meetings times, as many of those that moved most as met no more
+    often. workers: who does it, day by day and storage by storage; whoever it is, the frame is the same.
     """
     hands = workers or OneByOne()
     spans = spans_of(batches, start_ns, end_ns)

@@ -197,10 +197,9 @@ def worst(
     workers: Workers | None = None,
     most_seconds: float = inf,
 ) -> Worst:
-    """Ask blame of the jobs that ran between two instants. workers: who asks.
-
-    most_asked: only those that can have lost most, at most so many; None: all. most_seconds: after so long no further
-    one is asked, where not all are. Who was asked before is not asked again, and counts.
+    """Ask blame of the jobs that ran between two instants. workers: who asks. most_asked: only those that can have lost
+    most, at most so many; None: all. most_seconds: after so long no further one is asked, where not all are. Who was
+    asked before is not asked again, and counts.
     """
     hands = workers or OneByOne()
     ran = (pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns)
@@ -348,10 +347,8 @@ def together(found: Worst, by: Group) -> pl.DataFrame:
     """The rows of `Worst` added up by program or by user, in the same order: program or user, jobs (that lost time or
     cost others any), lost_seconds (null: of none of them a loss is told), caused_seconds, caused_most_seconds (that
     others lost while a job of theirs was there; both null: of nobody there a loss is told), confidence (that most of
-    the larger of lost and caused has).
-
-    A slice's loss is shared out among all who were there. Where one of them fills the storage and the others would
-    not, it cost nearly all of that, and its part of it is less.
+    the larger of lost and caused has). A slice's loss is shared out among all who were there. Where one of them fills
+    the storage and the others would not, it cost nearly all of that, and its part of it is less.
     """
     rows = []
     for (name,), own in found.rows.group_by(by, maintain_order=True):

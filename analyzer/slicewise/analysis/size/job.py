@@ -41,12 +41,11 @@ ENTRY_COUNT, ENTRIES_AT, PLACE_AT = 14, 32, 24
 
 @dataclass(frozen=True)
 class SizeCost:
-    """What a better size would save a job in one direction on one file system.
-
-    accesses: of the job. better: the size, bytes; None: it is not known, or the job's own is as good. saved: seconds in
-    calls of the process with most, an estimate; None: not known. how: where that comes from, or why it is not known.
-    alpha, beta: seconds a call and a byte that were fitted; None: no fit. is_claimed: the saving is above its interval
-    and above 2 % of the time in calls.
+    """What a better size would save a job in one direction on one file system. accesses: of the job. better: the size,
+    bytes; None: it is not known, or the job's own is as good. saved: seconds in calls of the process with most, an
+    estimate; None: not known. how: where that comes from, or why it is not known. alpha, beta: seconds a call and a
+    byte that were fitted; None: no fit. is_claimed: the saving is above its interval and above 2 % of the time in
+    calls.
     """
 
     accesses: Accesses

@@ -78,7 +78,6 @@ class Curve:
 @dataclass(frozen=True)
 class SizePoint:
     """One transfer size of a curve. latency_p99: the geometric mean of the repeats' 99 % quantiles; None: not known.
-
     in_flight: calls under way at a time as the configuration says it; None: not known. little: bandwidth x latency /
     size / in_flight, which Little's law has at 1 where all processes are in calls all the time. equation_1: seconds
     that eq. 1 of Biswas 2023 predicts for a call; None where block or file size is not known.

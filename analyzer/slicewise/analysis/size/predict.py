@@ -30,10 +30,9 @@ Fit = Callable[[Matrix, Matrix], Callable[[Matrix], Matrix]]
 
 @dataclass(frozen=True)
 class HeldOutAccuracy:
-    """How well one model predicts a target of configurations that it has not seen.
-
-    model: mean, logarithmic regression or random forest. rmse: root of the mean squared error, in the target's unit.
-    predicted: for each row of the points, in their order.
+    """How well one model predicts a target of configurations that it has not seen. model: mean, logarithmic regression
+    or random forest. rmse: root of the mean squared error, in the target's unit. predicted: for each row of the points,
+    in their order.
     """
 
     target: Target
@@ -44,9 +43,8 @@ class HeldOutAccuracy:
 
 @dataclass(frozen=True)
 class Predictions:
-    """All models by target. features: what they predict from. configurations, folds: of the cross-validation.
-
-    refused: why there are none, or why one is left out; empty: nothing is missing.
+    """All models by target. features: what they predict from. configurations, folds: of the cross-validation. refused:
+    why there are none, or why one is left out; empty: nothing is missing.
     """
 
     models: Sequence[HeldOutAccuracy]

@@ -25,12 +25,11 @@ COMPANY = "another job"
 
 @dataclass(frozen=True)
 class Accesses:
-    """How a job accessed one file system in one direction.
-
-    curve: by what else sizes are told apart. size: of its calls, bytes; None: they are of several sizes. mean_size: of
-    all calls. seconds: in calls (of writes, syncs too), of the process with most. call_seconds: of all processes and
-    threads, without syncs. in_flight: its threads with I/O. beside_slices: of `slices`, those in which another job
-    moved bytes there. p99: the upper edge of the bin of the 99 % quantile of a call's duration, s; None: not known.
+    """How a job accessed one file system in one direction. curve: by what else sizes are told apart. size: of its
+    calls, bytes; None: they are of several sizes. mean_size: of all calls. seconds: in calls (of writes, syncs too), of
+    the process with most. call_seconds: of all processes and threads, without syncs. in_flight: its threads with I/O.
+    beside_slices: of `slices`, those in which another job moved bytes there. p99: the upper edge of the bin of the 99 %
+    quantile of a call's duration, s; None: not known.
     """
 
     digest: Digest
@@ -56,7 +55,6 @@ class Accesses:
 
 def accesses_of(digest: Digest, others: Sequence[Digest]) -> list[Accesses]:
     """What a job did by file system and direction, most seconds first. The digest is read with its distributions.
-
     others: jobs that may have been there at the same time.
     """
     found = []
@@ -71,10 +69,9 @@ def accesses_of(digest: Digest, others: Sequence[Digest]) -> list[Accesses]:
 
 
 def own_slices(digest: Digest, storage: int, direction: Direction, others: Sequence[Digest] = ()) -> pl.DataFrame:
-    """What each process that matters did in one direction on one file system in each slice.
-
-    process, slice, bytes, calls, call_seconds (all threads), seconds (a thread; with syncs where it writes), threads,
-    is_beside (one of the others moved bytes there in that slice).
+    """What each process that matters did in one direction on one file system in each slice. process, slice, bytes,
+    calls, call_seconds (all threads), seconds (a thread; with syncs where it writes), threads, is_beside (one of the
+    others moved bytes there in that slice).
     """
     rows = digest.process_slices.lazy().filter(pl.col("storage") == storage)
     sync = synced_ns() if direction == "write" else pl.lit(0)
@@ -183,9 +180,8 @@ def _p99(digest: Digest, storage: int, direction: Direction) -> float | None:
 
 
 def points_of(found: Sequence[Accesses], others: Mapping[str, Sequence[Digest]]) -> pl.DataFrame:
-    """The points of POINTS that jobs with one transfer size make: one alone, one in company, or both.
-
-    others: by job, those that may have been there at the same time.
+    """The points of POINTS that jobs with one transfer size make: one alone, one in company, or both. others: by job,
+    those that may have been there at the same time.
     """
     rows = []
     for each in found:
@@ -200,9 +196,8 @@ def points_of(found: Sequence[Accesses], others: Mapping[str, Sequence[Digest]])
 
 
 def _point(each: Accesses, company: str, slices: pl.DataFrame) -> dict[str, object] | None:
-    """A point of some of the slices; None where they are too few beside the others.
-
-    bandwidth: bytes over the seconds in calls (and syncs) of the process with most; latency: the mean of all calls.
+    """A point of some of the slices; None where they are too few beside the others. bandwidth: bytes over the seconds
+    in calls (and syncs) of the process with most; latency: the mean of all calls.
     """
     moved = slices.filter(pl.col("bytes") > 0)
     is_all = 0 in (each.beside_slices, each.slices - each.beside_slices)

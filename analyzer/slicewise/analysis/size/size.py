@@ -38,13 +38,11 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Advice:
-    """A transfer size for a goal.
-
-    point: the size with its figures. best: the size with the best mean. as_good: sizes that this goal cannot tell from
-    the best one, by 5 % or by how runs of all sizes scatter. most_loss: what another size may be better by at most, at
-    the unlucky ends of the 95 % intervals, as a fraction; nan where sizes were run once. runs: of `point`.
-    is_sure_of_bounds: whether its interval keeps the bounds as well as its mean. is_largest, is_smallest: no size
-    beyond was tried.
+    """A transfer size for a goal. point: the size with its figures. best: the size with the best mean. as_good: sizes
+    that this goal cannot tell from the best one, by 5 % or by how runs of all sizes scatter. most_loss: what another
+    size may be better by at most, at the unlucky ends of the 95 % intervals, as a fraction; nan where sizes were run
+    once. runs: of `point`. is_sure_of_bounds: whether its interval keeps the bounds as well as its mean. is_largest,
+    is_smallest: no size beyond was tried.
     """
 
     point: SizePoint
@@ -59,11 +57,9 @@ class Advice:
 
 
 def advise(curve: SizeCurve, goal: Goal, bounds: Requirements | None = None) -> Advice | None:
-    """The size to take on a curve; None where no size keeps the bounds.
-
-    Of sizes within 5 % of the best bandwidth the smallest is taken, since calls are shorter then; of sizes within 5 %
-    of the best latency the largest, since it moves more. A size whose interval reaches below 90 % of the best mean is
-    passed over: its mean may be luck.
+    """The size to take on a curve; None where no size keeps the bounds. Of sizes within 5 % of the best bandwidth the
+    smallest is taken, since calls are shorter then; of sizes within 5 % of the best latency the largest, since it moves
+    more. A size whose interval reaches below 90 % of the best mean is passed over: its mean may be luck.
     """
     bounds = bounds or Requirements()
     points = [point for point in curve.points if _keeps(point, bounds, by_interval=False)]
@@ -110,7 +106,6 @@ def _speed(point: SizePoint) -> Mean:
 
 def _may_lose(better: Callable[[SizePoint], Mean], taken: SizePoint, other: SizePoint) -> float:
     """By how much the other size may be better, as a fraction, at the unlucky ends of both intervals; nan: not known.
-
     Wider than the ratio's own interval: the size was chosen by these very means, and there are several others.
     """
     return better(other).estimate.high / better(taken).estimate.low - 1
@@ -159,9 +154,8 @@ LAW_TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class CurveAdvice:
-    """A curve, and the sizes to take on it; None: no size keeps the bounds.
-
-    own: the size that is used now, where the curve has it; None else.
+    """A curve, and the sizes to take on it; None: no size keeps the bounds. own: the size that is used now, where the
+    curve has it; None else.
     """
 
     curve: SizeCurve
@@ -172,10 +166,9 @@ class CurveAdvice:
 
 @dataclass(frozen=True)
 class SizeResult:
-    """points: what was measured (`points.POINTS`). advices: a curve each, the one that is told first in front.
-
-    bounds: what a size must keep to. own: the size that is used now; None: not known. off_law: points whose size x
-    calls in flight is further than 10 % from bandwidth x latency; on_law: all others whose calls in flight are known.
+    """points: what was measured (`points.POINTS`). advices: a curve each, the one that is told first in front. bounds:
+    what a size must keep to. own: the size that is used now; None: not known. off_law: points whose size x calls in
+    flight is further than 10 % from bandwidth x latency; on_law: all others whose calls in flight are known.
     """
 
     points: pl.DataFrame
@@ -197,10 +190,9 @@ class SizeResult:
 def size_result(
     points: pl.DataFrame, bounds: Requirements, own: int | None = None, notes: Sequence[str] = (), like: object = None
 ) -> SizeResult:
-    """What the points (`points.POINTS`, at least one) say.
-
-    own: the size that is used now. notes: what is to be known of where they are from. like: a `points.Curve` that is
-    told first where it is among them, whatever its number of processes.
+    """What the points (`points.POINTS`, at least one) say. own: the size that is used now. notes: what is to be known
+    of where they are from. like: a `points.Curve` that is told first where it is among them, whatever its number of
+    processes.
     """
     found = curves(points)
     advices = [
