@@ -31,17 +31,9 @@ LEAST_LOST = 0.1
 CURVE_POINTS = 201
 
 POINTS_SCHEMA = pl.Schema(
-    {
-        "run": pl.String,
-        "point": pl.Float64,
-        "dt": pl.Float64,
-        "name": pl.String,
-        "job": pl.String,
-        "seconds": pl.Float64,
-        "bytes_per_second": pl.Float64,
-        "interference": pl.Float64,
-        "is_outlier": pl.Boolean,
-    }
+    {"run": pl.String, "point": pl.Float64, "dt": pl.Float64, "name": pl.String, "job": pl.String}
+    | dict.fromkeys(("seconds", "bytes_per_second", "interference"), pl.Float64)
+    | {"is_outlier": pl.Boolean}
 )
 
 RESOURCES_SCHEMA = pl.Schema(

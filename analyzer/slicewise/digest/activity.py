@@ -16,18 +16,8 @@ Direction = Literal["read", "write"]
 DIRECTIONS: tuple[Direction, ...] = ("read", "write")
 
 ACTIVITY_SCHEMA = pl.Schema(
-    {
-        "job": pl.String,
-        "process": pl.UInt64,
-        "node": pl.String,
-        "rank": pl.Int64,
-        "slice": pl.Int64,
-        "bytes": pl.Int64,
-        "ops": pl.Int64,
-        "ns": pl.Int64,
-        "io_ns": pl.Int64,
-        "threads": pl.Int64,
-    }
+    {"job": pl.String, "process": pl.UInt64, "node": pl.String}
+    | dict.fromkeys(("rank", "slice", "bytes", "ops", "ns", "io_ns", "threads"), pl.Int64)
 )
 SUMMED = ("bytes", "ops", "ns", "io_ns")
 
@@ -98,7 +88,7 @@ def runtime_of(digest: Digest) -> float:
 
 
 def common_slice_ns(digests: Sequence[Digest]) -> int:
-    """The longest slice of all jobs, which is the common grid. Raises UserError where a shorter one does not divide it."""
+    """The longest slice of all jobs, the common grid. Raises UserError where a shorter one does not divide it."""
     coarsest = max(digests, key=lambda digest: digest.slice_ns)
     for digest in digests:
         if coarsest.slice_ns % digest.slice_ns:

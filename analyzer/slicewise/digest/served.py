@@ -208,14 +208,9 @@ def _spread(moved: Ints, seconds: Ints, begins: Ints, lengths: Ints) -> Ints:
     reached = np.minimum(np.cumsum(even) - before[0], np.cumsum(moved) - before[1])
     reached = np.rint(reached)
     reached[begins + lengths - 1] = np.add.reduceat(moved, begins)  # to the last byte
-    return np.asarray(np.diff(reached, prepend=0), np.int64) + _carried(reached, begins)
-
-
-def _carried(reached: Floats, begins: Ints) -> Ints:
-    """What to add to differences of sums that begin anew with each stretch."""
-    more = np.zeros(len(reached), np.int64)
-    more[begins[1:]] = reached[begins[1:] - 1]
-    return more
+    found = np.asarray(np.diff(reached, prepend=0), np.int64)
+    found[begins[1:]] += reached[begins[1:] - 1].astype(np.int64)  # sums begin anew with each stretch
+    return found
 
 
 def _waits_of_writes(moved: Ints, seconds: Ints, starts: Ints, is_anew: Mask) -> tuple[Ints, Ints]:

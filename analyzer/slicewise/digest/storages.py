@@ -136,7 +136,7 @@ def devices_of(way: Way, source: str, rows: pl.DataFrame, points: Sequence[str])
         return _mounts_counted_apart(rows, points)
     devices = rows["device"].unique().to_list()
     if way == "lustre":
-        return [[target] for target in _lustre_targets(source, devices)]
+        return [[one] for one in sorted(devices) if one.startswith(f"{lustre_name(source)}-OST")]
     disk = PurePath(source).name
     return [[disk]] if disk in devices else []
 
@@ -149,11 +149,6 @@ def _mounts_counted_apart(rows: pl.DataFrame, points: Sequence[str]) -> list[lis
         if len(its):
             groups.setdefault(tuple(its.select("signal", "slice", "amount").iter_rows()), []).append(point)
     return list(groups.values())
-
-
-def _lustre_targets(source: str, devices: Sequence[str]) -> list[str]:
-    """Those of the devices that are a client's for the targets of a Lustre file system."""
-    return sorted(device for device in devices if device.startswith(f"{lustre_name(source)}-OST"))
 
 
 def limited(rows: pl.DataFrame, node: str, source: str) -> pl.DataFrame:

@@ -164,7 +164,8 @@ def read_logs(
     lacking: set[tuple[int, str]] = set()
     for place in dict.fromkeys(places):
         try:
-            log = _shifted(load(place), shift_ns)
+            log = load(place)
+            log = replace(log, start_ns=log.start_ns + shift_ns, end_ns=log.end_ns + shift_ns, shift_ns=shift_ns)
         except UserError as error:
             refused.append(str(error))
             continue
@@ -192,10 +193,6 @@ def read_logs(
             except UserError as error:
                 refused.append(str(error))
     return jobs, refused
-
-
-def _shifted(log: Log, by_ns: int) -> Log:
-    return replace(log, start_ns=log.start_ns + by_ns, end_ns=log.end_ns + by_ns, shift_ns=by_ns)
 
 
 def _moved(records: Sequence[Record], module: str, way: str) -> int:

@@ -16,19 +16,10 @@ Numbers = npt.NDArray[np.int64]
 # process, mount, file: places in the job's own lists; file -1: in none. busy_ns: time in calls. is_in_sum: several
 # calls, of which only their time as a whole is known.
 SCHEMA = pl.Schema(
-    {
-        "process": pl.Int64,
-        "mount": pl.Int64,
-        "file": pl.Int64,
-        "layer": pl.String,
-        "kind": pl.String,
-        "begin_ns": pl.Int64,
-        "end_ns": pl.Int64,
-        "bytes": pl.Int64,
-        "calls": pl.Int64,
-        "busy_ns": pl.Int64,
-        "is_in_sum": pl.Boolean,
-    }
+    dict.fromkeys(("process", "mount", "file"), pl.Int64)
+    | {"layer": pl.String, "kind": pl.String}
+    | dict.fromkeys(("begin_ns", "end_ns", "bytes", "calls", "busy_ns"), pl.Int64)
+    | {"is_in_sum": pl.Boolean}
 )
 MOVING = ("read", "write")
 KEYS = ("process", "mount", "layer", "slice")

@@ -40,7 +40,8 @@ def merge(sources: list[Path], output: Path) -> Merged:
     try:
         with open(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as target:
             _lock(target.fileno(), output)
-            os.fchmod(target.fileno(), 0o600 | _group_mode(sources))
+            may_group = all(source.stat().st_mode & 0o040 for source in sources)
+            os.fchmod(target.fileno(), 0o640 if may_group else 0o600)
             resumed = noted = copied = _resume(target.fileno(), plan, sources)
             target.seek(copied)
             for source, begin, end in _parts(sources, copied):
@@ -63,11 +64,6 @@ def merge(sources: list[Path], output: Path) -> Merged:
 
 def _size(file: Path) -> int:
     return file.stat().st_size
-
-
-def _group_mode(sources: list[Path]) -> int:
-    """Whether the group may read them all."""
-    return 0o040 if all(source.stat().st_mode & 0o040 for source in sources) else 0
 
 
 def _lock(descriptor: int, output: Path) -> None:

@@ -82,7 +82,8 @@ def job_directory(
     """
     profiles = Path(os.path.realpath(directory or environment.get("SLICEWISE_DIR") or DEFAULT_DIR))
     given = job or environment.get("SLICEWISE_JOB") or _scheduled(environment)
-    mode = _directory_mode(environment)
+    # As the library makes them: it refuses what others may write to, whatever the umask is.
+    mode = 0o750 if environment.get("SLICEWISE_GROUP") == "1" else 0o700
     was_there = profiles.exists()
     try:
         profiles.mkdir(mode, parents=True, exist_ok=True)
@@ -90,7 +91,11 @@ def job_directory(
         name, note = (job_name(given), "") if given else ("", "")
         if job is not None:
             name, note = _not_taken(profiles, name)
-        made = _make_named(profiles / name, mode) if given else _make_new(profiles, command, mode)
+        if given:
+            made = profiles / name
+            made.mkdir(mode, exist_ok=True)
+        else:
+            made = _make_new(profiles, command, mode)
         _require_writable(made)
         return ProfilePlace(made, was_there, note)
     except OSError as error:
@@ -123,11 +128,6 @@ def _require_writable(directory: Path) -> None:
     probe.unlink()
 
 
-def _directory_mode(environment: Mapping[str, str]) -> int:
-    """As the library makes them: it refuses what others may write to, whatever the umask is."""
-    return 0o750 if environment.get("SLICEWISE_GROUP") == "1" else 0o700
-
-
 def _refuse_open(profiles: Path, environment: Mapping[str, str]) -> None:
     """Raises UserError where the library would write no profile, since others could plant a file in its way. A
     directory for all, as /tmp is, will do.
@@ -140,11 +140,6 @@ def _refuse_open(profiles: Path, environment: Mapping[str, str]) -> None:
             f"{profiles}: others may write there, so no profile is written; chmod go-w {str(profiles)!r}, "
             "or set SLICEWISE_GROUP=1 if its group is to write there"
         )
-
-
-def _make_named(path: Path, mode: int) -> Path:
-    path.mkdir(mode, exist_ok=True)
-    return path
 
 
 def _make_new(profiles: Path, command: Sequence[str], mode: int) -> Path:

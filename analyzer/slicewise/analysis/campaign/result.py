@@ -29,30 +29,12 @@ COMBINATION = ["files", "pair", "programs", "setting"]
 OF_JOB = ("pair", "run", "job", "program", "processes", "nodes", "mounts", "start", "bytes")
 
 RUNS_SCHEMA = pl.Schema(
-    {
-        "files": pl.String,
-        "own_files": pl.String,
-        "pair": pl.String,
-        "programs": pl.String,
-        "setting": pl.String,
-        "run": pl.String,
-        "job": pl.String,
-        "place": pl.Int64,
-        "program": pl.String,
-        "processes": pl.Int64,
-        "nodes": pl.Int64,
-        "mounts": pl.Int64,
-        "start": pl.Float64,
-        "bytes": pl.Int64,
-        "seconds": pl.Float64,
-        "overall": pl.Float64,
-        "overlap": pl.Float64,
-        "overlap_seconds": pl.Float64,
-        "region": pl.String,
-        "process_rsd": pl.Float64,
-        "run_process_rsd": pl.Float64,
-        "stood_out": pl.Boolean,
-    }
+    dict.fromkeys(("files", "own_files", "pair", "programs", "setting", "run", "job"), pl.String)
+    | {"place": pl.Int64, "program": pl.String}
+    | dict.fromkeys(("processes", "nodes", "mounts"), pl.Int64)
+    | {"start": pl.Float64, "bytes": pl.Int64}
+    | dict.fromkeys(("seconds", "overall", "overlap", "overlap_seconds"), pl.Float64)
+    | {"region": pl.String, "process_rsd": pl.Float64, "run_process_rsd": pl.Float64, "stood_out": pl.Boolean}
 )
 
 
@@ -214,22 +196,12 @@ def _rsd(values: pl.Series) -> float | None:
 
 
 FIGURES_SCHEMA = pl.Schema(
-    {
-        "group": pl.String,
-        "jobs": pl.String,
-        "runs": pl.String,
-        "count": pl.Int64,
-        "run_count": pl.Int64,
-        "not_predicted": pl.Int64,
-        "mean": pl.Float64,
-        "largest": pl.Float64,
-        "bias": pl.Float64,
-        "within": pl.Float64,
-        "largest_outside": pl.Float64,
-        "warned": pl.Float64,
-        "warned_halfway": pl.Float64,
-        "warned_falsely": pl.Float64,
-    }
+    dict.fromkeys(("group", "jobs", "runs"), pl.String)
+    | dict.fromkeys(("count", "run_count", "not_predicted"), pl.Int64)
+    | dict.fromkeys(
+        ("mean", "largest", "bias", "within", "largest_outside", "warned", "warned_halfway", "warned_falsely"),
+        pl.Float64,
+    )
 )
 PAIRS, MORE = "pairs", "three jobs and more"
 ALL_JOBS, AT_STAKE = "all", "share at stake"

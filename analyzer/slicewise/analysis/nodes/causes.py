@@ -74,18 +74,9 @@ SMALL_BYTES = 64 << 10
 
 SIGNALS_SCHEMA = pl.Schema({"node": pl.String, "slice": pl.Int64, "signal": pl.String, "value": pl.Float64})
 EVIDENCE_SCHEMA = pl.Schema(
-    {
-        "cause": pl.String,
-        "signal": pl.String,
-        "unit": pl.String,
-        "alone": pl.Float64,
-        "together": pl.Float64,
-        "change": pl.Float64,
-        "deviations": pl.Float64,
-        "moved": pl.Boolean,
-        "counts": pl.Boolean,
-        "full": pl.Boolean,
-    }
+    dict.fromkeys(("cause", "signal", "unit"), pl.String)
+    | dict.fromkeys(("alone", "together", "change", "deviations"), pl.Float64)
+    | dict.fromkeys(("moved", "counts", "full"), pl.Boolean)
 )
 
 

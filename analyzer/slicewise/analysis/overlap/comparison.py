@@ -238,7 +238,7 @@ def _job(
         # Servers do not know how many processes asked them.
         processes=None if job.run.digest.is_served else len(job.processes) or job.run.job.processes,
         nodes=job.there.known_nodes,
-        idle_processes=_idle_ranks(job),
+        idle_processes=max(0, job.run.digest.processes.filter("is_of_job", has_rank()).height - len(job.processes)),
         bytes=volume,
         overall_bytes_per_second=volume / span.slice_seconds if span else None,
         span=span,
@@ -261,12 +261,6 @@ def _alone_seconds(job: _Moved, alone: StandaloneRun | None) -> Estimate | None:
     if alone is None:
         return None
     return alone.bytes_per_second.through(lambda rate: job.use.bytes / rate, f"by its standalone run {alone.job}")
-
-
-def _idle_ranks(job: _Moved) -> int:
-    """How many of an MPI job's ranks moved nothing that matters here."""
-    ranks = job.run.digest.processes.filter("is_of_job", has_rank()).height
-    return max(0, ranks - len(job.processes))
 
 
 def _fair_share(own: int, all_jobs: Sequence[int]) -> float:

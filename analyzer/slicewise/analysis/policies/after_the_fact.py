@@ -125,7 +125,8 @@ def after_the_fact(
     everyone = [*digests, *alone]
     is_weight_fitted = weighting is not None
     if weighting is None:
-        found = _fitted_weight(everyone, storage.number, direction)
+        data = campaign_there(everyone, storage.number, direction)
+        found = None if data is None else fit_model(data.jobs, data.slices).weight.chosen
         weighting, is_weight_fitted = found or Weighting("processes"), found is not None
     jobs = _profiled(runs, standalone, storage.number, direction, weighting)
     known = capacity or _seen(jobs, storage)
@@ -173,11 +174,6 @@ def _within_phases(job: ProfiledJob, storage: int, grid_ns: int) -> pl.DataFrame
         .with_columns(pl.col("bytes").fill_null(0.0))
         .with_columns(run=pl.lit(""), job=pl.lit(job.run.name), seconds=grid_ns / 1e9)
     )
-
-
-def _fitted_weight(digests: Sequence[Digest], storage: int, direction: Direction) -> Weighting | None:
-    data = campaign_there(digests, storage, direction)
-    return None if data is None else fit_model(data.jobs, data.slices).weight.chosen
 
 
 def _profiled(

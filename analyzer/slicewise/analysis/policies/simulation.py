@@ -4,7 +4,7 @@ model's (`sharing/proportional.py`).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -278,10 +278,7 @@ class _Run:
             io_seconds=math.fsum(last - first for first, last in job.phases),
             io_alone=math.fsum(phase.volume / min(phase.cap, job.capacity_alone) for phase in job.plan.phases),
             phases=tuple((self.origin + first, self.origin + last) for first, last in job.phases),
-            stretches=tuple(_moved_by(self.origin, job.stretches)),
+            stretches=tuple(
+                Stretch(self.origin + one.start, self.origin + one.end, one.doing, one.rate) for one in job.stretches
+            ),
         )
-
-
-def _moved_by(origin: float, stretches: Sequence[Stretch]) -> Iterator[Stretch]:
-    for one in stretches:
-        yield Stretch(origin + one.start, origin + one.end, one.doing, one.rate)

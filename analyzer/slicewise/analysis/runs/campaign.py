@@ -42,39 +42,17 @@ SIZE = ("program", "processes", "nodes", "mounts")
 # Rows of a campaign's jobs: of those that ran alone, and of those that did not.
 ALONE, TOGETHER = pl.len().over("run") == 1, pl.len().over("run") > 1
 JOBS_SCHEMA = pl.Schema(
-    {
-        "run": pl.String,
-        "pair": pl.String,
-        "job": pl.String,
-        "program": pl.String,
-        "processes": pl.Int64,
-        "nodes": pl.Int64,
-        "mounts": pl.Int64,
-        "outstanding": pl.Float64,
-        "bytes": pl.Int64,
-        "start": pl.Float64,
-        "seconds": pl.Float64,
-        "seconds_low": pl.Float64,
-        "seconds_high": pl.Float64,
-        "rate": pl.Float64,
-        "rate_low": pl.Float64,
-        "rate_high": pl.Float64,
-        "ahead": pl.Float64,
-    }
+    dict.fromkeys(("run", "pair", "job", "program"), pl.String)
+    | dict.fromkeys(("processes", "nodes", "mounts"), pl.Int64)
+    | {"outstanding": pl.Float64, "bytes": pl.Int64}
+    | dict.fromkeys(
+        ("start", "seconds", "seconds_low", "seconds_high", "rate", "rate_low", "rate_high", "ahead"), pl.Float64
+    )
 )
 SLICES_SCHEMA = pl.Schema(
-    {
-        "run": pl.String,
-        "pair": pl.String,
-        "slice": pl.Int64,
-        "job": pl.String,
-        "seconds": pl.Float64,
-        "bytes": pl.Int64,
-        "processes": pl.Int64,
-        "nodes": pl.Int64,
-        "mounts": pl.Int64,
-        "outstanding": pl.Float64,
-    }
+    {"run": pl.String, "pair": pl.String, "slice": pl.Int64, "job": pl.String, "seconds": pl.Float64}
+    | dict.fromkeys(("bytes", "processes", "nodes", "mounts"), pl.Int64)
+    | {"outstanding": pl.Float64}
 )
 PROGRESS_SCHEMA = pl.Schema({"run": pl.String, "job": pl.String, "seconds": pl.Float64, "bytes": pl.Int64})
 

@@ -57,8 +57,9 @@ def runs_to_compare(digests: Sequence[Digest]) -> list[Run]:
                 )
         runs.append(run_of(digest))
     for run in runs:
-        if not any(overlap_in_time(run.job, other.job) for other in runs if other is not run):
-            raise UserError(_apart(run.job, [other.job for other in runs if other is not run]))
+        others = [other.job for other in runs if other is not run]
+        if not any(run.job.start_ns < other.end_ns and other.start_ns < run.job.end_ns for other in others):
+            raise UserError(_apart(run.job, others))
     return runs
 
 
@@ -79,11 +80,6 @@ def run_of(digest: Digest) -> Run:
     job = Job(row["job"], row["program"], row["processes"], row["nodes"], row["start_ns"], row["end_ns"],
               row["command"] or "", row["directory"] or "")  # fmt: skip
     return Run(digest, job, members(digest))
-
-
-def overlap_in_time(one: Job, other: Job) -> bool:
-    """Whether two jobs ran at one time."""
-    return one.start_ns < other.end_ns and other.start_ns < one.end_ns
 
 
 def company(digest: Digest, others: Sequence[Digest]) -> list[Digest]:

@@ -42,14 +42,9 @@ from slicewise.text import words
 FEWEST_COMBINATIONS = 2
 
 RESIDUALS_SCHEMA = pl.Schema(
-    {
-        "pair": pl.String,
-        "place": pl.Int64,
-        "predicted": pl.Float64,
-        "observed": pl.Float64,
-        "others": pl.Float64,
-        "is_at_stake": pl.Boolean,
-    }
+    {"pair": pl.String, "place": pl.Int64}
+    | dict.fromkeys(("predicted", "observed", "others"), pl.Float64)
+    | {"is_at_stake": pl.Boolean}
 )
 
 

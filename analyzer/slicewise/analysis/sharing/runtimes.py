@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from operator import mul
+from operator import attrgetter, mul
 from typing import Literal
 
 from slicewise.analysis.capacity.capacity import Capacity
@@ -23,6 +23,7 @@ from slicewise.statistics import error_of_next_run
 
 Weight = Literal["processes", "nodes"]
 WEIGHTS: tuple[Weight, ...] = ("processes", "nodes")
+ENDS: tuple[Callable[[Estimate], float], ...] = tuple(map(attrgetter, ("value", "low", "high")))
 Method = Literal["pair model", "N-job solver", "N-job closed form", "work conservation"]
 
 
@@ -168,7 +169,7 @@ def is_of_this_run(jobs: Sequence[ObservedJob], capacity: Capacity | None) -> bo
 
 
 def _pair_times(alone: Sequence[Estimate], weights: Sequence[float], how: str) -> list[Estimate]:
-    ends = [common_start_times(1.0, [end(seconds) for seconds in alone], weights) for end in (_value, _low, _high)]
+    ends = [common_start_times(1.0, [end(seconds) for seconds in alone], weights) for end in ENDS]
     return _between(ends, f"{how}; from both standalone times' low to their high ends")
 
 
@@ -191,7 +192,7 @@ def times_with(
         return [served.t_co for served in share_out(end(capacity.rate), together).jobs]
 
     how = f"{how}; capacity: {capacity.source}; from the capacity's and the demands' high to their low ends"
-    times = _between([solve(end) for end in (_value, _low, _high)], how)
+    times = _between([solve(end) for end in ENDS], how)
     if not is_of_this_run(jobs, capacity):
         return times
     # A capacity of one run says no more of another one than runs repeat.
@@ -256,10 +257,11 @@ def invert(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: float) ->
     )
     alone = alone_with(observed)
     capacities = [job.bytes / seconds for job, seconds in zip(jobs, alone, strict=True)]
-    estimates = [
-        _standalone(job, _combined(value, [deviation[i] for deviation in deviations], how))
-        for i, (job, value) in enumerate(zip(jobs, alone, strict=True))
-    ]
+    estimates = []
+    for i, (job, value) in enumerate(zip(jobs, alone, strict=True)):
+        above = math.sqrt(sum(max(deviation[i] - value, 0.0) ** 2 for deviation in deviations))
+        below = math.sqrt(sum(max(value - deviation[i], 0.0) ** 2 for deviation in deviations))
+        estimates.append(_standalone(job, Estimate(value, max(value - below, 0.0), value + above, how)))
     return Inverse(weight, method, estimates, disagreement=max(capacities) / min(capacities) - 1)
 
 
@@ -337,22 +339,3 @@ def _order_obstacle(jobs: Sequence[ObservedJob], weight: Weight, slice_seconds: 
 def _standalone(job: ObservedJob, seconds: Estimate) -> StandaloneEstimate:
     observed = job.alone_seconds.value if job.alone_seconds else None
     return StandaloneEstimate(job.job, seconds, observed, relative_error(seconds.value, observed) if observed else None)
-
-
-def _combined(value: float, corners: Sequence[float], how: str) -> Estimate:
-    """`value` with deviations to both sides, independent ones added up in squares."""
-    above = math.sqrt(sum(max(corner - value, 0.0) ** 2 for corner in corners))
-    below = math.sqrt(sum(max(value - corner, 0.0) ** 2 for corner in corners))
-    return Estimate(value, max(value - below, 0.0), value + above, how)
-
-
-def _value(estimate: Estimate) -> float:
-    return estimate.value
-
-
-def _low(estimate: Estimate) -> float:
-    return estimate.low
-
-
-def _high(estimate: Estimate) -> float:
-    return estimate.high

@@ -413,7 +413,12 @@ class AroundMany(Around, Rows):
         which, and by storage and slice, they are sorted; and where each one's rows begin and how many they are, by key.
         """
         if grid_ns not in self._did:
-            parts = [part for batch in self._batches for part in self._did_in(batch, grid_ns)]
+            jobs = self._jobs.select(KEY, "slice_ns", place=pl.int_range(pl.len(), dtype=pl.UInt32))
+            parts = [
+                by_job(calls)
+                for batch in self._batches
+                for calls in calls_in(self.catalog, batch, jobs, grid_ns, self._counters(batch, grid_ns))
+            ]
             empty = pl.DataFrame(schema={"place": pl.UInt32, **OF_JOBS, "at_work": pl.Int64})
             rows = pl.concat([empty, *parts])
             if not rows["place"].is_sorted():
@@ -424,12 +429,6 @@ class AroundMany(Around, Rows):
             starts = accumulate(lengths, initial=0)
             self._did[grid_ns] = rows, dict(zip(keys, zip(starts, lengths, strict=False), strict=True))
         return self._did[grid_ns]
-
-    def _did_in(self, batch: Batch, grid_ns: int) -> Iterator[pl.DataFrame]:
-        """The same of a batch, with the job's place, in parts of whole jobs."""
-        jobs = self._jobs.select(KEY, "slice_ns", place=pl.int_range(pl.len(), dtype=pl.UInt32))
-        known = self._counters(batch, grid_ns)
-        return (by_job(calls) for calls in calls_in(self.catalog, batch, jobs, grid_ns, known))
 
     def _counters(self, batch: Batch, grid_ns: int) -> Counters:
         """What counters of nodes show of a batch's jobs, of those of which a collector sampled the nodes."""

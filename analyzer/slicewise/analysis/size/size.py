@@ -69,7 +69,9 @@ def advise(curve: SizeCurve, goal: Goal, bounds: Requirements | None = None) -> 
     best = max(points, key=lambda point: better(point).value)
     within = [point for point in points if better(point).value >= (1 - AS_GOOD) * better(best).value]
     taken = _steady(within if goal == "throughput" else within[::-1], better, best)
-    losses = [_may_lose(better, taken, other) for other in points if other is not taken]
+    # Wider than the ratio's own interval: the size was chosen by these very means.
+    low = better(taken).estimate.low
+    losses = [better(other).estimate.high / low - 1 for other in points if other is not taken]
     most_loss = max(losses, default=math.nan) if not any(map(math.isnan, losses)) else math.nan
     apart = _scatter([better(point) for point in points])
     as_good = [point.size for point in points if point in within or _is_alike(better(point), better(best), apart)]
@@ -102,13 +104,6 @@ def _bandwidth(point: SizePoint) -> Mean:
 def _speed(point: SizePoint) -> Mean:
     """Calls a second of one caller: the more, the better."""
     return Mean(1 / point.latency.value, point.latency.error, point.latency.runs)
-
-
-def _may_lose(better: Callable[[SizePoint], Mean], taken: SizePoint, other: SizePoint) -> float:
-    """By how much the other size may be better, as a fraction, at the unlucky ends of both intervals; nan: not known.
-    Wider than the ratio's own interval: the size was chosen by these very means, and there are several others.
-    """
-    return better(other).estimate.high / better(taken).estimate.low - 1
 
 
 def _scatter(means: Sequence[Mean]) -> tuple[float, int]:
