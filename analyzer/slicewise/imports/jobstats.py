@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +20,7 @@ from slicewise.digest.clients import ALLOCATIONS_SCHEMA, with_jobs
 from slicewise.errors import UserError
 from slicewise.imports import beegfs_texts, served_tables
 from slicewise.imports.served_counts import SERVED_SCHEMA, UNNAMED, done_between, stamp_ns
-from slicewise.imports.served_tables import LOOK_SCHEMA, FileCounts
+from slicewise.imports.served_tables import LOOK_SCHEMA, FileCounts, csv_table
 from slicewise.imports.served_texts import lines_of, read_texts
 from slicewise.profile.files import SERVERS_NAME, SUFFIX, is_of_servers, unreadable
 from slicewise.profile.servers import is_profile, read_servers
@@ -62,16 +63,7 @@ def read_accounting(path: Path, text: bytes) -> pl.DataFrame:
         return _allocations(path, PBS_ENDED.findall(text.decode("utf-8", "replace")))
     text = text.lstrip(b"\xef\xbb\xbf\r\n ")
     head = text.split(b"\n", 1)[0].decode("utf-8", "replace")
-    try:
-        table = pl.read_csv(
-            text,
-            infer_schema=False,
-            separator=_separator(head),
-            encoding="utf8-lossy",
-            truncate_ragged_lines=True,
-        )
-    except pl.exceptions.PolarsError as error:
-        raise UserError(f"{path}: is no table of jobs ({str(error).splitlines()[0]})") from None
+    table = csv_table(path, text, "jobs", SEPARATORS)
     names = dict(zip(_names(head), table.columns, strict=False))
     columns = [next((names[one] for one in some if one in names), None) for some in (JOBS, NODES, BEGINS, ENDS)]
     return _allocations(
@@ -123,11 +115,7 @@ def _expanded(part: str) -> Iterator[str]:
 
 
 def _names(head: str) -> list[str]:
-    return [name.strip().strip('"').lower() for name in head.rstrip("\r\n").split(_separator(head))]
-
-
-def _separator(head: str) -> str:
-    return max(SEPARATORS, key=head.count)
+    return [name.strip().strip('"').lower() for name in head.rstrip("\r\n").split(max(SEPARATORS, key=head.count))]
 
 
 def _time_ns(text: str | None) -> int | None:
@@ -200,7 +188,7 @@ def read_served(
         rows.append(done)
         if odd:
             tell(f"{words.count(odd, 'count')} grew faster than any server can serve, and were left out")
-    counted = with_jobs(_without_doubles(pl.concat(rows)), pl.concat(allocations))
+    counted = with_jobs(without_doubles(pl.concat(rows)), pl.concat(allocations))
     return counted.sort("begin_ns", "job", "target", "end_ns")
 
 
@@ -252,7 +240,7 @@ def _may_hold(path: Path, between: tuple[int, int]) -> bool:
     return begin_ns - DAY_NS < between[1] and begin_ns + 2 * DAY_NS > between[0]
 
 
-def _without_doubles(rows: pl.DataFrame) -> pl.DataFrame:
+def without_doubles(rows: pl.DataFrame) -> pl.DataFrame:
     """Leaves out clients of targets that count by job: these counts are the same bytes again."""
     if not rows["is_client"].any():
         return rows
@@ -287,7 +275,7 @@ def _read(path: Path, tell: Callable[[str], None]) -> list[FileCounts]:
     head = _head(chunks)
     if is_profile(head):
         return [FileCounts(rows=_of_profile(path, tell))]
-    lines = lines_of(_joined(head, chunks))
+    lines = lines_of(chain([head], chunks))
     if served_tables.is_series(head):
         return served_tables.read_series(path, lines)
     if beegfs_texts.is_beegfs(head):
@@ -314,11 +302,6 @@ def _head(chunks: Iterator[bytes]) -> bytes:
         if len(head) >= HEAD_BYTES:
             break
     return head
-
-
-def _joined(head: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    yield head
-    yield from chunks
 
 
 def _whole(path: Path, head: bytes, chunks: Iterator[bytes]) -> bytes:

@@ -23,28 +23,15 @@ OPERATIONS = frozenset({
 })  # fmt: skip
 # A target that counts one of these is one of metadata: others are counted by data targets, too, for bytes' sake.
 OF_METADATA = frozenset({"open", "close", "mknod", "mkdir", "unlink", "rename"})
-SERVED_SCHEMA = {
-    "target": pl.String,
-    "job": pl.String,
-    "begin_ns": pl.Int64,
-    "end_ns": pl.Int64,
-    "read_bytes": pl.Int64,
-    "write_bytes": pl.Int64,
-    "meta_ops": pl.Int64,
-    "read_ops": pl.Int64,
-    "write_ops": pl.Int64,
-    "busy_ns": pl.Int64,
-    "is_client": pl.Boolean,
-}
-READING_SCHEMA = {
-    "target": pl.String,
-    "job": pl.String,
-    "is_client": pl.Boolean,
-    "time_ns": pl.Int64,
-    "changed_ns": pl.Int64,
-    "start_ns": pl.Int64,
-    **dict.fromkeys(COUNTS, pl.Int64),
-}
+SERVED_SCHEMA = (
+    {"target": pl.String, "job": pl.String}
+    | dict.fromkeys(("begin_ns", "end_ns", "read_bytes", "write_bytes", "meta_ops"), pl.Int64)
+    | dict.fromkeys(("read_ops", "write_ops", "busy_ns"), pl.Int64)
+    | {"is_client": pl.Boolean}
+)
+READING_SCHEMA = {"target": pl.String, "job": pl.String, "is_client": pl.Boolean} | dict.fromkeys(
+    ("time_ns", "changed_ns", "start_ns", *COUNTS), pl.Int64
+)
 # No target has counted so much of anything: a larger number is damage. Sums of what is below stay below 2^63.
 MOST = 1 << 58
 # No target moves so much for one job in a second.

@@ -17,7 +17,7 @@ from slicewise.digest.processes import unknown_node
 from slicewise.digest.storages import BEEGFS, BEEGFS_SOURCE, SERVERS
 from slicewise.imports.events import SCHEMA, events, slices_of
 from slicewise.imports.job import ImportedJob, Mount, Process, identity
-from slicewise.imports.jobstats import accounting_of, files_of, read_served
+from slicewise.imports.jobstats import accounting_of, files_of, read_served, without_doubles
 from slicewise.imports.write import by_process, frames_of_process, schema_frame
 from slicewise.imports.write_servers import write_servers
 from slicewise.profile.files import SUFFIX, is_of_servers
@@ -58,12 +58,6 @@ def _beside(place: Path) -> pl.DataFrame:
     return accounting_of([one for one in above.iterdir() if one.suffix in TABLES])
 
 
-def _once(rows: pl.DataFrame) -> pl.DataFrame:
-    """Leaves out clients' bytes, which are those of jobs once more where targets count both."""
-    by_job = rows.remove(pl.col("is_client"))["target"].unique()
-    return rows.filter(~(pl.col("is_client") & pl.col("target").is_in(by_job.implode())))
-
-
 def write_job(name: str, places: Sequence[Path], into: Path) -> Path | None:
     """The one job of a name, on all file systems and days that some places tell of, as a profile in `into`, a directory
     of ours alone; None where they know none. places: as of `jobstats.read_served`.
@@ -78,7 +72,7 @@ def write_job(name: str, places: Sequence[Path], into: Path) -> Path | None:
     if not of_servers:
         return None
     found = read_servers(of_servers)
-    own = with_jobs(_once(found.rows), accounting_of(logs)).filter(pl.col("job") == name)
+    own = with_jobs(without_doubles(found.rows), accounting_of(logs)).filter(pl.col("job") == name)
     if own.is_empty():
         return None
     path = into / f"{identity(SOURCE, name):x}{SUFFIX}"
@@ -93,7 +87,7 @@ def write_jobs(place: Path, into: Path) -> Iterator[Path]:
     accounting = _beside(place)
     for found in read_in_parts(place):
         slice_ns = int(found.runs["slice_ns"].max() or 0)  # type: ignore[arg-type]
-        rows = with_jobs(_once(found.rows), accounting)
+        rows = with_jobs(without_doubles(found.rows), accounting)
         for content in _profiles(rows, day, slice_ns, ["job", "storage", "type"]):
             file = into / f"{number}.swz"
             file.write_bytes(content)

@@ -103,19 +103,23 @@ def _plain(name: str) -> str:
     return PREFIX.sub("", name.strip().lstrip("#").strip('"').strip().lower())
 
 
+def csv_table(path: Path, text: bytes, what: str, separators: str = ",;\t") -> pl.DataFrame:
+    """A table, all of it text, separated as its first line says. what: it has. Raises UserError where it is none."""
+    head = text.split(b"\n", 1)[0].decode("utf-8", "replace")
+    try:
+        return pl.read_csv(
+            text, infer_schema=False, separator=max(separators, key=head.count), encoding="utf8-lossy",
+            truncate_ragged_lines=True,
+        )  # fmt: skip
+    except pl.exceptions.PolarsError as error:
+        raise UserError(f"{path}: is no table of {what} ({_first_line(error)})") from None
+
+
 def read_table(path: Path, text: bytes) -> FileCounts:
     """A table by its first line: begin, end, job and counts between; else time, job and counts until then, as
     Telegraf, LDMS and Prometheus write them. Raises UserError where neither is there.
     """
-    try:
-        text = _bare(text)
-        head = text.split(b"\n", 1)[0]
-        separator = max(",;\t", key=lambda one: head.count(one.encode()))
-        table = pl.read_csv(
-            text, infer_schema=False, separator=separator, encoding="utf8-lossy", truncate_ragged_lines=True
-        )
-    except pl.exceptions.PolarsError as error:
-        raise UserError(f"{path}: is no table of counts ({_first_line(error)})") from None
+    table = csv_table(path, _bare(text), "counts")
     names = {_plain(name): name for name in reversed(table.columns)}
     if any("{" in name for name in table.columns):
         return _of_series(path, _wide(path, table))
@@ -304,25 +308,20 @@ def _of_series(path: Path, long: pl.DataFrame, is_client: bool = False) -> FileC
 def _wide(path: Path, table: pl.DataFrame) -> pl.DataFrame:
     """Grafana's table: a time, and a column for each series, named by its labels."""
     time = table.columns[0]
-    parts = [_series(column, zip(table[time], table[column], strict=True)) for column in table.columns[1:]]
+    parts = []
+    for column in table.columns[1:]:
+        labels = _labels(column.replace('""', '"'))
+        metric = labels.get("__name__") or column.partition("{")[0].strip()
+        parts.append(_long(metric, labels, zip(table[time], table[column], strict=True)))
     long = [part for part in parts if part is not None]
     if not long:
         raise UserError(f"{path}: {NO_SERIES.format('a label jobid')}")
     return pl.concat(long)
 
 
-def _series(name: str, values: Iterable[tuple[Any, Any]]) -> pl.DataFrame | None:
-    labels = _labels(name.replace('""', '"'))
-    metric = labels.get("__name__") or name.partition("{")[0].strip()
-    return _long(metric, labels, values)
-
-
 def _labels(text: str) -> dict[str, str]:
-    return {label: _unescaped(value) for label, value in LABEL.findall(text)}
-
-
-def _unescaped(text: str) -> str:
-    return re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), text)
+    found = LABEL.findall(text)
+    return {name: re.sub(r"\\(.)", lambda one: {"n": "\n"}.get(one[1], one[1]), value) for name, value in found}
 
 
 def _long(metric: str, labels: Mapping[str, str], values: Iterable[tuple[Any, Any]]) -> pl.DataFrame | None:

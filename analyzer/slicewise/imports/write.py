@@ -6,7 +6,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,13 +81,11 @@ def _tables() -> list[dict[str, Any]]:
 TABLES = _tables()
 
 
-def schema_text() -> bytes:
+def schema_text(tables: Sequence[Mapping[str, Any]] = TABLES) -> bytes:
     """The schema of imported profiles."""
     enumerations = {name: [{"name": one} for one in names] for name, names in ENUMERATIONS.items()}
-    writer = f"slicewise {__version__} import"
-    return json.dumps(
-        {"format": FORMAT_VERSION, "writer": writer, "enumerations": enumerations, "tables": TABLES}
-    ).encode()
+    told = {"format": FORMAT_VERSION, "writer": f"slicewise {__version__} import"}
+    return json.dumps(told | {"enumerations": enumerations, "tables": tables}).encode()
 
 
 def write_profile(job: ImportedJob, into: Path) -> Path:
@@ -99,23 +97,31 @@ def write_profile(job: ImportedJob, into: Path) -> Path:
     require_same_bytes(directory, job.moved, moved_in(rows))
     name = f"{job.source.split()[0].lower()}{SUFFIX}"
     _require_own_place(directory, name, {process.number for process in job.processes})
-    aside = directory / f".{name}.{os.getpid()}"
+
+    def check(aside: Path) -> None:
+        require_same_bytes(directory, job.moved, moved_in(read_profile(aside, needs_axis=False).slices))
+
+    write_aside(directory / name, frames(job, rows), check)
+    return directory
+
+
+def write_aside(path: Path, content: Iterable[bytes], check: Callable[[Path], None]) -> None:
+    """Write a profile that is whole or not there: aside, then checked, then renamed. Raises UserError."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         with aside.open("wb") as file:
-            file.writelines(frames(job, rows))
+            file.writelines(content)
             file.flush()
             os.fsync(file.fileno())
-        written = read_profile(aside, needs_axis=False)
-        require_same_bytes(directory, job.moved, moved_in(written.slices))
-        aside.replace(directory / name)
+        check(aside)
+        aside.replace(path)
     except OSError as error:
         raise UserError(
-            f"{directory}: cannot be written: {error.strerror}; give another directory to --into"
+            f"{path.parent}: cannot be written: {error.strerror}; give another directory to --into"
         ) from error
     finally:
         aside.unlink(missing_ok=True)
-    return directory
 
 
 def _require_own_place(directory: Path, name: str, processes: set[int]) -> None:
@@ -158,14 +164,10 @@ def schema_frame() -> bytes:
 
 def frames_of_process(job: ImportedJob, place: int, own: pl.DataFrame, files: bytes = b"") -> list[bytes]:
     """The frames of one of a job's processes. own: its rows of `slices_of`. files: the chunk of its files."""
-    process, packer = job.processes[place], _packer()[0]
-    payloads = [_head(job, process, own) + files]
+    payloads = [_head(job, job.processes[place], own) + files]
     for first in range(0, own.height, ROWS_A_FRAME):
         payloads.append(_slices(own.slice(first, ROWS_A_FRAME)))
-    return [
-        packer.frame(process.number, number, payload, number == len(payloads) - 1)
-        for number, payload in enumerate(payloads)
-    ]
+    return list(_packer()[0].frames(job.processes[place].number, payloads))
 
 
 class Packer:
@@ -179,6 +181,11 @@ class Packer:
             "<II4sIQIII", SKIPPABLE, ENVELOPE_BYTES, MARKER, number, process, len(content), self._schema_id, flags
         )
         return head + struct.pack("<I", zlib.crc32(head)) + content
+
+    def frames(self, process: int, payloads: Sequence[bytes]) -> Iterator[bytes]:
+        """All frames of a process."""
+        for number, payload in enumerate(payloads):
+            yield self.frame(process, number, payload, number == len(payloads) - 1)
 
 
 def by_process(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
@@ -252,6 +259,11 @@ class Chunks:
             encoded.append(_numbers(np.asarray(values, np.int64).view(np.uint64)))
         rows = len(next(iter(columns.values())))
         return struct.pack("<BI", self._number[table], rows) + presence + b"".join(encoded)
+
+    def chunks(self, table: str, columns: Mapping[str, Any]) -> Iterator[bytes]:
+        """The same, in chunks of ROWS_A_FRAME rows."""
+        for first in range(0, len(next(iter(columns.values()))), ROWS_A_FRAME):
+            yield self.chunk(table, {name: some[first : first + ROWS_A_FRAME] for name, some in columns.items()})
 
 
 def _numbers(values: npt.NDArray[np.uint64]) -> bytes:

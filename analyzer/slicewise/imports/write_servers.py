@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import zlib
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from slicewise import __version__, contract
+from slicewise import contract
 from slicewise.constants import DAY_NS
 from slicewise.contract import job_name
 from slicewise.digest.storages import POOLS
@@ -24,9 +23,8 @@ from slicewise.imports import write
 from slicewise.imports.events import shared_out
 from slicewise.imports.job import identity
 from slicewise.imports.served_counts import COUNTS
-from slicewise.imports.write import ENUMERATIONS, ROWS_A_FRAME, SCHEMA_PROCESS, Chunks, Packer
+from slicewise.imports.write import SCHEMA_PROCESS, Chunks, Packer
 from slicewise.profile.files import SUFFIX
-from slicewise.profile.schema import FORMAT_VERSION
 from slicewise.profile.servers import read_servers
 
 OF_SERVERS = ("server_runs", "server_targets", "server_jobs", "server_slices")
@@ -110,38 +108,22 @@ def _write(slices: pl.DataFrame, storage: str, day: str, slice_ns: int, into: Pa
     directory = into / job_name(f"servers.{storage or 'unnamed'}.{day}")
     code = hashlib.blake2b(os.fsencode(source), digest_size=4).hexdigest()
     path = directory / f"import-{code}{SUFFIX}"
-    aside = directory / f".{path.name}.{os.getpid()}"
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with aside.open("wb") as file:
-            file.writelines(_frames(slices, storage, slice_ns, identity("servers", storage, day, code)))
-            file.flush()
-            os.fsync(file.fileno())
+    sums = [int(slices[name].sum()) for name in ("read_bytes", "write_bytes")]
+
+    def check(aside: Path) -> None:
         found = read_servers([aside]).rows
-        sums = [int(slices[name].sum()) for name in ("read_bytes", "write_bytes")]
         if [int(found[name].sum()) for name in ("read_bytes", "write_bytes")] != sums:
             raise UserError(f"{path}: what was written is not what was read; please report this")
-        aside.replace(path)
-    except OSError as error:
-        raise UserError(
-            f"{directory}: cannot be written: {error.strerror}; give another directory to --into"
-        ) from error
-    finally:
-        aside.unlink(missing_ok=True)
+
+    write.write_aside(path, _frames(slices, storage, slice_ns, identity("servers", storage, day, code)), check)
     return WrittenProfile(path, storage, slices["job"].n_unique(), slices["target"].n_unique(), *sums)
 
 
 def _frames(slices: pl.DataFrame, storage: str, slice_ns: int, process: int) -> Iterator[bytes]:
-    enumerations = {name: [{"name": one} for one in names] for name, names in ENUMERATIONS.items()}
-    writer = f"slicewise {__version__} import"
-    text = json.dumps(
-        {"format": FORMAT_VERSION, "writer": writer, "enumerations": enumerations, "tables": TABLES}
-    ).encode()
+    text = write.schema_text(TABLES)
     packer = Packer(zlib.crc32(text))
     yield packer.frame(SCHEMA_PROCESS, 0, text)
-    payloads = list(_payloads(slices, storage, slice_ns))
-    for number, payload in enumerate(payloads):
-        yield packer.frame(process, number, payload, number == len(payloads) - 1)
+    yield from packer.frames(process, list(_payloads(slices, storage, slice_ns)))
 
 
 def _payloads(slices: pl.DataFrame, storage: str, slice_ns: int) -> Iterator[bytes]:
@@ -154,26 +136,13 @@ def _payloads(slices: pl.DataFrame, storage: str, slice_ns: int) -> Iterator[byt
         "end_ns": [(int(slices["slice"].max()) + 1) * slice_ns],  # type: ignore[arg-type]
     }  # fmt: skip
     yield CHUNKS.chunk("server_runs", run)
-    for first in range(0, len(targets), ROWS_A_FRAME):
-        part = targets.slice(first, ROWS_A_FRAME)
-        numbers = np.arange(first, first + len(part))
-        yield CHUNKS.chunk("server_targets", {"target": numbers, "name": part.to_list()})
-    for first in range(0, who.height, ROWS_A_FRAME):
-        part_of = who.slice(first, ROWS_A_FRAME)
-        yield CHUNKS.chunk(
-            "server_jobs",
-            {
-                "job": np.arange(first, first + part_of.height),
-                "name": part_of["job"].to_list(),
-                "is_client": part_of["is_client"].cast(pl.Int64).to_numpy(),
-            },
-        )
+    yield from CHUNKS.chunks("server_targets", {"target": np.arange(len(targets)), "name": targets.to_list()})
+    is_client = who["is_client"].cast(pl.Int64).to_numpy()
+    jobs = {"job": np.arange(who.height), "name": who["job"].to_list(), "is_client": is_client}
+    yield from CHUNKS.chunks("server_jobs", jobs)
     numbered = slices.join(
         pl.DataFrame({"target": targets}).with_row_index("of_target"), on="target", maintain_order="left"
     ).join(who.with_row_index("of_job"), on=["job", "is_client"], maintain_order="left")
-    for first in range(0, numbered.height, ROWS_A_FRAME):
-        part_of = numbered.slice(first, ROWS_A_FRAME)
-        columns = {"slice": "slice", "target": "of_target", "job": "of_job"} | {name: name for name in COUNTS}
-        yield CHUNKS.chunk(
-            "server_slices", {name: part_of[column].cast(pl.Int64).to_numpy() for name, column in columns.items()}
-        )
+    columns = {"slice": "slice", "target": "of_target", "job": "of_job"} | {name: name for name in COUNTS}
+    rows = {name: numbered[column].cast(pl.Int64).to_numpy() for name, column in columns.items()}
+    yield from CHUNKS.chunks("server_slices", rows)
