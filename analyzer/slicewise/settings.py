@@ -55,9 +55,7 @@ _mistakes: list[str] = []
 
 
 def nearest(typed: str, known: Iterable[str]) -> str:
-    """The name that was probably meant, or nothing: the only one that begins so, else the most alike. Dashes in front
-    of options do not count: all options have them in common.
-    """
+    """The name that was probably meant, or nothing: the only one that begins so, else the most alike."""
     names = {name.lstrip("-"): name for name in known}
     own = typed.lstrip("-")
     longer = [name for name in names if name.startswith(own)] if len(own) >= LEAST_PREFIX else []

@@ -84,9 +84,7 @@ def sampled(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, en
 
 
 def addresses(tables: Mapping[str, pl.DataFrame]) -> dict[str, frozenset[str]]:
-    """By node, the addresses at its ends of the connections to storage that were sampled there. tables: nodes and
-    node_devices, as a profile has them.
-    """
+    """By node, the storage's addresses of connections sampled there. tables: nodes and node_devices."""
     devices = tables["node_devices"]
     if "source" not in devices.columns:
         return {}
@@ -97,9 +95,7 @@ def addresses(tables: Mapping[str, pl.DataFrame]) -> dict[str, frozenset[str]]:
 
 
 def counted(tables: Mapping[str, pl.DataFrame], times: pl.DataFrame) -> pl.DataFrame:
-    """Every signal that did not stay 0, by node, device and slice: node, kind, device, signal, slice, amount, per.
-    times: the frame of `sampled`; the time is that of all samples of a node in a slice.
-    """
+    """Every signal that did not stay 0: node, kind, device, signal, slice, amount, per. times: of `sampled`."""
     found = [_counted(tables, name, times) for name in TABLES if not tables[name].is_empty()]
     if not found:
         return pl.DataFrame(schema={"node": pl.String, "slice": pl.Int64, "signal": pl.String})

@@ -223,9 +223,7 @@ def count_processes(processes: pl.DataFrame) -> int:
 
 
 def in_processes(processes: pl.DataFrame) -> pl.Expr:
-    """A column `process` of rows of any kind as processes, not as programs: to be counted by `n_unique`. processes: of
-    the digest, all that the rows can be of.
-    """
+    """A column `process` of rows as processes, not as programs, to be counted by `n_unique`."""
     firsts = with_first_program(processes)
     replaced = firsts.filter(pl.col("process") != pl.col("first_program"))
     return pl.col("process").replace(replaced["process"], replaced["first_program"])

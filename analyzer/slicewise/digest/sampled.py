@@ -152,9 +152,7 @@ def _clashes(who: pl.DataFrame, profiled: pl.DataFrame, coverage: pl.DataFrame) 
 
 
 def with_reasons(found: pl.DataFrame, noted: pl.DataFrame, launched: pl.DataFrame) -> pl.DataFrame:
-    """The frame `sampled_processes` with the reasons why they could not be profiled, as far as whoever began them knew.
-    noted, launched: the frames `unprofiled` and `launches`.
-    """
+    """The frame `sampled_processes` with the reasons, as `unprofiled` and `launches` know them."""
     known = pl.concat([frame.select(path="program", why="reason") for frame in (noted, launched)])
     known = known.filter(pl.col("why") != UNKNOWN).unique("path", keep="first", maintain_order=True)
     named = found.join(known, on="path", how="left", maintain_order="left")

@@ -129,9 +129,7 @@ def way_of(type: str, source: str) -> Way | None:
 
 
 def devices_of(way: Way, source: str, rows: pl.DataFrame, points: Sequence[str]) -> list[list[str]]:
-    """The devices that count a storage: what is counted once for all of a list's is in one list. rows: of
-    `node_slices`, of the way's signals; points: where an NFS server is mounted.
-    """
+    """The devices that count a storage, those in one list that are counted once. points: of an NFS server."""
     if way == "nfs":
         return _mounts_counted_apart(rows, points)
     devices = rows["device"].unique().to_list()

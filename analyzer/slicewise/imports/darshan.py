@@ -69,9 +69,7 @@ class HeatRow:
 def heat_rows(
     log: Log, heat: Sequence[HeatBins], amounts: Sequence[RecordAmounts], module: str, way: str
 ) -> Iterator[HeatRow]:
-    """Events of the bins of one module and direction, whose sums by file are those of the counters. Raises UserError
-    where map and counters are further apart than rounding brings them.
-    """
+    """Events of one module's bins. Raises UserError where map and counters differ by more than rounding."""
     moving = [one for one in amounts if one.bytes]
     counted, mapped = sum(one.bytes for one in moving), sum(int(one.bins.sum()) for one in heat)
     bins = sum(np.count_nonzero(one.bins) for one in heat)

@@ -35,9 +35,7 @@ def events(rows: Sequence[tuple[object, ...]] | Mapping[str, object]) -> pl.Data
 
 
 def slices_of(found: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
-    """Events as rows of a profile's slices: KEYS, and by kind of call bytes, ops and ns; and spread. The sums over all
-    rows are those over all events, to the byte, the call and the nanosecond of time in calls.
-    """
+    """Events as rows of a profile's slices, by KEYS, with spread. All sums are those of the events."""
     begin, end = (found[name].to_numpy() for name in ("begin_ns", "end_ns"))
     first = begin // slice_ns
     parts = np.maximum(end - 1, begin) // slice_ns - first + 1
@@ -81,9 +79,7 @@ def slices_of(found: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
 
 def shared_out(totals: Numbers, share: npt.NDArray[np.float64], is_first: npt.NDArray[np.bool_],
                is_last: npt.NDArray[np.bool_]) -> Numbers:  # fmt: skip
-    """Whole numbers that add up to each total, whose parts stand one after the other. share: what part of the total has
-    come until the end of each part; from 0 to 1, and never falling.
-    """
+    """Whole numbers that add up to each total. share: what part of it has come until the end of each, rising."""
     until = np.where(is_last, totals, np.floor(totals * share).astype(np.int64))
     before = np.concatenate([np.zeros(1, np.int64), until[:-1]])
     parts: Numbers = until - np.where(is_first, 0, before)

@@ -315,9 +315,7 @@ def _whole(path: Path, head: bytes, chunks: Iterator[bytes]) -> bytes:
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    """A file's bytes, unpacked. What is whole of a packed one that is cut comes all the same. Raises UserError where
-    nothing can be read.
-    """
+    """A file's bytes, unpacked, as far as it is whole. Raises UserError where nothing can be read."""
     try:
         with path.open("rb") as file:
             magic = file.read(6)

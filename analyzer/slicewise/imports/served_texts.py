@@ -72,9 +72,7 @@ class _Entry:
 
 
 def read_texts(head: bytes, lines: Iterable[bytes]) -> list[Readings]:
-    """What a log says; of many servers' lines, each with its server before it, what each of them says. head: how the
-    log begins.
-    """
+    """What a log says; of many servers' lines, each with its server before it, what each says."""
     if OF_HOST.search(head) is None:
         return [Texts().read(lines)]
     hosts: dict[bytes, Texts] = {}

@@ -89,9 +89,7 @@ def schema_text(tables: Sequence[Mapping[str, Any]] = TABLES) -> bytes:
 
 
 def write_profile(job: ImportedJob, into: Path) -> Path:
-    """Write a job to a directory of its name, and give that directory. Raises UserError where the job's bytes do not
-    come out as they went in, or another job's profile is in the way.
-    """
+    """Write a job to a directory of its name. Raises UserError for other bytes, or another job's profile there."""
     rows = slices_of(job.events, job.slice_ns)
     directory = into / job_name(job.name)
     require_same_bytes(directory, job.moved, moved_in(rows))

@@ -41,9 +41,7 @@ def profile_files(path: Path) -> list[Path]:
 
 
 def job_places(paths: Iterable[Path]) -> list[Path]:
-    """The jobs at `paths`, each once; a directory of job directories stands for all of them, without what servers
-    counted. Raises UserError where there is none.
-    """
+    """The jobs at `paths`, each once; directories of jobs stand for these. Raises UserError where none is."""
     found = {place.resolve(): place for path in paths for place in _job_places(path)}
     return list(found.values())
 

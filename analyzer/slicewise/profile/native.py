@@ -345,9 +345,7 @@ class Decoder:
         return int(library().slicewise_reader_first_schema(self._reader, source))
 
     def table(self, plan: Plan) -> tuple[pl.DataFrame, ctypes.Array[Bound]] | None:
-        """The table, and the bound of each of the plan's columns; None if it has no rows. Columns that no row holds may
-        be left out. Raises MemoryError.
-        """
+        """The table, and the bound of each of the plan's columns; None without rows. Raises MemoryError."""
         arrow = _Arrow()
         bounds = (Bound * max(1, plan.column_count))()
         schema, array = byref(arrow.schema), byref(arrow.array)

@@ -49,9 +49,7 @@ def is_profile(head: bytes) -> bool:
 
 
 def read_servers(places: Sequence[Path], tell: Callable[[str], None] = lambda line: None) -> ServersProfile:
-    """The profiles of servers at these places, directories or files. tell: takes a line for what is damaged. Raises
-    UserError for a place that is none.
-    """
+    """The profiles of servers at these places. tell: takes a line of damage. Raises UserError for none."""
     runs, *tables = _tables(places, tell)
     return ServersProfile(_rows(runs, *tables), _runs(runs))
 

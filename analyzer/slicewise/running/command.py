@@ -129,9 +129,7 @@ def _require_writable(directory: Path) -> None:
 
 
 def _refuse_open(profiles: Path, environment: Mapping[str, str]) -> None:
-    """Raises UserError where the library would write no profile, since others could plant a file in its way. A
-    directory for all, as /tmp is, will do.
-    """
+    """Raises UserError where others could plant a file in the library's way; /tmp and its like will do."""
     status = profiles.stat()
     is_for_all = status.st_uid == 0 and status.st_mode & stat.S_ISVTX
     by_others = stat.S_IWOTH if environment.get("SLICEWISE_GROUP") == "1" else stat.S_IWOTH | stat.S_IWGRP

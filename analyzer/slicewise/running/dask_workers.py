@@ -104,9 +104,7 @@ class DaskWorkers:
             self._client.close(timeout=ANSWER_SECONDS)
 
     def each(self, function: Callable[..., T], tasks: Iterable[Task]) -> Iterator[T]:
-        """What the function gives for each task, in the order of the tasks. Raises UserError if workers die of a task,
-        or the scheduler does not come back.
-        """
+        """What the function gives for each task, in order. Raises UserError if workers die of one, or all are gone."""
         rest = iter(tasks)
         given: deque[_Given] = deque()
         while True:

@@ -328,9 +328,7 @@ def shipped_plans() -> dict[str, Path]:
 
 
 def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
-    """The plan of a file, or of that name among those that are shipped; given: settings in place of the file's own.
-    Raises UserError where it cannot be read, is no plan, or lacks something.
-    """
+    """The plan of a file, or of a shipped name; given: settings in place of its own. Raises UserError."""
     if not path.exists():
         path = shipped_plans().get(str(path), path)
     try:

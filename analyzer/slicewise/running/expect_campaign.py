@@ -41,9 +41,7 @@ class CampaignPlan:
 
 
 def run_campaign(plan: CampaignPlan, directory: Path, say: Callable[[str], None]) -> None:
-    """Do runs until the union has stopped growing, or the time or the number of runs is used up. Raises UserError where
-    the directory cannot be used or a program fails.
-    """
+    """Do runs until the union stops growing, or time or number is used up. Raises UserError."""
     directory = directory.absolute()
     data = directory / "data"
     try:

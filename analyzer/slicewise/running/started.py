@@ -14,9 +14,7 @@ IN_ITS_OWN_GROUP: dict[str, Any] = {"process_group": 0} if sys.version_info >= (
 
 @contextlib.contextmanager
 def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """A running command. One that still runs at the end is asked to end, and killed if it does not. options: those of
-    subprocess.Popen.
-    """
+    """A running command (options: of Popen). One that still runs at the end is asked to end, and killed if not."""
     process = subprocess.Popen(command, **options)
     try:
         yield process

@@ -82,9 +82,7 @@ class Laws:
     combinations: int = 0
 
     def estimate(self, value: float, possible: Sequence[float], at_stake: float) -> Estimate:
-        """A job's time with its interval. possible: what all possible laws say of it; these count where errors are
-        unknown, or of the very jobs that the law was chosen by.
-        """
+        """A job's time with its interval; possible: by all possible laws, where errors are unknown or of its choice."""
         if len(self.errors) < FEWEST_SEEN:
             return Estimate(value, min(possible), max(possible), "by laws that no run there has tested")
         spread = math.exp(self._spread(at_stake))

@@ -57,9 +57,7 @@ def served_by(quiet: Sequence[AloneRun]) -> ServiceRates:
 
 @dataclass(frozen=True)
 class PredictedJob:
-    """seconds: from its first to its last I/O beside the others, with an interval of 95 % where enough was seen; alone:
-    the same by itself. doubt: why the law may not hold for it; else empty.
-    """
+    """seconds: of I/O beside the others (95 %); alone: by itself. doubt: why the law may not hold; else empty."""
 
     job: str
     start: float
@@ -74,9 +72,7 @@ class PredictedJob:
 
 @dataclass(frozen=True)
 class Predicted:
-    """runs, tried: in company; `tried_on` them. fitted: the model of sharing, where it predicts better than any law.
-    seen: how many other jobs did I/O there.
-    """
+    """runs in company, and `tried_on` them; the model of sharing where it is better; seen: other jobs there."""
 
     jobs: list[PredictedJob]
     laws: Laws

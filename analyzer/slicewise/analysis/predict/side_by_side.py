@@ -221,9 +221,7 @@ def _queue(
 
 @lru_cache(maxsize=STATES_KEPT)
 def shares(jobs: tuple[tuple[Segment, float, float], ...], exponent: float) -> tuple[float, ...]:
-    """The share a weight of 1 has of each kind's storage time. jobs: segment, weight, and how much of it is in calls,
-    or how many of them are.
-    """
+    """The share a weight of 1 has of each kind's storage time. jobs: segment, weight, how many are in calls."""
     # Of each job: weight, how much of it is in calls, and of each kind that it makes: part of the calls, use of a call.
     made = [
         (weight, often, [(k, part, segment.use[k] / part) for k, part in enumerate(segment.calls) if part > 0])

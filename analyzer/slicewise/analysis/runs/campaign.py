@@ -343,9 +343,7 @@ def _shared_in_full(
 
 
 def runs_that_stood_out(jobs: pl.DataFrame) -> set[str]:
-    """The runs that stood out among repeats: jobs of the same sizes, about the same starts (1 s) and volumes (10 %).
-    jobs: `campaign.JOBS_SCHEMA`; runs of one job are not looked at.
-    """
+    """The runs that stood out among repeats: same sizes, starts (to 1 s) and volumes (to 10 %)."""
     alike = pl.concat_str(pl.col("start").round(), pl.col("bytes").log().round(1), separator=" ")
     repeats = (
         jobs.filter(TOGETHER)

@@ -22,9 +22,7 @@ def from_disk(rows: pl.DataFrame, storage: Storage, digests: Sequence[Digest]) -
 
 
 def by_disks(rows: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
-    """Rows of jobs with the bytes that disks moved: the page cache served the other reads, and what was overwritten in
-    it was written once. parts: of `disk_parts`.
-    """
+    """Rows of jobs with the bytes that disks moved, without the page cache's. parts: of `disk_parts`."""
     if parts.is_empty():
         return rows
     return (
@@ -35,9 +33,7 @@ def by_disks(rows: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disk_parts(storages: Sequence[Storage], digests: Sequence[Digest]) -> pl.DataFrame:
-    """The parts of what jobs' calls read and wrote that a local disk moved: job, storage, and {name}_part of BYTES,
-    null where that is not known.
-    """
+    """The parts of jobs' calls that a local disk moved: job, storage, {name}_part of BYTES (null: unknown)."""
     found = [
         {"job": digest.job, "storage": storage.number} | _disk_parts(digest, storage)
         for storage in storages
@@ -163,9 +159,7 @@ def requests_at_limit(own: pl.DataFrame, alone: Sequence[pl.DataFrame]) -> dict[
 
 
 def held_by(its: pl.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
-    """The highest rate at the limit of each signal of LIMITS and LIMIT_REQUESTS, and the seconds at the limit in which
-    it had that rate: there it was this that was limited.
-    """
+    """The highest rate at the limit of each signal, and the seconds at the limit in which it had that rate."""
     signals = [*LIMITS.values(), *LIMIT_REQUESTS.values()]
     by_slice = its.group_by("node", "device", "slice").agg(
         pl.col("amount").filter(pl.col("signal") == signal).sum().alias(signal) for signal in (*signals, "at_limit")

@@ -43,9 +43,7 @@ class Run:
 
 
 def runs_to_compare(digests: Sequence[Digest]) -> list[Run]:
-    """The runs of two or more jobs that overlap in time. Raises UserError for fewer than two jobs, for one that is
-    given twice, and for one that no other overlaps in time.
-    """
+    """The runs of jobs that overlap in time. Raises UserError for fewer than two, doubles, and one apart."""
     if len(digests) < 2:
         raise UserError("overlap needs the profiles of two jobs or more; for a single one: slicewise report PROFILE")
     runs: list[Run] = []
@@ -100,9 +98,7 @@ def _active(digest: Digest, place: int = 0) -> pl.DataFrame:
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:
-    """The standalone runs of each job, by its name: runs of the same program with as many processes. Raises UserError
-    for a standalone run that is none of the jobs'.
-    """
+    """Each job's runs of its program with as many processes, by name. Raises UserError for one of no job."""
     matched: dict[str, list[Run]] = {job.job: [] for job in jobs}
     for digest in alone:
         run = run_of(digest)

@@ -25,9 +25,7 @@ SHARED = 0.5
 
 @dataclass(frozen=True)
 class RunOnStorage:
-    """activity: of the run's processes that matter, on the run's own grid (`digest.activity`); processes: those of them
-    that moved bytes there; span: its I/O time span; None where it moved nothing.
-    """
+    """activity: on the run's own grid; processes: those that moved bytes there; span: None: it moved nothing."""
 
     run: Run
     processes: pl.DataFrame
@@ -130,9 +128,7 @@ class AloneRun:
         return replace(self, bytes=self.calls, rows=counted)
 
     def most_buffered(self, served: Mapping[Kind, float]) -> float:
-        """The most that was written and not yet stored: how long the storage takes for it, as a part of the job's time.
-        At the storage's mean rate, so that what a server's memory took in the first seconds shows.
-        """
+        """The time that the storage takes, at its mean rate, for the most that was not yet stored, as a part."""
         if "write" not in served:
             return 0.0
         tau = self.digest.slice_ns / 1e9
@@ -145,9 +141,7 @@ class AloneRun:
         return most / max(self.seconds, NO_SECONDS)
 
     def stored(self) -> tuple[float, float]:
-        """What the storage stored of it (bytes/s) while it wrote or waited for what it had written, and by how much
-        memory was ahead of that at most, as a part of that time.
-        """
+        """bytes/s stored while it wrote or waited for that, and by what part of that time memory was ahead at most."""
         tau = self.digest.slice_ns / 1e9
         rows = self.rows.filter(pl.col(SECONDS["write"]) >= PAUSED * tau)
         lengths = self.lengths(rows)

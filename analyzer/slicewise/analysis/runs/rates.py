@@ -22,9 +22,7 @@ NO_SPREAD = 0.01
 
 @dataclass(frozen=True)
 class StandaloneRun:
-    """A job's run alone, or several: job (the profiles' names), bytes, seconds (the I/O time span), bytes_per_second;
-    dropped: the names of repeats that stood out and are in none of these.
-    """
+    """A job's run alone, or several: names, bytes, I/O time span, bytes/s; dropped: those that stood out."""
 
     job: str
     bytes: int
@@ -64,9 +62,7 @@ def rate_alone(activity: pl.DataFrame, span: IoSpan, slice_ns: int) -> Estimate:
 
 
 def mean_of_repeats(rates: Sequence[Estimate]) -> tuple[Estimate, list[bool]]:
-    """The rate of repeats of one run, and which of them stood out and are left out (`outliers`). Its interval is that
-    of their mean, and no narrower than theirs are on average.
-    """
+    """The mean rate of repeats, no narrower than theirs, and which stood out and are left out (`outliers`)."""
     stood_out = outliers([rate.value for rate in rates])
     kept = [rate for rate, is_out in zip(rates, stood_out, strict=True) if not is_out]
     if len(kept) == 1:
@@ -104,9 +100,7 @@ def is_like(volume: int, other: int) -> bool:
 
 
 def outliers(values: Sequence[float]) -> list[bool]:
-    """Which values lie more than 1.5 standard deviations (of the population) off their mean; looked at once (Kuo et
-    al., section 2.4). Values within 1 % of each other have none.
-    """
+    """Which values lie more than 1.5 standard deviations off their mean (Kuo et al., section 2.4), and 1 %."""
     found = np.asarray(values, dtype=np.float64)
     if len(found) < FEWEST_REPEATS:
         return [False] * len(found)

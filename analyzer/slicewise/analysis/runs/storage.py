@@ -12,9 +12,7 @@ from slicewise.errors import UserError
 
 @dataclass(frozen=True)
 class Storage:
-    """One file system. number: the digest's; host is empty where it is a network file system, which is the same on
-    every node; point: where it is mounted.
-    """
+    """One file system. number: the digest's; host: empty for a network file system; point: where it is mounted."""
 
     number: int
     type: str
@@ -25,9 +23,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class StorageUse:
-    """What a job moved on the storage under analysis and elsewhere (other file systems), in bytes; elsewhere_share: 0
-    to 1.
-    """
+    """What a job moved on the storage under analysis and elsewhere, in bytes; elsewhere_share: 0 to 1."""
 
     job: str
     bytes: int
@@ -74,18 +70,14 @@ def shared_storage(moved: Collection[pl.DataFrame], least_share: float = 0.0) ->
 
 
 def most_used(moved: Collection[pl.DataFrame]) -> tuple[int, int]:
-    """The storage that most jobs moved bytes on, of equal ones the one with most bytes; and how many jobs these are.
-    moved: of each job, storage, bytes; not all without rows.
-    """
+    """The storage that most jobs moved bytes on, then with most bytes; and how many jobs these are."""
     each = pl.concat(moved).group_by("storage").agg(pl.len().alias("jobs"), pl.col("bytes").sum())
     storage, jobs, _ = each.sort("jobs", "bytes", "storage", descending=[True, True, False]).row(0)
     return storage, jobs
 
 
 def apart_from_most(moved: Mapping[str, pl.DataFrame]) -> tuple[int, list[str]] | None:
-    """The storage that most jobs moved bytes on, and those that moved none there, where most did (moved: job ->
-    storage, bytes).
-    """
+    """The storage that most jobs moved bytes on, and those that moved none there, where most did."""
     storage, jobs = most_used(moved.values())
     if 2 * jobs <= len(moved):
         return None
@@ -98,9 +90,7 @@ def describe(storage: int, digests: Sequence[Digest]) -> Storage:
 
 
 def describe_all(storages: Sequence[int], digests: Sequence[Digest]) -> list[Storage]:
-    """The same of several, in order. Jobs that servers counted have no mounts of their own, but a name that stands for
-    them.
-    """
+    """The same of several, in order. Jobs that servers counted have a name that stands for their mounts."""
     asked = pl.col("storage").is_in(list(storages))
     known = pl.concat([digest.storages for digest in digests]).filter(asked).unique("storage", keep="first")
     points = (

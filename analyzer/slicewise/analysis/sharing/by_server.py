@@ -95,9 +95,7 @@ def _part(run: RunOnStorage, shares: pl.DataFrame, server: str) -> RunOnStorage 
 
 
 def cross_check_by_server(parts: Parts, jobs: pl.DataFrame) -> pl.DataFrame:
-    """`fitted_model.cross_check` (`CHECK_SCHEMA`) of whole jobs: each by a model of a server that was fitted without
-    any part of its combination of jobs. jobs: the campaign's (`campaign.JOBS_SCHEMA`).
-    """
+    """`cross_check` of whole jobs, each by a model of a server fitted without its combination of jobs."""
     stood_out = runs_that_stood_out(jobs)
     rows = []
     for pair in jobs.filter(TOGETHER)["pair"].unique(maintain_order=True):
@@ -126,9 +124,7 @@ def _predicted(model: FittedModel, jobs: pl.DataFrame) -> dict[str, ModelledRunt
 
 
 def _of_job(parts: pl.DataFrame, found: dict[str, ModelledRuntime], shown: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """A row of a job, by its part that ends last. parts: its rows of `Parts.of`; found, shown: what is predicted of
-    each part, and what its run shows.
-    """
+    """A row of a job, by its part that ends last. found, shown: what is predicted of each part, and observed."""
     delays = dict(parts.select("part", "delay").iter_rows())
     last = max(delays, key=lambda part: found[part].t_co.value + delays[part])
     low = max(found[part].t_co.low + delay for part, delay in delays.items())

@@ -85,9 +85,7 @@ def _without(model: FittedModel, slices: pl.DataFrame, rates: pl.DataFrame) -> C
 
 
 def _residuals(jobs: pl.DataFrame, without: Callable[[str], FittedModel]) -> pl.DataFrame:
-    """Predicted and observed runtimes (`RESIDUALS_SCHEMA`) of the runs that can be predicted; place: a job's in its
-    combination, by size.
-    """
+    """Predicted and observed runtimes (`RESIDUALS_SCHEMA`); place: a job's in its combination, by size."""
     rows = []
     for pair, runs in _runs_of_pairs(jobs).items():
         model = without(pair)
@@ -118,9 +116,7 @@ def _runs_of_pairs(jobs: pl.DataFrame) -> dict[str, list[list[dict[str, Any]]]]:
 
 
 def _end_wait(residuals: pl.DataFrame) -> EndWait | None:
-    """What jobs took longer than predicted, over the weight of those that went on: the median over jobs of
-    combinations, and none unless three of four of these show some.
-    """
+    """The median of (observed - predicted) over the others' weight; None unless three of four jobs show some."""
     shown = (
         residuals.filter("is_at_stake")
         .group_by("pair", "place")
@@ -133,9 +129,7 @@ def _end_wait(residuals: pl.DataFrame) -> EndWait | None:
 
 
 def _scatter(residuals: pl.DataFrame) -> Scatter | None:
-    """Of jobs whose share is at stake and of the others; where too few combinations show one of the two, it is taken
-    from all jobs.
-    """
+    """Of jobs whose share is at stake and of the others; of all jobs where too few combinations show one."""
     every = _deviation(residuals)
     if every is None:
         return None
@@ -163,9 +157,7 @@ MAD_OF_NORMAL = 0.6745
 
 
 def fit_model(jobs: pl.DataFrame, slices: pl.DataFrame, provenance: Mapping[str, Any] | None = None) -> FittedModel:
-    """Fit weight and capacity to a campaign's slices; then, to its runtimes, what they are off by (`scatter`). Runs
-    that somebody disturbed (`disturbed`) are left out.
-    """
+    """Fit weight and capacity to a campaign's slices, then `scatter` to its runtimes, without disturbed runs."""
     disturbed = disturbed_runs(jobs, slices)
     jobs, slices = (frame.filter(~pl.col("run").is_in(disturbed)) for frame in (jobs, slices))
     alone = alone_rates(jobs)
@@ -219,9 +211,7 @@ def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
 
 
 def process_demand(alone: Sequence[AloneRate], rates: pl.DataFrame) -> Estimate | None:
-    """The rate of one process by itself, from the smallest jobs, where alone they stay below what the storage serves:
-    more processes may well be slower each.
-    """
+    """The rate of one process by itself, from the smallest jobs alone, below what the storage serves."""
     if rates.is_empty():
         return None
     enough = FILLED * real(rates["rate"].max())
@@ -383,9 +373,7 @@ def _alone_by_job(jobs: pl.DataFrame, alone: Sequence[AloneRate]) -> dict[str, f
 def _standalone_error(
     jobs: pl.DataFrame, slices: pl.DataFrame, alone: Sequence[AloneRate], weighting: Weighting | None
 ) -> float | None:
-    """The root mean square of ln(predicted / observed combined rate) with each job's share being one of its own
-    standalone rate; None where a job has none.
-    """
+    """The root mean square of ln(predicted / observed combined rate), shares being of standalone rates."""
     rates = _alone_by_job(jobs, alone)
     together = slices.filter(pl.len().over("run", "slice") > 1)
     if weighting is None or together.is_empty() or not set(together["job"]) <= set(rates):
@@ -430,9 +418,7 @@ BEYOND = 0.1
 
 
 def doubts(model: FittedModel, jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -> list[str]:
-    """Why a prediction (found) of runs that nobody has seen may be off by more than its interval says, a clause each:
-    what the model does not know of these jobs, and weights that the runs do not refute and that give a time outside.
-    """
+    """Why a prediction (found) of runs that nobody has seen may be off by more than its interval, a clause each."""
     told = [f"no run shows what {job.job} reaches alone" for job in jobs if not model.knows_size_of(job)]
     if model.scatter is None:
         told.append("too few combinations of jobs were seen to say how shares vary, so the interval leaves that out")

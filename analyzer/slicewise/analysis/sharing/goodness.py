@@ -48,9 +48,7 @@ class Misfit:
 
 
 def shares_shown(slices: pl.DataFrame, jobs: Sequence[str]) -> list[float] | None:
-    """The weights of jobs that their bytes in slices show (`campaign.SLICES_SCHEMA`, of one run), by least squares of
-    logarithms within each slice; None where some job shares no slice with the others.
-    """
+    """The jobs' weights by their bytes in one run's slices, by least squares of logarithms; None: not known."""
     together = slices.filter(pl.len().over("slice") > 1, pl.col("bytes").min().over("slice") > 0)
     if set(together["job"]) != set(jobs):
         return None
@@ -78,9 +76,7 @@ def misfits(
     solve: Solver,
     capacity_ratio: float | None,
 ) -> list[Misfit]:
-    """The jobs that did not go as predicted. weights: the model's; own_weights: `shares_shown`; solve: the model with
-    other weights.
-    """
+    """The jobs that did not go as predicted. own_weights: `shares_shown`; solve: the model with other weights."""
     off = [place for place, time in enumerate(predicted) if not time.low <= observed[place] <= time.high]
     if not off:
         return []

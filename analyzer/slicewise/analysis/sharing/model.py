@@ -45,9 +45,7 @@ class AloneRate:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """How far off the runtimes of combinations of jobs were that the fit had not seen: |relative error|, root mean
-    square over jobs. combinations: how many were left out in turn.
-    """
+    """How far off runtimes of `combinations` were that the fit had not seen: |relative error|, root mean square."""
 
     mean: float
     worst: float
@@ -165,9 +163,7 @@ class ModelJob:
 
 @dataclass(frozen=True)
 class ModelledRuntime:
-    """A job's predicted time from start to end beside the others, alone (s), and end on the axis of starts.
-    is_at_stake: whether its time depends on its share (`AT_STAKE`).
-    """
+    """A job's predicted time beside the others, alone (s), and end; is_at_stake: it depends on its share."""
 
     job: str
     end: float
@@ -207,9 +203,7 @@ def model_job(model: FittedModel, row: Mapping[str, Any]) -> ModelJob:
 
 
 def solve(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float], end: int = 0) -> list[Solved]:
-    """What becomes of each job, with shares by `weights`; end: -1, 0, 1 for rates at the low end, in the middle, at the
-    high end. Raises ValueError where the model does not know how fast a job is alone.
-    """
+    """What becomes of each job; end: -1, 0, 1 for low, middle, high rates. Raises ValueError for an unknown rate."""
     alone = [_alone(model, job, end) for job in jobs]
     curve = model.capacity
     each = list(zip(jobs, alone, weights, strict=True))

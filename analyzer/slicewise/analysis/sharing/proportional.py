@@ -13,9 +13,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class SharingJob:
-    """A job to be served: volume, weight of its share, cap (the rate that it reaches alone; inf: the whole capacity),
-    start (s).
-    """
+    """A job to be served: volume, weight of its share, cap (the rate alone; inf: the whole capacity), start (s)."""
 
     job: str
     volume: float
@@ -35,9 +33,7 @@ class SharingJob:
 
 @dataclass(frozen=True)
 class ServedJob:
-    """What became of a job: end (s, on the axis of starts), t_co = end - start, t_alone, interference = t_co / t_alone
-    (Dorier et al., section II.C).
-    """
+    """What became of a job: end (s), t_co = end - start, t_alone, interference = t_co / t_alone (Dorier, II.C)."""
 
     job: str
     end: float

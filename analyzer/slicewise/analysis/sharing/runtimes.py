@@ -176,9 +176,7 @@ def _pair_times(alone: Sequence[Estimate], weights: Sequence[float], how: str) -
 def times_with(
     jobs: Sequence[ObservedJob], capacity: Capacity | None, weights: Sequence[float], slice_seconds: float, how: str
 ) -> list[Estimate]:
-    """The jobs' I/O time spans beside each other with shares by `weights`, as `predict` finds them. Raises ValueError
-    where the N-job solver is needed and the capacity is not known.
-    """
+    """The I/O time spans with shares by `weights`, as `predict`. Raises ValueError without a capacity."""
     if not (pair_obstacle(jobs, slice_seconds) or _alone_obstacle(jobs, capacity)):
         return _pair_times([job.alone_seconds for job in jobs if job.alone_seconds is not None], weights, how)
     if capacity is None:
@@ -203,9 +201,7 @@ def times_with(
 
 
 def _between(ends: Sequence[Sequence[float]], how: str) -> list[Estimate]:
-    """Values with those at both ends. A neighbour that is slower too can make a job faster: the ends need not come out
-    in order.
-    """
+    """Values with those at both ends, which need not come out in order: a slower neighbour makes a job faster."""
     return [Estimate(times[0], min(times), max(times), how) for times in zip(*ends, strict=True)]
 
 

@@ -109,9 +109,7 @@ def contended(slices: pl.DataFrame, alone: Mapping[str, float]) -> pl.DataFrame:
 
 
 def share_errors(slices: pl.DataFrame, weights: Mapping[WeightKind, pl.Expr]) -> dict[WeightKind, pl.DataFrame]:
-    """How far off the shares by weights are, a row a run: pair, run, error (mean of ln(predicted / observed share)
-    squared, over its jobs, each with the bytes of all slices of the run).
-    """
+    """pair, run, error (mean of ln(predicted / observed share) squared, of each job with all its bytes)."""
     moved = pl.col("bytes").sum().over("run", "slice")
     errors = (
         slices.with_columns(
@@ -127,9 +125,7 @@ def share_errors(slices: pl.DataFrame, weights: Mapping[WeightKind, pl.Expr]) ->
 
 
 def fit_beta(slices: pl.DataFrame) -> float | None:
-    """The exponent b that fits shares by processes^b best, by least squares of the logarithms of shares; None where no
-    two jobs of a slice differ in processes.
-    """
+    """The exponent b of shares by processes^b, by least squares of logarithms; None: all have as many processes."""
     return _beta(_moments(slices))
 
 
@@ -145,9 +141,7 @@ def _beta(moments: pl.DataFrame) -> float | None:
 
 
 def beta_interval(slices: pl.DataFrame) -> Estimate | None:
-    """`fit_beta` with its 95 % interval: a bootstrap over runs, and over the slices within each of them, for slices of
-    one run are not independent of each other.
-    """
+    """`fit_beta` with its 95 % interval: a bootstrap over runs, and over the slices within each of them."""
     moments = _moments(slices)
     value = _beta(moments)
     if value is None:
@@ -225,9 +219,7 @@ def predict_the_same(slices: pl.DataFrame, others: Sequence[Weighting], chosen: 
 
 
 def _moments(slices: pl.DataFrame) -> pl.DataFrame:
-    """pair, run, slice, xx and xy, with x the logarithms of processes and y those of bytes, less their means in the run
-    and slice.
-    """
+    """pair, run, slice, xx and xy, of logarithms of processes (x) and bytes (y), less their slice's means."""
 
     def centred(column: str) -> pl.Expr:
         logarithm = pl.col(column).cast(pl.Float64).log()

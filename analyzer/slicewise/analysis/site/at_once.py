@@ -170,9 +170,7 @@ class _Everyone:
         return np.asarray((has_prices & ~np.logical_and.reduce(refused)) | is_unsure)
 
     def _no_line(self, took: Mapping[Kind, Floats]) -> Mask:
-        """Whether the sets of neighbours beside a piece are too few, or their rates too much alike or too high, for
-        `uncontended.speed_line`. False where it is unsure which kind of calls the sets go by.
-        """
+        """Whether `uncontended.speed_line` finds too few or too similar sets of neighbours; False where unsure."""
         columns = np.column_stack([took[kind] for kind in KINDS])
         most = np.sort(columns, axis=1)
         is_unsure = most[:, -2] >= (1 - ROUNDED) * most[:, -1]
@@ -260,9 +258,7 @@ def around_jobs(catalog: Catalog, start_ns: int, end_ns: int, count: int) -> tup
 
 
 class AroundMany(Around, Rows):
-    """What a catalog has around each of the jobs of some batches, and what they did, in memory. A job that is there by
-    two names counts once.
-    """
+    """What a catalog has around each of the jobs of some batches, and what they did, in memory; a copy once."""
 
     def __init__(
         self, catalog: Catalog, batches: Sequence[Batch], begin_ns: int, until_ns: int, runs: pl.DataFrame | None = None
@@ -328,9 +324,7 @@ class AroundMany(Around, Rows):
         return told.select(KEY, "start_ns", "end_ns", "is_open", at_most_seconds=bound)
 
     def expect(self, keys: Sequence[int]) -> None:
-        """Read together, when they are first asked for, the frames of jobs that will be asked about, and of their
-        standalone runs.
-        """
+        """Read together, when first asked for, the frames of jobs to be asked about, and of their runs alone."""
         jobs = [self.job(key) for key in keys]
         runs = {run.key: run for job in jobs for run in self.quiet_runs(job)}
         self._shelf = _FewOfMany(self.catalog, [*jobs, *(run for key, run in runs.items() if key not in set(keys))])
@@ -444,9 +438,7 @@ class AroundMany(Around, Rows):
 def calls_in(
     catalog: Catalog, batch: Batch, jobs: pl.DataFrame, grid_ns: int, known: Counters
 ) -> Iterator[pl.DataFrame]:
-    """`timeline.calls_of_processes` of a batch, in parts of whole jobs. jobs: key, slice_ns, place; those whose slices
-    do not fit the grid are left out. known: of their caches.
-    """
+    """`calls_of_processes` of a batch, in parts of whole jobs (key, slice_ns, place) whose slices fit the grid."""
     if "process_slices" not in batch.rows:
         return
     whole = catalog.scan("process_slices", [batch])

@@ -20,9 +20,7 @@ LAST_NS = (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked for; None: anything. since_ns, until_ns: it ran at some time between. storage: it moved bytes on a
-    file system with this mount point or source.
-    """
+    """What is asked for; None: anything. It ran between since_ns and until_ns. storage: a mount point or source."""
 
     user: int | None = None
     account: str | None = None

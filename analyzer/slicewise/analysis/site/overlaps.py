@@ -193,9 +193,7 @@ _NO_COUNTS = pl.DataFrame(schema={"pair": pl.Int64, "storage": pl.UInt64, "slice
 
 
 def _counted(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> pl.DataFrame:
-    """In how many slices pairs of some jobs were on one storage in a span. pair: the lower rank times how many jobs
-    there are, and the other.
-    """
+    """In how many slices pairs of jobs were on a storage. pair: the lower rank times the jobs, and the other."""
     places = _places(path, span, storage, grid_ns, keys)
     ends = places.before.cumsum()
     # Each row meets all those of its place that come before it.

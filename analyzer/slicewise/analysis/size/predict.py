@@ -43,9 +43,7 @@ class HeldOutAccuracy:
 
 @dataclass(frozen=True)
 class Predictions:
-    """All models by target. features: what they predict from. configurations, folds: of the cross-validation. refused:
-    why there are none, or why one is left out; empty: nothing is missing.
-    """
+    """All models by target, from features. refused: why there are none, or one is left out; empty: none is."""
 
     models: Sequence[HeldOutAccuracy]
     features: Sequence[str]

@@ -54,9 +54,7 @@ class Accesses:
 
 
 def accesses_of(digest: Digest, others: Sequence[Digest]) -> list[Accesses]:
-    """What a job did by file system and direction, most seconds first. The digest is read with its distributions.
-    others: jobs that may have been there at the same time.
-    """
+    """What a job did by file system and direction, most seconds first. others: jobs that may have been there."""
     found = []
     for row in digest.accesses.iter_rows(named=True):
         direction: Direction = "read" if row["direction"] == "read" else "write"
@@ -180,9 +178,7 @@ def _p99(digest: Digest, storage: int, direction: Direction) -> float | None:
 
 
 def points_of(found: Sequence[Accesses], others: Mapping[str, Sequence[Digest]]) -> pl.DataFrame:
-    """The points of POINTS that jobs with one transfer size make: one alone, one in company, or both. others: by job,
-    those that may have been there at the same time.
-    """
+    """The points that jobs with one transfer size make, alone and in company. others: by job, who may be there."""
     rows = []
     for each in found:
         if each.size is None or each.curve.access not in ("sequential", "random"):

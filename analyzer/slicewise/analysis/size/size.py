@@ -149,9 +149,7 @@ LAW_TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class CurveAdvice:
-    """A curve, and the sizes to take on it; None: no size keeps the bounds. own: the size that is used now, where the
-    curve has it; None else.
-    """
+    """A curve, and the sizes to take on it (None: none keeps the bounds). own: the size used now, if there."""
 
     curve: SizeCurve
     throughput: Advice | None
