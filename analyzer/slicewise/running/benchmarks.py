@@ -145,40 +145,44 @@ def load_steps(programs: Programs, size: RunSize, data: Path, api: Api) -> list[
     ]
 
 
-def _load_data(phase: str) -> Callable[[str, float], list[Phase]]:
+def _read(
+    phase: str, said: re.Pattern[str], phases: Callable[[re.Match[str]], list[Phase]]
+) -> Callable[[str, float], list[Phase]]:
+    """Phases out of what a program printed. Raises UserError where it said nothing of the phase."""
+
     def read(text: str, _: float) -> list[Phase]:
-        match = _need(LOAD_SAID.search(text), phase, text)
-        seconds = max(float(match[2]), 1e-3)
-        return [Phase(phase, int(match[1]) / seconds / 2**30, seconds)]
+        match = said.search(text)
+        if match is None:
+            last = text.strip().splitlines()[-1:] or ["nothing"]
+            raise UserError(f"expect run: {phase} printed no result, and last: {last[0][:120]}")
+        return phases(match)
 
     return read
 
 
+def _load_data(phase: str) -> Callable[[str, float], list[Phase]]:
+    def phases(match: re.Match[str]) -> list[Phase]:
+        seconds = max(float(match[2]), 1e-3)
+        return [Phase(phase, int(match[1]) / seconds / 2**30, seconds)]
+
+    return _read(phase, LOAD_SAID, phases)
+
+
 def _load_files(level: str, size: RunSize) -> Callable[[str, float], list[Phase]]:
-    def read(text: str, _: float) -> list[Phase]:
-        match = _need(LOAD_SAID.search(text), f"mdtest-{level}-write", text)
+    def phases(match: re.Match[str]) -> list[Phase]:
         seconds = max(float(match[2]), 1e-3)
         rate = 2 * size.files * size.processes / seconds / 1e3
         return [Phase(f"mdtest-{level}-{what}", rate, seconds) for what in ("write", "delete")]
 
-    return read
+    return _read(f"mdtest-{level}-write", LOAD_SAID, phases)
 
 
 def ior_steps(programs: Programs, size: RunSize, data: Path, api: Api) -> list[BenchmarkStep]:
     """A run with IOR and mdtest, in the order of IO500's phases and with their options, only smaller."""
     ior = [programs.paths["ior"], "-a", api.upper(), "-k", "-C", "-g"]
     easy = [*ior, "-F", "-t", "1m", "-b", f"{size.easy_mib}m", "-o", str(data / "easy")]
-    hard = [
-        *ior,
-        "-t",
-        str(HARD_TRANSFER),
-        "-b",
-        str(HARD_TRANSFER),
-        "-s",
-        str(size.hard_transfers),
-        "-o",
-        str(data / "hard"),
-    ]
+    transfers = f"-t {HARD_TRANSFER} -b {HARD_TRANSFER} -s {size.hard_transfers} -o"
+    hard = [*ior, *transfers.split(), str(data / "hard")]
     mdtest = [programs.paths["mdtest"], "-F", "-P", "-n", str(size.files)]
     md_easy = [*mdtest, "-u", "-L", "-d", str(data / "mdtest-easy")]
     md_hard = [*mdtest, "-t", "-w", str(HARD_FILE), "-e", str(HARD_FILE), "-d", str(data / "mdtest-hard")]
@@ -198,43 +202,22 @@ def ior_steps(programs: Programs, size: RunSize, data: Path, api: Api) -> list[B
 
 
 def _ior(phase: str) -> Callable[[str, float], list[Phase]]:
-    def read(text: str, _: float) -> list[Phase]:
-        match = _need(IOR_SAID.search(text), phase, text)
-        return [Phase(phase, float(match[1]) / 1024, float(match[2]))]
-
-    return read
+    return _read(phase, IOR_SAID, lambda said: [Phase(phase, float(said[1]) / 1024, float(said[2]))])
 
 
 def _mdtest(phase: str, size: RunSize) -> Callable[[str, float], list[Phase]]:
-    what = MDTEST_WHAT[phase.rsplit("-", 1)[1]]
+    said = re.compile(MDTEST_SAID.format(what=MDTEST_WHAT[phase.rsplit("-", 1)[1]]), re.MULTILINE)
 
-    def read(text: str, _: float) -> list[Phase]:
-        match = _need(re.search(MDTEST_SAID.format(what=what), text, re.MULTILINE), phase, text)
+    def phases(match: re.Match[str]) -> list[Phase]:
         rate = float(match[1])
         return [Phase(phase, rate / 1e3, size.files * size.processes / rate if rate else None)]
 
-    return read
+    return _read(phase, said, phases)
 
 
 def io500_config(data: Path, results: Path, stonewall_seconds: int, api: Api) -> str:
     """A configuration of IO500 whose phases are as short as is asked: its own rules want 300 s."""
-    return "\n".join(
-        [
-            "[global]",
-            f"datadir = {data}",
-            f"resultdir = {results}",
-            "timestamp-datadir = FALSE",
-            "timestamp-resultdir = FALSE",
-            f"api = {api.upper()}",
-            "[debug]",
-            f"stonewall-time = {stonewall_seconds}",
-            "",
-        ]
+    return (
+        f"[global]\ndatadir = {data}\nresultdir = {results}\ntimestamp-datadir = FALSE\n"
+        f"timestamp-resultdir = FALSE\napi = {api.upper()}\n[debug]\nstonewall-time = {stonewall_seconds}\n"
     )
-
-
-def _need(match: re.Match[str] | None, phase: str, text: str) -> re.Match[str]:
-    if match is None:
-        last = text.strip().splitlines()[-1:] or ["nothing"]
-        raise UserError(f"expect run: {phase} printed no result, and last: {last[0][:120]}")
-    return match

@@ -44,11 +44,8 @@ rm -rf "$folder"
 def hosts_of(text: str) -> list[str]:
     """The hosts of a list as mpirun takes it, each once, without this node, which `slicewise run` samples."""
     named = [word.strip().partition(":")[0] for word in text.split(",")]
-    return list(dict.fromkeys(host for host in named if host and not _is_here(host)))
-
-
-def _is_here(host: str) -> bool:
-    return host.rpartition("@")[2].partition(".")[0] == os.uname().nodename.partition(".")[0]
+    here = os.uname().nodename.partition(".")[0]
+    return list(dict.fromkeys(host for host in named if host and host.rpartition("@")[2].partition(".")[0] != here))
 
 
 @contextlib.contextmanager
