@@ -382,7 +382,7 @@ def test_the_options_are_those_of_the_help(slicewise):
     from slicewise.launch import FLAGS, VALUES
 
     told = set(re.findall(r"(?<![\w-])--[a-z-]+", slicewise("run", "--help").stdout.split("Example")[0]))
-    assert told - {"--help"} == {*VALUES, *FLAGS}
+    assert told - {"--help", "--attach"} == {*VALUES, *FLAGS}  # what needs no haste is left to the whole command line
 
 
 def test_the_library_has_the_same_bounds_of_slices():

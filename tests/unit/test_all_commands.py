@@ -163,7 +163,7 @@ COMPLAINTS = {
     "top --every nan": "top: invalid value for '--every': nan is not a number; see: slicewise top --help",
     "run --slice 61 true": "run: invalid value for '--slice': 61.0 is not in the range 0.1<=x<=60.0; "
     "see: slicewise run --help",
-    "run": "run: missing argument 'COMMAND...'; see: slicewise run --help",
+    "run": "run: name the command that is to be profiled, or --attach PID for a process that runs already",
 }
 
 

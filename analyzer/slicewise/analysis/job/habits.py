@@ -14,6 +14,7 @@ from slicewise.analysis.job.sites import Sites
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import WITHOUT_PATH
+from slicewise.digest.schema import FRAMES
 from slicewise.estimate import Estimate
 from slicewise.kinds import KINDS
 from slicewise.scalars import real, whole
@@ -114,6 +115,12 @@ class JobCalls:
     def seconds(self, kind: str) -> float:
         """In calls of a kind, of the runtime."""
         return self.part * real(self.own[f"{kind}_ns"].sum()) / 1e9
+
+    def accesses(self, way: Direction) -> pl.DataFrame:
+        """The rows of `accesses` of a direction; none of a job of which they are not known."""
+        known = "accesses" not in self.digest.not_kept
+        rows = self.digest.accesses if known else pl.DataFrame(schema=FRAMES["accesses"].polars_schema)
+        return rows.filter(pl.col("direction") == way)
 
     @property
     def computing(self) -> float:
@@ -232,10 +239,10 @@ def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
 
 def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
     """One file that several processes write small pieces of, each after another's."""
-    accesses = of.digest.accesses.filter(pl.col("direction") == "write").select(
+    accesses = of.accesses("write").select(
         follow=pl.col("consecutive").sum(), calls=(pl.col("calls") - pl.col("first")).sum()
     )
-    if accesses.is_empty() or real(accesses["follow"][0]) >= IN_ORDER * real(accesses["calls"][0]):
+    if real(accesses["follow"][0]) >= IN_ORDER * real(accesses["calls"][0]):
         return
     wrote = of.files.filter(pl.col("path") != "", pl.col("write_ops") > 0)
     by_path = wrote.group_by("path").agg(pl.col("process").n_unique(), pl.col("^write_.*$").sum())
@@ -283,6 +290,8 @@ def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
 def _that_reach_the_kernel(digest: Digest, way: Direction) -> float:
     """The part of the calls of a direction that no stream's buffer serves; 1 where that is not known."""
     of_way = pl.col("calls").filter(pl.col("kind") == way)
+    if "distributions" in digest.not_kept:
+        return 1.0
     made = digest.distributions.group_by("what").agg(of_way.sum())
     by_what = dict(made.iter_rows())
     return min(1.0, by_what["latency"] / by_what["size"]) if by_what.get("size") else 1.0
@@ -322,8 +331,8 @@ def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
 
 def _random_reads(of: JobCalls) -> Iterator[CostlyHabit]:
     """Reads in no order that wait for a device or a server, one at a time."""
-    accesses = of.digest.accesses.filter(pl.col("direction") == "read", pl.col("calls") >= MANY)
-    at_random = accesses.filter(pl.col("sequential") < IN_ORDER * (pl.col("calls") - pl.col("first")))
+    many = of.accesses("read").filter(pl.col("calls") >= MANY)
+    at_random = many.filter(pl.col("sequential") < IN_ORDER * (pl.col("calls") - pl.col("first")))
     reads = of.own.join(at_random.select("storage"), on="storage", how="semi")
     calls, size, ns = (int(reads[f"read_{what}"].sum()) for what in ("ops", "bytes", "ns"))
     if not calls or size >= LARGE * calls or ns < WAITS_NS * calls:
