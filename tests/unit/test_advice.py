@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +10,7 @@ from types import MappingProxyType
 import polars as pl
 import pytest
 from slicewise.analysis.job.advice import advise
-from slicewise.analysis.job.file_sizes import sizes_now
+from slicewise.analysis.job.file_sizes import sizes_since
 from slicewise.analysis.job.habits import CostlyHabit
 from slicewise.analysis.job.sites import SAMPLES_SCHEMA, Sites
 from slicewise.analysis.job.split import Split, split
@@ -61,7 +62,7 @@ def told(
     called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
     seen = mounts and [{"process": n, **mount} for n in begins for mount in mounts]
     profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called)
-    return advise(read_digest(profile, distributions=True), found, lost, ranks, lambda paths: sizes)
+    return advise(read_digest(profile, distributions=True), found, lost, ranks, lambda paths, end_ns: sizes)
 
 
 def sites(operation: str, seconds: float, samples: int = 100) -> Sites:
@@ -311,11 +312,13 @@ def test_ranks_that_wait_for_the_io_of_one(tmp_path, others, kind):
     assert (one.saving.low, one.saving.high) == (0, pytest.approx(0.75 * waited))
 
 
-def test_sizes_of_files_that_are_there(tmp_path):
+def test_sizes_of_files_that_are_as_they_were(tmp_path):
     (tmp_path / "a\tb\nc").write_bytes(b"12345")
     paths = [str(tmp_path / name) for name in ("a\tb\nc", "none", ".")]
-    assert sizes_now(paths) == {paths[0]: 5}
-    assert sizes_now([]) == {}
+    now_ns = time.time_ns()
+    assert sizes_since(paths, now_ns) == {paths[0]: 5}
+    assert sizes_since(paths, now_ns - 2 * NS) == {}, "written later"
+    assert sizes_since([], now_ns) == {}
 
 
 def test_a_share_of_a_long_job_is_little(tmp_path):

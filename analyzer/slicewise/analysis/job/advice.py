@@ -25,7 +25,7 @@ IDLE = 0.02
 BY_ONE = 0.8
 
 
-def no_sizes(paths: Sequence[str]) -> Mapping[str, int]:
+def no_sizes(paths: Sequence[str], end_ns: int) -> Mapping[str, int]:
     """Of files that nobody looks at."""
     return {}
 
@@ -35,11 +35,11 @@ def advise(
     found: Sites,
     lost_share: float = 0.0,
     ranks: Split | None = None,
-    size_of: Callable[[Sequence[str]], Mapping[str, int]] = no_sizes,
+    size_of: Callable[[Sequence[str], int], Mapping[str, int]] = no_sizes,
 ) -> list[CostlyHabit]:
     """The habits that cost a job most, those first where a change saves most. The digest was read with its
     distributions. lost_share: of its time in calls, what others cost it: that is not the program's fault, and taken
-    off. size_of: see `JobCalls`.
+    off. size_of: of paths, the sizes of those that are still there and were not written after a time (ns since 1970).
     """
     runtime = runtime_of(digest)
     own = of_own_processes(digest, digest.process_slices)
@@ -47,7 +47,8 @@ def advise(
         return []
     files = of_own_processes(digest, digest.files)
     part = (1 - lost_share) / _side_by_side(digest, own)
-    calls = JobCalls(digest, own, files, found, runtime, part, size_of)
+    end_ns = int(digest.about["end_ns"])
+    calls = JobCalls(digest, own, files, found, runtime, part, lambda paths: size_of(paths, end_ns))
     told = [*habits_of_calls(calls), *_habits_of_ranks(ranks, lost_share)]
     least = max(LEAST_SECONDS, LEAST_SHARE * runtime)
     worth = [one for one in told if one.seconds >= least and (one.saving is None or one.saving.value >= least)]

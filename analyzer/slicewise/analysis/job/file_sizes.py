@@ -1,4 +1,4 @@
-"""How large files are now. A server that does not answer keeps whoever asks: so another process asks, for a while."""
+"""How large files are. A server that does not answer keeps whoever asks: so another process asks, for a while."""
 
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -7,17 +7,21 @@ from collections.abc import Mapping, Sequence
 PATIENCE = 1.0
 
 
-def sizes_now(paths: Sequence[str]) -> Mapping[str, int]:
-    """Bytes, by path, of those that are regular files here and now."""
+def sizes_since(paths: Sequence[str], end_ns: int) -> Mapping[str, int]:
+    """Bytes, by path, of those that are regular files here, and were not written after a time (ns since 1970)."""
     if not paths:
         return {}
     nothing = subprocess.DEVNULL
-    command = ["stat", "-L", "--printf", r"%s %F\t%n\0", "--", *paths]
+    command = ["stat", "-L", "--printf", r"%s %Y %F\t%n\0", "--", *paths]
     asking = subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, errors="surrogateescape")
     try:
         told, _ = asking.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         asking.kill()  # and is not waited for: it may be held up in the kernel
         return {}
-    rows = (row.split("\t", 1) for row in told.split("\0") if row)
-    return {path: int(about.split(" ", 1)[0]) for about, path in rows if " regular" in about}
+    rows = [(*about.split(" ", 2), path) for about, _, path in (row.partition("\t") for row in told.split("\0") if row)]
+    return {
+        path: int(size)
+        for size, written, kind, path in rows
+        if kind.startswith("regular") and int(written) <= end_ns // 10**9
+    }

@@ -92,7 +92,7 @@ class CostlyHabit:
 @dataclass(frozen=True)
 class JobCalls:
     """own, files: rows of `process_slices` and `files` of the job's own processes. part: by which seconds in calls
-    become seconds of the runtime. size_of: paths to the sizes of those files that are still there.
+    become seconds of the runtime. size_of: paths to the sizes of those files that are still as they were.
     """
 
     digest: Digest
@@ -113,7 +113,7 @@ class JobCalls:
         return int(self.digest.calls.filter(pl.col("operation").is_in(list(operations)))["calls"].sum())
 
     def seconds(self, kind: str) -> float:
-        """In calls of a kind, of the runtime."""
+        """Seconds of the runtime in calls of a kind."""
         return self.part * real(self.own[f"{kind}_ns"].sum()) / 1e9
 
     def accesses(self, way: Direction) -> pl.DataFrame:
@@ -139,7 +139,7 @@ class JobCalls:
         return replace(saving, value=saving.value + LIKELY * around, high=saving.high + around)
 
     def sampled(self, operations: Sequence[str]) -> float:
-        """The same by samples of call sites, of metadata calls; 0 where these are too few to tell."""
+        """Seconds of the runtime in some metadata calls, by samples of call sites; 0: these are too few to tell."""
         of_them = self.found.samples.filter(pl.col("operation").is_in(list(operations)))
         if int(of_them["samples"].sum()) < FEWEST_SAMPLES:
             return 0.0
@@ -163,19 +163,15 @@ class JobCalls:
         """The call site of a kind of calls with most time."""
         return self.site(self.operations(kind))
 
-    def in_large(self, way: Direction, size: int) -> float | None:
-        """Seconds of the runtime that as many bytes cost in large transfers of this run; None if it made few."""
+    def at_large(self, way: Direction, size: int, seconds: float) -> Estimate | None:
+        """What of some seconds is saved, if as many bytes are moved by large transfers; None if this run made few."""
         ops, moved = pl.col(f"{way}_ops"), pl.col(f"{way}_bytes")
         by_path = self.files.filter(pl.col("path") != "").group_by("path").agg(pl.col("^(read|write)_.*$").sum())
         large = by_path.filter(moved >= LARGE * ops)
         shown = real(large.select(moved.sum()).item())
-        return self.part * size * real(large[f"{way}_ns"].sum()) / shown / 1e9 if shown >= SHOWN else None
-
-    def at_large(self, way: Direction, size: int, seconds: float) -> Estimate | None:
-        """What of some seconds is saved, if as many bytes are moved by large transfers."""
-        rest = self.in_large(way, size)
-        if rest is None:
+        if shown < SHOWN:
             return None
+        rest = self.part * size * real(large[f"{way}_ns"].sum()) / shown / 1e9
         low, value, high = (max(0.0, seconds - rest * factor) for factor in (UNSURE, 1.0, 1 / UNSURE))
         return Estimate(value, low, high, "what large transfers of this run cost")
 
@@ -409,9 +405,10 @@ def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
     most of them fail.
     """
     looks = [name for name in of.operations("meta") if name not in (*WITH_AN_OPEN, *LOCKS)]
-    opened = of.opens - int(of.files["opens"].sum())
+    failed = _failed(of)
+    opened = max(0, of.opens - int(of.files["opens"].sum()) - failed)
     calls = of.called(looks) + opened
-    if calls >= MANY and 2 * _failed(of) < int(of.own["meta_ops"].sum()):
+    if calls >= MANY and 2 * failed < int(of.own["meta_ops"].sum()):
         seconds = of.sampled(looks) + (of.sampled(WITH_AN_OPEN) * opened / of.opens if opened else 0.0)
         yield CostlyHabit("looks", seconds, None, calls, 0.0, site=of.site([*looks, *OPENINGS]))
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from slicewise.analysis.job import io_time as analysis
 from slicewise.analysis.job.advice import advise
-from slicewise.analysis.job.file_sizes import sizes_now
+from slicewise.analysis.job.file_sizes import sizes_since
 from slicewise.analysis.job.habits import CostlyHabit
 from slicewise.analysis.job.heat import Heat, heats_of
 from slicewise.analysis.job.io_span import IoSpan
@@ -123,7 +123,7 @@ def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float =
         turns=turns,
         split=ranks,
         usage=usage_of(digest),
-        advice=advise(digest, found, lost_share, ranks, sizes_now),
+        advice=advise(digest, found, lost_share, ranks, sizes_since),
     )
 
 
