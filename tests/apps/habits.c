@@ -1,6 +1,7 @@
 /* The same work in a way that costs much, or little:
  *     habits WAY FILE SECONDSs|COUNT
- * Goes on for so many seconds (2.5s), or steps, and prints how many steps it did. The costly way of each, and the other:
+ * Goes on for so many seconds (2.5s), or steps, and prints how many steps it did, and in how many seconds. What comes
+ * before them ("after ...") does not count. The costly way of each, and the other:
  *     syncs, synced:       a record of 512 B, and a sync; one sync for 100
  *     small, large:        a synchronous write of 4 KiB, after 20 of 1 MiB to another file; pieces of 1 MiB
  *     buffers, buffered:   4 KiB by a stream with a buffer as large, synchronous; a buffer of 1 MiB; both after 20 of 1 MiB
@@ -24,7 +25,7 @@ enum { RECORD = 512, SMALL = 4096, LARGE = 1 << 20, LARGE_FIRST = 20, A_BATCH = 
 
 static char block[LARGE], buffer[LARGE];
 static const char *path;
-static double until;
+static double begun, until;
 static long wanted;
 
 static double now(void)
@@ -32,6 +33,13 @@ static double now(void)
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void begin_here(void)
+{
+    double late = now() - begun;
+    begun += late;
+    until += until > 0 ? late : 0;
 }
 
 static bool goes_on(long done)
@@ -64,6 +72,7 @@ static void put_large(void)
     for (int i = 0; i < LARGE_FIRST; i++)
         put(large, LARGE);
     close(large);
+    begin_here();
 }
 
 static void sync_file(int file)
@@ -110,6 +119,7 @@ static long cold_reads(long is_at_random)
     long done = 0, pieces = COLD * (LARGE / SMALL);
     for (long i = 0; i < LARGE_FIRST; i++)
         REQUIRE(read(large, block, LARGE) == LARGE);
+    begin_here();
     for (; is_at_random && goes_on(done); done++)
         REQUIRE(pread(file, block, SMALL, done * 1000003 % pieces * SMALL) == SMALL);
     for (long i = 0; !is_at_random && i < COLD && i * (LARGE / SMALL) < wanted; i++)
@@ -210,10 +220,15 @@ int main(int argc, char **argv)
     char *unit;
     double amount = strtod(argv[3], &unit);
     path = argv[2];
-    until = *unit == 's' ? now() + amount : 0;
+    begun = now();
+    until = *unit == 's' ? begun + amount : 0;
     wanted = (long)amount;
-    for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        if (strcmp(ways[i].name, argv[1]) == 0)
-            return printf("%ld\n", ways[i].work(ways[i].how)) < 0;
+    for (unsigned i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        if (strcmp(ways[i].name, argv[1]) != 0)
+            continue;
+        long steps = ways[i].work(ways[i].how);
+        printf("%ld %f\n", steps, now() - begun);
+        return 0;
+    }
     return 2;
 }

@@ -27,25 +27,29 @@ def profile(tmp_path_factory) -> Path:
     of the second, the calls all of the third.
     """
     samples = [(slice_, site, count) for slice_ in range(9) for site, count in ((1, 70), (2, 20), (3, 10))]
-    samples += [(9, 1, 10), (9, 2, 20), (9, 3, 70)]
+    return made(tmp_path_factory.mktemp("flame") / "48213", [*samples, (9, 1, 10), (9, 2, 20), (9, 3, 70)])
+
+
+def made(directory: Path, samples: list[tuple[int, int, int]], process: int = 1) -> Path:
+    """samples: slice, site, how many."""
     frames = [
-        {"process": 1, "site": site, "depth": depth, "function": name, "file": "/src/a.py", "line": 7 + depth}
+        {"process": process, "site": site, "depth": depth, "function": name, "file": "/src/a.py", "line": 7 + depth}
         for site, names in STACKS.items()
         for depth, name in enumerate(names)
     ]
     sites = [
-        {"process": 1, "number": number, "site": site, "operation": "pwrite", "slice": FIRST + slice_,
+        {"process": process, "number": number, "site": site, "operation": "pwrite", "slice": FIRST + slice_,
          "samples": count, "likely_bytes": MIB if site == 2 else 0, "likely_calls": 5_000 if site == 3 else 0}
         for number, (slice_, site, count) in enumerate(samples)
     ]  # fmt: skip
-    slices = [{"process": 1, "slice": FIRST + place, "write_bytes": MIB, "write_ns": S} for place in range(10)]
-    events = [{"process": 1, "event": 0, "name": "perf::TASK-CLOCK", "unit": "ns", "meaning": "time of tasks"}]
-    hardware = [{"process": 1, "number": place, "slice": FIRST + place, "event_0": 3 * S} for place in range(10)]
+    slices = [{"process": process, "slice": FIRST + place, "write_bytes": MIB, "write_ns": S} for place in range(10)]
+    events = [{"process": process, "event": 0, "name": "perf::TASK-CLOCK", "unit": "ns", "meaning": "time of tasks"}]
+    hardware = [{"process": process, "number": place, "slice": FIRST + place, "event_0": 3 * S} for place in range(10)]
     return build_profile(
-        tmp_path_factory.mktemp("flame") / "48213",
-        [{"process": 1, "site_ns": 10_000_000, "start_ns": FIRST * 4 * S, "end_ns": (FIRST + 10) * 4 * S}],
+        directory,
+        [{"process": process, "site_ns": 10_000_000, "start_ns": FIRST * 4 * S, "end_ns": (FIRST + 10) * 4 * S}],
         slices, frames=frames, sites=sites, events=events, hardware=hardware,
-        modules=[{"process": 1, "module": 0}],
+        modules=[{"process": process, "module": 0}],
     )  # fmt: skip
 
 
@@ -103,6 +107,25 @@ def test_a_box_without_room_for_a_name_shows_no_letter_of_it(profile, tmp_path, 
     window.evaluate("document.querySelector('.flame-body').style.width = '120px'")
     window.wait_for("document.querySelector('.flame-box.tiny')")
     assert set(window.evaluate(tiny)) == {"load", NASTY, "pwrite"}
+
+
+@browser.needed
+def test_calls_of_two_runs_are_coloured_by_the_difference(profile, tmp_path, window):
+    """The longer run is drawn. save: 640 samples instead of 320 (red); load: as many (grey); the other: none before."""
+    former = made(tmp_path / "before", [(0, 1, 320), (0, 2, 200)], process=2)
+    page = tmp_path / "compare.html"
+    assert slicewise("compare", former, profile, "--html", page).returncode == 0
+    window.open(page, browser.DRAWN)
+    boxes = (
+        "[...document.querySelectorAll('.flame-box')].map((box) => [box.dataset.name, [box.title, "
+        "getComputedStyle(box).backgroundColor.match(/[0-9]+/g).map(Number)]])"
+    )
+    told = dict(window.evaluate(boxes))
+    red, _, blue = told["save"][1]
+    assert red > blue
+    assert len(set(told["load"][1])) == 1, "grey"
+    assert "6.4 s, 64.0 % of all; in before 3.2 s" in told["save"][0]
+    assert "; in before nothing" in told[NASTY][0]
 
 
 @browser.needed

@@ -9,6 +9,9 @@ from support.programs import BUILD, ROOT
 REFERENCE = re.compile(r'<(\w+)\b[^>]*?\s(?:href|src)="([^"]*)"')
 LOADED = {"script", "link", "img"}
 
+# One process makes it: a second one would take away what the first has made.
+pytestmark = pytest.mark.xdist_group("site")
+
 
 @pytest.fixture(scope="module")
 def site():

@@ -6,7 +6,13 @@ from slicewise.analysis.compare.compare import compare as analysis
 from slicewise.analysis.compare.compare import losses
 from slicewise.catalog.sources import read_digests
 from slicewise.report.compare import compare_report
-from slicewise.report.compare.compare_report import compare_page, compare_record, parts_table, runs_table
+from slicewise.report.compare.compare_report import (
+    compare_page,
+    compare_record,
+    parts_table,
+    runs_table,
+    sites_that_differ,
+)
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal
@@ -19,7 +25,11 @@ def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None
     lost = zip(digests, losses(runs, neighbours or [], reading_profiles()), strict=True)
     comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
-    write_page(compare_page(comparison, unseen_lines(digests), {digest.job: digest.path for digest in digests}), page)
+    by_job = {digest.job: digest for digest in digests}
+    pair = sorted((comparison.told.of, comparison.told.against), key=lambda run: -run.runtime_ns)
+    differ = sites_that_differ(*(by_job[run.job.job] for run in pair))
+    paths = {job: digest.path for job, digest in by_job.items()}
+    write_page(compare_page(comparison, unseen_lines(digests), paths, differ), page)
     table = parts_table(comparison) if len(runs) == 2 else runs_table(comparison)
     write_answer(
         lambda: compare_record(comparison, page),

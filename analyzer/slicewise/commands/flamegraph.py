@@ -4,9 +4,10 @@ from pathlib import Path
 
 from slicewise.analysis.job.sites import Sites, sites
 from slicewise.catalog.sources import read_digest
+from slicewise.charts.flame import estimated_from
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
-from slicewise.report.job.site_words import estimated_from, site_lines, sites_record, sites_section, sites_table
+from slicewise.report.job.site_words import site_lines, sites_record, sites_section, sites_table
 from slicewise.report.over_time import TimeAxis
 from slicewise.report.page import Page, Step, command, page_path, write_page
 from slicewise.report.tables import for_terminal

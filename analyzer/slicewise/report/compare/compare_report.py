@@ -11,8 +11,11 @@ from slicewise.analysis.calls import Kind
 from slicewise.analysis.compare.compare import Comparison
 from slicewise.analysis.compare.difference import PARTS, WORTH_A_WORD, Difference, Part, Unknown
 from slicewise.analysis.compare.work import Tasks
+from slicewise.analysis.job.sites import sites
 from slicewise.charts import runtimes
 from slicewise.charts.figure import Figure
+from slicewise.charts.flame import estimated_from, flame
+from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.report import columns
 from slicewise.report.blame.blame_page import outside_record
@@ -21,6 +24,7 @@ from slicewise.report.columns import Made
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.records import picked
 from slicewise.report.tables import NOTHING, Cell, Column, Table
+from slicewise.scalars import whole
 from slicewise.text import words
 
 # A part is told in the first sentence from this fraction of the difference.
@@ -452,7 +456,10 @@ def _time(told: Difference, seconds: float) -> Cell:
 
 
 def compare_page(
-    comparison: Comparison, unseen: Sequence[str], paths: Mapping[str, Path] = MappingProxyType({})
+    comparison: Comparison,
+    unseen: Sequence[str],
+    paths: Mapping[str, Path] = MappingProxyType({}),
+    call_sites: Sequence[Section] = (),
 ) -> Page:
     names = [run.job.job for run in comparison.runs]
     is_pair = len(names) == 2
@@ -471,6 +478,7 @@ def compare_page(
                 note="Own I/O is what more or other work costs at the speed of the run compared with. Parts add up to "
                 "the difference. An interval says how far off these speeds may be.",
             ),
+            *call_sites,
             Section(
                 heading="What each run did",
                 tables=[work_table(comparison)],
@@ -485,6 +493,24 @@ def compare_page(
         steps=[Step("See who slowed the longer run down:", command("blame", paths.get(longer, longer)))],
         unseen=[*notes(comparison), *unseen],
     )
+
+
+def sites_that_differ(of: Digest, against: Digest) -> list[Section]:
+    """The flame graph of a run's call sites, by the difference to another run; nothing where one has no samples."""
+    now, then = sites(of), sites(against)
+    if now.samples.is_empty() or then.samples.is_empty():
+        return []
+    slices = range(whole(now.samples["slice"].min()), whole(now.samples["slice"].max()) + 1)
+    section = Section(
+        f"Call sites of {of.job}, by the difference to {against.job}",
+        text=[
+            f"Each call is as wide as what it costs in {of.job}. Red: more than in {against.job}; blue: less; grey: as "
+            "much. Click one to enlarge it, and the top one to come back."
+        ],
+        flame=flame(now, slices, of.slice_ns, (against.job, then)),
+        note=f"{of.job}: {estimated_from(now)} {against.job}: {estimated_from(then)}",
+    )
+    return [section]
 
 
 def _facts(comparison: Comparison) -> list[Fact]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from slicewise.analysis.job.sites import Sites, totals
-from slicewise.charts.flame import flame
+from slicewise.charts.flame import estimated_from, flame
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.scalars import real
@@ -60,16 +60,6 @@ def sites_section(found: Sites, slices: range, slice_ns: int, axis: range) -> Se
         flame=flame(found, slices, slice_ns),
         tables=[sites_table(found, slice_ns, axis)],
         note=estimated_from(found),
-    )
-
-
-def estimated_from(found: Sites) -> str:
-    """What the figures of call sites are estimated from."""
-    samples = words.count(int(found.samples["samples"].sum()), "sample")
-    every = words.duration(found.sample_seconds)
-    return (
-        f"{samples}, one for every {every} of a thread's time in I/O calls; times, bytes and calls are estimated from "
-        "them."
     )
 
 

@@ -36,6 +36,12 @@ const flames = (() => {
     return `hsl(${18 + (hash % 38)} ${58 + (hash >> 6) % 20}% var(--flame-light))`;
   }
 
+  /* By the difference to what it was in another run: red is more, blue is less, and grey the same. */
+  function byDifference(now, before) {
+    const part = (now - before) / Math.max(now, before, 1);
+    return `hsl(${part > 0 ? 8 : 212} ${Math.round(75 * Math.abs(part))}% var(--flame-light))`;
+  }
+
   function button(text, isChosen, choose) {
     const made = document.createElement("button");
     made.type = "button";
@@ -129,6 +135,7 @@ const flames = (() => {
     draw() {
       const [, place, say] = COSTS[this.cost];
       const root = tree(this.data, place, this.first, this.end), total = root.value;
+      const against = this.data.against, former = against ? tree(against, place, 0, 1) : null;
       const share = (value) => `${((100 * value) / (total || 1)).toPrecision(3)} %`;
       let top = root;
       for (const frame of this.path) top = top.calls.get(frame) ?? top;
@@ -136,13 +143,15 @@ const flames = (() => {
       this.said.textContent = `${total ? say(total) : "nothing"} in all${found}`;
       const boxes = [];
       let rows = 0;
-      const add = (node, depth, left, width) => {
+      const add = (node, depth, left, width, before) => {
         rows = Math.max(rows, depth + 1);
         const [name, where] = node.frame < 0 ? ["all", ""] : this.data.frames[node.frame];
         const box = document.createElement("button");
         Object.assign(box, { type: "button", className: this.isWanted(node) ? "flame-box found" : "flame-box", textContent: name, tabIndex: boxes.length ? -1 : 0 });
-        box.title = `${name}${where ? "\n" + where : ""}\n${say(node.value)}, ${share(node.value)} of all`;
-        Object.assign(box.style, { left: `${100 * left}%`, width: `${100 * width}%`, background: node.frame < 0 ? "var(--tint)" : colour(where + name) });
+        const was = against ? `; in ${against.name} ${before?.value ? say(before.value) : "nothing"}` : "";
+        box.title = `${name}${where ? "\n" + where : ""}\n${say(node.value)}, ${share(node.value)} of all${was}`;
+        const fill = against ? byDifference(node.value, before?.value ?? 0) : colour(where + name);
+        Object.assign(box.style, { left: `${100 * left}%`, width: `${100 * width}%`, background: node.frame < 0 ? "var(--tint)" : fill });
         Object.assign(box.dataset, { name, share: node.value / (total || 1), depth });
         box.addEventListener("click", () => this.choose(node));
         box.share = width;
@@ -150,15 +159,18 @@ const flames = (() => {
         let at = left;
         for (const call of [...node.calls.values()].sort((a, b) => b.value - a.value)) {
           const part = width * (call.value / node.value);
-          if (part >= LEAST_SHARE) add(call, depth + 1, at, part);
+          if (part >= LEAST_SHARE) add(call, depth + 1, at, part, before?.calls.get(call.frame));
           at += part;
         }
       };
       /* Its callers are in full width, and lead back. */
       const callers = [];
       for (let at = top.parent; at; at = at.parent) callers.unshift(at);
-      callers.forEach((node, depth) => add({ ...node, calls: new Map() }, depth, 0, 1));
-      add(top, callers.length, 0, 1);
+      let before = former;
+      for (const [depth, node] of [...callers, top].entries()) {
+        if (depth) before = before?.calls.get(node.frame);
+        add(node === top ? top : { ...node, calls: new Map() }, depth, 0, 1, before);
+      }
       for (const box of boxes) box.style.top = `${(this.isUpright ? rows - 1 - box.dataset.depth : box.dataset.depth) * ROW}px`;
       this.body.replaceChildren(...boxes);
       this.body.style.height = `${rows * ROW}px`;
