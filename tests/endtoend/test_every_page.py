@@ -12,8 +12,8 @@ from slicewise.analysis.policies.probability import LoggedJob, of_log
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
 from slicewise.analysis.size.points import write_table
 from slicewise.report.page import html_of
-from slicewise.report.policy.policy_page import machine_facts, policy_page, probability_page
-from slicewise.report.policy.policy_words import for_whom, verdict
+from slicewise.report.policy.policy_report import for_whom, machine_facts, policy_page, verdict
+from slicewise.report.policy.probability_words import probability_page
 from slicewise.running.delta_campaign import DESCRIBED, DeltaPlan, SweepPanel, SweepPlan, runs_of
 from support import browser
 from support.command_line import slicewise_command
