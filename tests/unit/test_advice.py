@@ -310,6 +310,8 @@ def test_ranks_that_wait_for_the_io_of_one(tmp_path, others, kind):
     waited = 9.0 - others
     assert (one.habit, one.seconds, one.calls, one.who) == (kind, pytest.approx(waited), 3, "rank 0 on n")
     assert (one.saving.low, one.saving.high) == (0, pytest.approx(0.75 * waited))
+    (line,) = advice_lines([one], 20.0)
+    assert line.startswith("The wait of other ranks (3) for the I/O of rank 0 on n, which ")
 
 
 def test_sizes_of_files_that_are_as_they_were(tmp_path):

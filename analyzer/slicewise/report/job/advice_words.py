@@ -76,11 +76,11 @@ WHAT: dict[Habit, tuple[str, str]] = {
         "let one process look and tell the others, or start from a container or a copy on the node",
     ),
     "one rank": (
-        "waiting for the I/O of {who}, which does nearly all of it, for {count} others",
+        "the wait of other ranks ({count}) for the I/O of {who}, which does nearly all of it,",
         "let several ranks read and write (MPI_File_write_at_all), or go on computing meanwhile (a thread, MPI_Ibcast)",
     ),
     "uneven ranks": (
-        "waiting for the I/O of {who}, which takes longer than that of {count} others,",
+        "the wait of other ranks ({count}) for the I/O of {who}, which takes longer than theirs,",
         "divide reading and writing evenly among ranks",
     ),
 }
