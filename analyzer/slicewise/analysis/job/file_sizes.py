@@ -13,7 +13,12 @@ def sizes_since(paths: Sequence[str], end_ns: int) -> Mapping[str, int]:
         return {}
     nothing = subprocess.DEVNULL
     command = ["stat", "-L", "--printf", r"%s %Y %F\t%n\0", "--", *paths]
-    asking = subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, errors="surrogateescape")
+    try:
+        asking = subprocess.Popen(
+            command, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, errors="surrogateescape"
+        )
+    except OSError:  # there is no such program here, or no room for another process
+        return {}
     try:
         told, _ = asking.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:

@@ -55,6 +55,8 @@ AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
 LIKELY = 0.75
 # What is read so often is read again; what storage sent of it is nearly all; and bytes/s of a copy in memory, at most.
 READ_TIMES, ALMOST_ALL, OF_MEMORY = 2.0, 0.9, 10e9
+# Of the files with most time in reads, how many sizes are asked for.
+MOST_ASKED = 50
 # What of a wait for locks, or for a sync that can go on meanwhile, goes at least, if the change is made.
 AT_LEAST = 0.5
 # So many processes that do the same at one time, or in one directory, are a crowd. In the first part of the runtime.
@@ -298,7 +300,8 @@ def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
     later ones may have cost what copying in memory does.
     """
     large = of.files.filter(pl.col("path") != "", pl.col("read_bytes") >= SHOWN, pl.col("read_ns") > 0)
-    sizes = of.size_of(large["path"].unique().to_list())
+    longest = large.group_by("path").agg(pl.col("read_ns").sum()).sort("read_ns", "path", descending=[True, False])
+    sizes = of.size_of(longest["path"].head(MOST_ASKED).to_list())
     size = pl.col("path").replace_strict(sizes, default=None, return_dtype=pl.Int64)
     again = large.with_columns(size=size).filter(
         pl.col("size") > 0, pl.col("read_bytes") >= READ_TIMES * pl.col("size")
