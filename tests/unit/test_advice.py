@@ -171,7 +171,7 @@ def test_a_script_s_interpreter_computes_around_calls(tmp_path):
     (one,) = told(tmp_path / "a", looks, who=script)
     assert (one.seconds, one.saving.low, one.saving.value, one.saving.high) == pytest.approx((8, 8, 17, 20))
     (line,) = advice_lines([one], 20.0)
-    assert "took 8.00 s of 20.0 s. With what goes with each about 17.0 s [8.00-20.0] can be saved: " in line
+    assert "took 8.00 s of 20.0 s. About 17.0 s [8.00-20.0] can be saved, with what goes with each of them: " in line
     (one,) = told(tmp_path / "b", looks)
     assert one.saving.high == pytest.approx(8)
 

@@ -287,11 +287,10 @@ def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
 
 def _that_reach_the_kernel(digest: Digest, way: Direction) -> float:
     """The part of the calls of a direction that no stream's buffer serves; 1 where that is not known."""
-    of_way = pl.col("calls").filter(pl.col("kind") == way)
     if "distributions" in digest.not_kept:
         return 1.0
-    made = digest.distributions.group_by("what").agg(of_way.sum())
-    by_what = dict(made.iter_rows())
+    of_way = digest.distributions.filter(pl.col("kind") == way)
+    by_what = dict(of_way.group_by("what").agg(pl.col("calls").sum()).iter_rows())
     return min(1.0, by_what["latency"] / by_what["size"]) if by_what.get("size") else 1.0
 
 

@@ -280,8 +280,8 @@ def _by_slice(signals: pl.DataFrame) -> pl.DataFrame:
 
 def moved(digest: Digest) -> pl.DataFrame:
     """What did not stay 0: node, kind, device, signal, meaning, unit, mean (over the time sampled), highest (of a
-    slice), highest_ns (when that slice began). Of a slice that was sampled for less than half of its time no highest is
-    taken, unless there is no other. Sorted by node, and then in the order of `SIGNALS`, devices with the most first.
+    slice), highest_ns (when that slice began). The highest is of slices that were sampled for at least half of their
+    time, if there is one. Sorted by node, and then in the order of `SIGNALS`, devices with the most first.
     """
     order = pl.DataFrame(
         [(place, name, signal.table, signal.meaning, signal.unit, signal.per is None)
