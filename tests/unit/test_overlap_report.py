@@ -9,7 +9,7 @@ from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage.unseen import unseen_lines
-from slicewise.report.overlap import overlap_page as told
+from slicewise.report.overlap import overlap_words as told
 from slicewise.report.overlap.overlap_page import (
     colours_of,
     inapplicable,

@@ -24,7 +24,7 @@ from slicewise.report.blame.explained import explanation
 from slicewise.report.compare import compare_report
 from slicewise.report.compare.compare_report import parts_table
 from slicewise.report.job.job_page import job_page, job_report
-from slicewise.report.overlap import overlap_page
+from slicewise.report.overlap import overlap_words
 from support.chosen_time import chosen_time
 from support.command_line import slicewise_command
 from support.swz import build_profile
@@ -237,7 +237,7 @@ def test_overlap_does_not_take_the_wait_for_slow_storage(tmp_path: Path, large: 
     assert (job.waited_seconds, job.span.seconds.value) == (pytest.approx(10.0), pytest.approx(18.0, abs=0.1))
     assert found.waited_seconds == {"waiting": pytest.approx(10.0), "beside": 0.0}
     assert writes.contention.contended is not True
-    lines = overlap_page.opening(found, writes)
+    lines = overlap_words.opening(found, writes)
     assert "waiting waited 10.0 s for its turn (coordination)." in lines
     assert any(line.endswith("it took 18.0 s, of it 10.0 s waiting for its turn.") for line in lines)
 

@@ -13,7 +13,7 @@ from slicewise.report.blame.blame_page import blame_record
 from slicewise.report.coverage.unseen import coverage_lines
 from slicewise.report.nodes.evidence import evidence_words
 from slicewise.report.nodes.other_words import other_lines, others_record
-from slicewise.report.overlap import overlap_page
+from slicewise.report.overlap import overlap_words
 from slicewise.report.overlap.overlap_page import jobs_table, meanings, overlap_record, overlap_report
 from slicewise.report.page import joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal
@@ -39,8 +39,8 @@ def overlap(
         others = {digest.job: others_record(digest) for digest in digests}
         return overlap_record(overlap, main, seen, page) | more | {"others": others}
 
-    opening = overlap_page.opening(overlap, main, blames)
-    lines = [*opening, overlap_page.verdict(main, blames), evidence_words(evidence)]
+    opening = overlap_words.opening(overlap, main, blames)
+    lines = [*opening, overlap_words.verdict(main, blames), evidence_words(evidence)]
     write_answer(
         record,
         [

@@ -17,7 +17,7 @@ from slicewise.digest.beside import Surroundings
 from slicewise.errors import UserError
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import Page, page_path, write_page
-from slicewise.report.size import size_report
+from slicewise.report.size import own_sizes, size_report
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
 from slicewise.terminal.output import page_line, write_answer
@@ -52,12 +52,12 @@ def read(
         assert job is not None
         _show_job(job, page, unseen)
         return
-    notes = size_report.profile_notes() if places else []
+    notes = own_sizes.profile_notes() if places else []
     found = size_result(points, bounds, own_size, notes, None if busiest is None else busiest.curve)
-    sections = size_report.job_sections(job) if job is not None else []
+    sections = own_sizes.job_sections(job) if job is not None else []
     title = "Which transfer size to take" if job is None else f"Transfer sizes of {job.digest.job}"
     write_page(size_report.size_page(found, title, sections, unseen), page)
-    _show(found, page, {"job": None if job is None else size_report.job_record(job)}, job)
+    _show(found, page, {"job": None if job is None else own_sizes.job_record(job)}, job)
 
 
 def run(
@@ -115,26 +115,26 @@ def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, 
 
 def _show_job(job: JobSizes, page: Path, unseen: list[str]) -> None:
     """A job whose calls make no point: they are of several sizes."""
-    lines = size_report.job_lines(job)
+    lines = own_sizes.job_lines(job)
     write_page(
         Page(
             f"Transfer sizes of {job.digest.job}",
             "Slicewise size",
             lines,
-            sections=size_report.job_sections(job),
+            sections=own_sizes.job_sections(job),
             unseen=unseen,
         ),
         page,
     )
     write_answer(
-        lambda: {"curves": [], "job": size_report.job_record(job), "page": page},
+        lambda: {"curves": [], "job": own_sizes.job_record(job), "page": page},
         [*lines, "", *_job_tables(job), page_line(page)],
     )
 
 
 def _job_tables(job: JobSizes) -> list[RenderableType]:
     tables = (
-        [size_report.costs_table(job.costs), *([size_report.sites_table(job)] if job.site_sizes else [])]
+        [own_sizes.costs_table(job.costs), *([own_sizes.sites_table(job)] if job.site_sizes else [])]
         if job.costs
         else []
     )
@@ -175,7 +175,7 @@ def _show(found: SizeResult, page: Path, more: dict[str, Any], job: JobSizes | N
     write_answer(
         lambda: size_report.size_record(found, page) | more,
         [
-            *(size_report.job_lines(job) if job is not None else []),
+            *(own_sizes.job_lines(job) if job is not None else []),
             *size_report.opening(found),
             "",
             *(_job_tables(job) if job is not None else []),
