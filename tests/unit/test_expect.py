@@ -24,7 +24,7 @@ from slicewise.errors import UserError
 from slicewise.io500 import results
 from slicewise.io500.results import IO500Run, read_results
 from slicewise.io500.texts import METADATA_PHASES, PHASES, Phase, Unreadable
-from slicewise.report.expect import expect_report
+from slicewise.report.expect import expect_report, place_words
 from slicewise.report.expect.expect_report import expectation_page, places_page
 from slicewise.report.page import html_of
 from slicewise.running import benchmarks, expect_campaign
@@ -251,7 +251,7 @@ def test_a_job_is_placed_by_what_it_did_on_its_storage(tmp_path, box):
     assert found.position.is_inside
     assert found.phase.seconds == 10
     assert found.direction.kind == "write"
-    verdict = expect_report.lines(found)[-1]
+    verdict = place_words.lines(found)[-1]
     assert verdict.startswith(
         "sim is in the box, at 22 % of what this file system gives to well-formed I/O; bandwidth is"
     )
@@ -271,7 +271,7 @@ def test_worse_than_any_benchmark_with_nobody_else_is_news(tmp_path, box):
     assert (found.is_inside, found.is_below, found.company) == (False, True, [])
     assert found.is_cached is False
     assert found.is_news
-    assert "Tell your operators" in expect_report.verdict(found)
+    assert "Tell your operators" in place_words.verdict(found)
 
 
 def test_with_company_it_is_no_news(tmp_path, box):
@@ -280,7 +280,7 @@ def test_with_company_it_is_no_news(tmp_path, box):
     found = placed(job, box)
     assert found.company == ["other"]
     assert not found.is_news
-    assert "Others were active, which may be why." in expect_report.verdict(found)
+    assert "Others were active, which may be why." in place_words.verdict(found)
 
 
 def test_what_stays_in_memory_is_outside_of_any_honest_box(tmp_path, box):
@@ -291,7 +291,7 @@ def test_what_stays_in_memory_is_outside_of_any_honest_box(tmp_path, box):
     found = placed(job, box)
     assert found.position.is_inside
     assert not found.is_inside
-    assert expect_report.verdict(found).startswith("sim cannot be judged by the box: it worked in the page cache")
+    assert place_words.verdict(found).startswith("sim cannot be judged by the box: it worked in the page cache")
 
 
 def test_cached_bytes_that_took_no_time_do_not_judge_a_job(tmp_path, box):
@@ -299,7 +299,7 @@ def test_cached_bytes_that_took_no_time_do_not_judge_a_job(tmp_path, box):
     job = write_run(tmp_path / "profiles" / "sim", 20, rows, mounts={"type": "tmpfs", "source": "tmpfs"})
     found = placed(job, box)
     assert (found.is_cached, found.is_apart, found.is_inside) == (True, False, True)
-    assert "metadata is what holds it back: 1 MiB writes, 5,000 metadata operations." in expect_report.verdict(found)
+    assert "metadata is what holds it back: 1 MiB writes, 5,000 metadata operations." in place_words.verdict(found)
 
 
 def test_a_job_without_io_has_no_place(tmp_path, box):
@@ -339,7 +339,7 @@ def test_the_page_shows_jobs_and_boxes(tmp_path, box):
 
 
 def test_few_operations_are_not_told_in_thousands():
-    assert [expect_report._operations(rate) for rate in (7.06e-05, 0.0251, None)] == [
+    assert [place_words._operations(rate) for rate in (7.06e-05, 0.0251, None)] == [
         "0.0706 IOPS", "0.0251 kIOPS", f"{words.number(None)} kIOPS",
     ]  # fmt: skip
 

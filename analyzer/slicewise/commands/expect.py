@@ -16,7 +16,7 @@ from slicewise.errors import UserError
 from slicewise.io500.results import read_results
 from slicewise.report.blame.anonymous import anonymous, labels_of
 from slicewise.report.coverage.unseen import unseen_lines
-from slicewise.report.expect import expect_report
+from slicewise.report.expect import expect_report, place_words
 from slicewise.report.page import Page, joined_names, page_path, write_page
 from slicewise.report.tables import for_terminal
 from slicewise.running.benchmarks import LABELS, Api, Name, RunSize, choose, find_programs
@@ -57,7 +57,7 @@ def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
     page = page_file(html)
     beside = page_path(jobs[0], f"expect-{joined_names(one.job for one in placed)}")
     page = written(expect_report.places_page(found, placed, unseen_lines(digests)), page, beside)
-    lines: list[RenderableType] = [line for one in placed for line in (*expect_report.lines(one), "")]
+    lines: list[RenderableType] = [line for one in placed for line in (*place_words.lines(one), "")]
     write_answer(
         lambda: expect_report.places_record(found, placed, page), [*lines, page_line(page)] if page else lines[:-1]
     )
