@@ -30,6 +30,11 @@ typedef uint64_t descriptor;
 
 #define NO_OFFSET (-1) /* the call moves on from the descriptor's own position */
 
+/* Of a call: where its frame is, and where it returns to. `at`: NULL where there is none. */
+struct call_frame {
+    const void *at, *returns;
+};
+
 /* A thread that has not counted yet has zeroes here, also where a program made its thread-local storage of zeroes by itself. */
 struct thread {
     struct lane *lane;            /* NULL: none yet */
@@ -43,6 +48,8 @@ struct thread {
     uint32_t mpi_class;     /* that call's class */
     uint64_t mpi_own_since; /* its time is counted up to this tick */
     uint64_t mpi_file_ns;   /* lane_file_ns at that tick */
+    uint64_t mpi_ns;        /* in calls of MPI so far */
+    struct call_frame library_call[IO_LIBRARIES]; /* of each I/O library the outermost call under way, likewise */
     int is_registered;      /* its end will be noticed */
     int is_aside;           /* a signal handler on a lane of its own: no thread more */
     uint32_t holds_lock;    /* the engine's: only the handler of a signal that the thread's own instruction caused can see this */

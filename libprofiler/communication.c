@@ -9,9 +9,6 @@
 #include "site.h"
 #include "state.h"
 
-/* Between a frame and one so near there is no end of a stack: what lies there is memory. */
-#define NEAR_BYTES 4096
-
 START_DATA int communication_is_on = 1;
 
 void communication_choose(bool is_on)
@@ -35,6 +32,7 @@ static inline bool is_in_slice(const struct thread *thread, uint64_t start_tick,
 
 static void count_here(struct thread *thread, enum mpi_class class, const struct call *call, struct share *share)
 {
+    thread->mpi_ns += share->ns;
     if (thread->lane == NULL || !is_in_slice(thread, call->start_tick, call->end_tick)) {
         if (!lane_turn(thread, call, MOUNT_OTHER, RECORD_COMMUNICATION, class, share->bytes, share) || thread->lane == NULL)
             return;
@@ -80,6 +78,7 @@ void communication_count(enum mpi_class class, uint64_t start_tick, uint64_t end
         bool is_usual = LIKELY(is_in_slice(thread, start_tick, end_tick));
         if (is_usual)
             add(thread->lane, class, &share);
+        thread->mpi_ns += is_usual ? share.ns : 0;
         guard_clear(thread);
         if (is_usual)
             return;
@@ -90,13 +89,7 @@ void communication_count(enum mpi_class class, uint64_t start_tick, uint64_t end
 
 bool communication_is_around(const void *here)
 {
-    const struct thread *thread = &thread_state;
-    void **place = (void **)thread->mpi_frame + 1, *returns_to; /* the word above a frame's own is where it returns to, wherever there are frames */
-    if (here >= thread->mpi_frame)
-        return false;
-    if ((uintptr_t)place - (uintptr_t)here < NEAR_BYTES)
-        return *(void *volatile *)place == thread->mpi_return;
-    return guard_look(place, &returns_to) && returns_to == thread->mpi_return;
+    return guard_is_within(here, thread_state.mpi_frame, thread_state.mpi_return);
 }
 
 void communication_open(enum mpi_class class, uint64_t start_tick)

@@ -20,8 +20,7 @@ void communication_close(enum mpi_class which, uint64_t start_tick, uint64_t end
 /* The call that is open is of another class. */
 void communication_open_is(enum mpi_class which);
 
-/* Whether a call in the frame `here` lies within the MPI call of the thread. That one may be over without having returned: an error handler may
- * jump or throw out of MPI. Then the stack has grown down to less than its frame, or the frame returns to another place now. */
+/* Whether a call in the frame `here` lies within the MPI call of the thread (guard_is_within). */
 bool communication_is_around(const void *here);
 
 #endif

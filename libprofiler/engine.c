@@ -10,6 +10,7 @@
 #include "guard.h"
 #include "hardware.h"
 #include "identity.h"
+#include "io_library.h"
 #include "job_page.h"
 #include "kernel.h"
 #include "lane.h"
@@ -189,6 +190,7 @@ static bool prepare(void)
     kernel_note();
     usage_note();
     communication_choose(engine.settings.mpi == MPI_SCOPE_all);
+    io_library_choose(engine.settings.has_libraries);
     engine.prepared_ns = clock_read(CLOCK_MONOTONIC) - began;
     return true;
 }
@@ -337,6 +339,7 @@ static void refuse(void)
 {
     preparation = REFUSED;
     communication_choose(false);
+    io_library_choose(false);
     asleep_stop();
     clock_stop();
     atomic_store(engine_switch, ENGINE_OFF);

@@ -7,6 +7,8 @@
 
 /* What the kernel puts between a frame that it interrupts and its handler's is longer than this on every processor. */
 #define SIGNAL_FRAME_LEAST 512
+/* Between a frame and one so near there is no end of a stack: what lies there is memory. */
+#define NEAR_BYTES 4096
 
 /* By the kernel, since the stack may be no more. */
 bool guard_look(const void *at, void **word)
@@ -43,6 +45,16 @@ static bool is_left(void *frame, void *volatile *here)
     if (raw_result(syscall(SYS_sigaltstack, NULL, &alternate)) < 0 || (alternate.ss_flags & SS_ONSTACK) == 0)
         return true;
     return is_on_stack(&alternate, of_guard);
+}
+
+bool guard_is_within(const void *here, const void *frame, const void *returns)
+{
+    void **place = (void **)frame + 1, *found; /* the word above a frame's own is where it returns to, wherever there are frames */
+    if (here >= frame)
+        return false;
+    if ((uintptr_t)place - (uintptr_t)here < NEAR_BYTES)
+        return *(void *volatile *)place == returns;
+    return guard_look(place, &found) && found == returns;
 }
 
 /* The lane and its streams are whole after every instruction; what may be missing is part of the one call that was being counted. */

@@ -38,6 +38,10 @@ bool guard_begin(struct thread *thread, void *volatile *frame);
 /* A word of the thread's stack, or of one that is no more: then false. */
 bool guard_look(const void *at, void **word);
 
+/* Whether a call in the frame `here` lies within the one in `frame`, which returns to `returns`. That one may be over without having returned: an
+ * error handler may have jumped or thrown out of it. Then the stack has grown down to less than it, or the frame returns to another place now. */
+bool guard_is_within(const void *here, const void *frame, const void *returns);
+
 /* Signals that were kept blocked meanwhile are given back. */
 void guard_end(struct thread *thread);
 

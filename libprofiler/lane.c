@@ -179,6 +179,7 @@ static bool settle_communication(struct thread *thread, const struct call *call)
     if (own.start_tick >= own.end_tick)
         return true;
     struct share share = { .ns = ticks_to_ns(own.end_tick - own.start_tick) };
+    thread->mpi_ns += share.ns;
     uint64_t end_ns = clock_wall_ns(own.end_tick), slice_ns = engine.settings.slice_ns;
     uint64_t first = (end_ns - share.ns) / slice_ns, last = end_ns / slice_ns;
     if (first < last)

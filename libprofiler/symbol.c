@@ -7,6 +7,7 @@
 #pragma weak dlsym /* before 2.34 glibc has it in a library of its own, which a program that opens no library may lack */
 #include <link.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 /* The arguments of the call that a look-up delays lie in vector registers whose upper parts nobody saves. */
@@ -19,7 +20,10 @@
 #define OBJECTS_MAX 512
 #define FIRST_OBJECTS 8
 #define DYNAMIC_MAX 256
+#define DYNAMIC_AT_ONCE 16
 #define LATER_OBJECTS_MAX 4096
+#define LATER_PATH_MAX 1024
+#define NEEDED_MAX 64
 #define NAME_BYTES_MAX 96
 /* So many of our names, and the loader's dlsym to find the next of them: that is a tool like us. One or two are a library's own words. */
 #define FORWARDED_NAMES 4
@@ -33,6 +37,7 @@ struct object {
     const char *names;
     const uint32_t *gnu_hash, *hash;
     const uint16_t *versions;
+    uint64_t own_name; /* where its name for others is among the names; 0: it has none */
 };
 
 extern __typeof__(dlvsym) dlvsym __attribute__((weak)); /* musl has none */
@@ -87,11 +92,15 @@ static const void *address_in(uintptr_t base, uintptr_t address)
 
 static bool read_object(bool is_careful, const struct link_map *map, uintptr_t base, const Elf64_Dyn *dynamic, struct object *object)
 {
+    Elf64_Dyn copies[DYNAMIC_AT_ONCE];
+    size_t copied = 0;
     *object = (struct object){ .map = map, .base = base };
     for (unsigned i = 0; dynamic != NULL && i < DYNAMIC_MAX; i++) {
-        Elf64_Dyn entry;
-        if (!FETCH(is_careful, dynamic + i, entry))
+        if (is_careful && i % DYNAMIC_AT_ONCE == 0)
+            copied = peek_most((uintptr_t)(dynamic + i), copies, sizeof copies) / sizeof *copies;
+        if (is_careful && i % DYNAMIC_AT_ONCE >= copied)
             return false;
+        Elf64_Dyn entry = is_careful ? copies[i % DYNAMIC_AT_ONCE] : dynamic[i];
         if (entry.d_tag == DT_NULL)
             break;
         const void *at = address_in(base, entry.d_un.d_ptr);
@@ -105,6 +114,8 @@ static bool read_object(bool is_careful, const struct link_map *map, uintptr_t b
             object->hash = at;
         else if (entry.d_tag == DT_VERSYM)
             object->versions = at;
+        else if (entry.d_tag == DT_SONAME)
+            object->own_name = entry.d_un.d_val;
     }
     return object->symbols != NULL && object->names != NULL;
 }
@@ -267,11 +278,8 @@ static bool is_file_named(const char *path, const char *name)
 /* Whether the program itself names the object among what it needs. */
 static bool is_needed(const struct object *program, const struct object *object)
 {
-    const Elf64_Dyn *own = object->map->l_ld, *entry = program->map->l_ld;
-    const char *name = NULL;
-    for (; own->d_tag != DT_NULL; own++)
-        if (own->d_tag == DT_SONAME)
-            name = object->names + own->d_un.d_val;
+    const Elf64_Dyn *entry = program->map->l_ld;
+    const char *name = object->own_name != 0 ? object->names + object->own_name : NULL;
     for (; entry->d_tag != DT_NULL; entry++)
         if (entry->d_tag == DT_NEEDED) {
             const char *needed = program->names + entry->d_un.d_val;
@@ -519,6 +527,156 @@ struct symbol symbol_real_near(const char *name, const void *caller)
     if (found != NULL)
         return (struct symbol){ .address = found };
     return (struct symbol){ .address = look_later(&search, caller), .is_later = true };
+}
+
+struct symbol symbol_next_marked(const char *name, const char *mark)
+{
+    struct search search = search_of(name), search_mark = search_of(mark);
+    unsigned index;
+    void *found = is_readable() ? look_in_start(&search, loaded.ours + 1, &index) : NULL;
+    return (struct symbol){ .address = found,
+                            .is_foreign = found != NULL && look_in(false, at_start(index), &search_mark) == NULL,
+                            .is_later = found == NULL };
+}
+
+/* The next of the objects that were opened later; NULL: there is none. `at`: the one before, or NULL at first. */
+static const struct link_map *next_later(const struct link_map *at, struct link_map *map, struct object *object)
+{
+    const struct link_map *next;
+    bool is_first = at == NULL;
+    if (is_first)
+        at = at_start(loaded.count - 1)->map;
+    if (!PEEK(&at->l_next, &next))
+        return NULL;
+    while (next != NULL && PEEK(next, map)) {
+        if (!is_kernels(map) && read_object(true, next, map->l_addr, map->l_ld, object))
+            return next;
+        next = map->l_next;
+    }
+    return NULL;
+}
+
+/* Whether the object is the one that others need by this name. */
+static bool is_called(const struct link_map *map, const struct object *object, const char *name)
+{
+    char own[LATER_PATH_MAX];
+    if (object->own_name != 0 && is_name(true, object->names + object->own_name, name, length_of(name) + 1))
+        return true;
+    return peek_text(map->l_name, own, sizeof own) >= 0 && is_file_named(own, name);
+}
+
+/* In the objects that one needs, itself or by others, the nearest first. */
+static void *look_in_needed(const struct search *search, const struct link_map *of)
+{
+    const struct link_map *needed[NEEDED_MAX] = { of };
+    unsigned count = 1;
+    char name[NAME_BYTES_MAX];
+    for (unsigned i = 0; i < count; i++) {
+        struct link_map map, other;
+        struct object object, its;
+        Elf64_Dyn entry;
+        void *found;
+        if (!PEEK(needed[i], &map) || !read_object(true, needed[i], map.l_addr, map.l_ld, &object))
+            continue;
+        if ((found = look_in(true, &object, search)) != NULL)
+            return found;
+        for (unsigned d = 0; d < DYNAMIC_MAX && PEEK(map.l_ld + d, &entry) && entry.d_tag != DT_NULL; d++) {
+            if (entry.d_tag != DT_NEEDED || peek_text(object.names + entry.d_un.d_val, name, sizeof name) < 0)
+                continue;
+            const struct link_map *at = next_later(NULL, &other, &its);
+            while (at != NULL && !is_called(&other, &its, name))
+                at = next_later(at, &other, &its);
+            bool is_known = at == NULL || count == NEEDED_MAX;
+            for (unsigned k = 0; k < count && !is_known; k++)
+                is_known = needed[k] == at;
+            if (!is_known)
+                needed[count++] = at;
+        }
+    }
+    return NULL;
+}
+
+void symbol_forget_error(void)
+{
+    void *found = symbol_real("dlerror");
+    char *(*forget)(void);
+    memcpy(&forget, &found, sizeof forget);
+    if (forget != NULL)
+        forget();
+}
+
+/* The object that an address lies in: the one with the highest base below it. Returns its map if it was opened later, else NULL. */
+static const struct link_map *later_around(const void *address, struct symbol_range *range)
+{
+    const struct link_map *around = NULL, *at = at_start(loaded.count - 1)->map;
+    struct link_map map;
+    *range = (struct symbol_range){ 0, UINTPTR_MAX };
+    for (unsigned i = 0, left = LATER_OBJECTS_MAX; left > 0; i++) {
+        uintptr_t base;
+        if (i < loaded.count) {
+            base = at_start(i)->base;
+        } else if (PEEK(&at->l_next, &at) && at != NULL && PEEK(at, &map)) {
+            base = map.l_addr;
+            left--;
+        } else {
+            break;
+        }
+        if (base > (uintptr_t)address) {
+            range->end = base < range->end ? base : range->end;
+        } else if (base > range->begin) {
+            range->begin = base;
+            around = i < loaded.count ? NULL : at;
+        }
+    }
+    return around;
+}
+
+/* In the object that an address lies in. */
+static void *look_beside(const struct search *search, const void *address)
+{
+    struct symbol_range range;
+    struct link_map map;
+    struct object object;
+    const struct link_map *at = later_around(address, &range);
+    bool is_there = at != NULL && PEEK(at, &map) && read_object(true, at, map.l_addr, map.l_ld, &object);
+    return is_there ? look_in(true, &object, search) : NULL;
+}
+
+/* The one object opened later that has the name; NULL: none or several have. */
+static void *look_for_only(const struct search *search)
+{
+    struct link_map map;
+    struct object object;
+    void *only = NULL, *found;
+    for (const struct link_map *at = next_later(NULL, &map, &object); at != NULL; at = next_later(at, &map, &object))
+        if ((found = look_in(true, &object, search)) != NULL) {
+            if (only != NULL)
+                return NULL;
+            only = found;
+        }
+    return only;
+}
+
+struct symbol symbol_reached(const char *name, const void *caller, const void *beside, struct symbol_range *callers)
+{
+    struct search search = search_of(name);
+    unsigned index;
+    *callers = (struct symbol_range){ 0, 0 };
+    if (!is_readable())
+        return (struct symbol){ .address = ask_loader(name), .is_later = true };
+    void *found = look_in_start(&search, loaded.ours + 1, &index);
+    if (found != NULL)
+        return (struct symbol){ .address = found };
+    const struct link_map *callers_map = later_around(caller, callers);
+    if (beside != NULL && (found = look_beside(&search, beside)) != NULL)
+        return (struct symbol){ .address = found, .is_later = true };
+    if ((found = ask_loader(name)) != NULL) /* an object that was opened for all to see (RTLD_GLOBAL) */
+        return (struct symbol){ .address = found, .is_later = true };
+    symbol_forget_error();
+    found = look_for_only(&search);
+    if (found == NULL && callers_map != NULL)
+        found = look_in_needed(&search, callers_map);
+    return (struct symbol){ .address = found != NULL ? found : look_later(&search, caller), .is_later = true };
 }
 
 void *symbol_find(const char *name, bool is_at_start)

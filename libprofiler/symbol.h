@@ -5,6 +5,7 @@
 #define SLICEWISE_SYMBOL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct symbol {
     void *address;   /* NULL: there is none */
@@ -25,8 +26,24 @@ void *symbol_of_libc(const char *name, const void *real, const char *other);
 /* As symbol_real, or else a later object's definition, the one of the object that `caller` lies in first. */
 struct symbol symbol_real_near(const char *name, const void *caller);
 
+/* The next definition of `name`: foreign if the object that has it does not define `mark` as well. Of objects that were opened later none is. */
+struct symbol symbol_next_marked(const char *name, const char *mark);
+
+/* Addresses of one object. */
+struct symbol_range {
+    uintptr_t begin, end;
+};
+
+/* What a call from `caller` would have reached without us: as symbol_real_near, but where there are several later objects that have the name, the
+ * one that the caller's object needs, itself or by others. `beside`: what another function of the same library was found to be for the same
+ * caller, or NULL. `callers`: whom it holds for as well, until another object is opened. Asks the loader. */
+struct symbol symbol_reached(const char *name, const void *caller, const void *beside, struct symbol_range *callers);
+
 /* From the program on: in what was loaded at the start, and then, unless `is_at_start`, in what was opened later. */
 void *symbol_find(const char *name, bool is_at_start);
+
+/* Else the program would find an error of ours, when it asks the loader whether a call of its own failed. */
+void symbol_forget_error(void);
 
 /* The path of this library, as the loader has it; NULL where that cannot be told. */
 const char *symbol_own_path(void);

@@ -113,16 +113,6 @@ static void library_path(char *path, size_t room)
     memcpy(path + length, LIBRARY_NAME, sizeof LIBRARY_NAME);
 }
 
-/* Else the program would find it, when it asks whether a call of its own failed. */
-static void forget_error(void)
-{
-    void *found = symbol_real("dlerror");
-    char *(*forget)(void);
-    memcpy(&forget, &found, sizeof forget);
-    if (forget != NULL)
-        forget();
-}
-
 /* libc itself can open libraries where the program lacks libdl, which has dlopen before glibc 2.34. It stays open. */
 static turn_library_begin *open_library(const char *path)
 {
@@ -137,7 +127,7 @@ static turn_library_begin *open_library(const char *path)
     else
         found = dlsym != NULL ? dlsym(library, TURN_LIBRARY_BEGIN) : symbol_find(TURN_LIBRARY_BEGIN, false);
     if (found == NULL)
-        forget_error();
+        symbol_forget_error();
     memcpy(&begin, &found, sizeof begin);
     return begin;
 }

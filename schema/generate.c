@@ -256,6 +256,8 @@ static void print_exports(FILE *out)
         print_folded(out, communications[i].name, tolower, "_");
         print_folded(out, communications[i].name, tolower, "_f08_");
     }
+    for (size_t i = 0; i < COUNT_OF(library_symbols); i++)
+        fprintf(out, "    %s;\n", library_symbols[i]);
     fprintf(out, "local:\n    *;\n};\n");
 }
 

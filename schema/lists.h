@@ -79,6 +79,20 @@ static const struct communication { const char *name, *class; int is_counting; }
 #include "communication.def"
 };
 
+/* Libraries above MPI-IO and POSIX, their functions, and the symbols that count as these. */
+#define LIBRARY ENTRY
+static const struct named io_libraries[] = {
+#include "libraries.def"
+};
+#define LIBRARY_FUNCTION(library, name) { #name, #library },
+static const struct named library_functions[] = {
+#include "libraries.def"
+};
+#define LIBRARY_SYMBOL(mark, name, symbol, arguments) #symbol,
+static const char *const library_symbols[] = {
+#include "libraries.def"
+};
+
 static const struct { const char *name, *variable, *type, *standard; double least, most; const char *meaning; } settings[] = {
 #define SETTING(name, variable, type, standard, least, most, meaning) { #name, variable, #type, standard, least, most, meaning },
 #include "settings.def"
@@ -138,9 +152,17 @@ static const struct {
     const struct named *entries;
     size_t count;
 } enumerations[] = {
-    { "layers", layers, COUNT_OF(layers) },    { "objects", objects, COUNT_OF(objects) }, { "endings", endings, COUNT_OF(endings) },
-    { "places", places, COUNT_OF(places) },    { "clocks", clocks, COUNT_OF(clocks) },    { "mishaps", mishaps, COUNT_OF(mishaps) },
-    { "reasons", reasons, COUNT_OF(reasons) }, { "devices", devices, COUNT_OF(devices) }, { "mpi_classes", mpi_classes, COUNT_OF(mpi_classes) },
+    { "layers", layers, COUNT_OF(layers) },
+    { "objects", objects, COUNT_OF(objects) },
+    { "endings", endings, COUNT_OF(endings) },
+    { "places", places, COUNT_OF(places) },
+    { "clocks", clocks, COUNT_OF(clocks) },
+    { "mishaps", mishaps, COUNT_OF(mishaps) },
+    { "reasons", reasons, COUNT_OF(reasons) },
+    { "devices", devices, COUNT_OF(devices) },
+    { "mpi_classes", mpi_classes, COUNT_OF(mpi_classes) },
+    { "io_libraries", io_libraries, COUNT_OF(io_libraries) },
+    { "library_functions", library_functions, COUNT_OF(library_functions) },
 };
 
 enum row_kind { ROW_TABLE, ROW_COLUMN };

@@ -197,7 +197,12 @@ void print_counters_page(FILE *out)
         fprintf(out, "\n## Names of %s\n\n%s", enumerations[e].name, is_advised ? "What happened. Then what that means, and what to do.\n\n" : "");
         for (size_t i = 0; i < enumerations[e].count; i++) {
             const struct named *entry = &enumerations[e].entries[i];
-            size_t column = (size_t)fprintf(out, "- `%s`:", entry->name);
+            size_t column = (size_t)fprintf(out, "- `%s`", entry->name);
+            for (char name[128]; i + 1 < enumerations[e].count && strcmp(entry->meaning, enumerations[e].entries[i + 1].meaning) == 0; i++) {
+                snprintf(name, sizeof name, "`%s`", enumerations[e].entries[i + 1].name); /* names that mean the same */
+                column = print_wrapped(out, name, column, "  ");
+            }
+            column += (size_t)fprintf(out, ":");
             column = print_wrapped(out, entry->meaning, column, "  ");
             if (is_advised)
                 print_wrapped(out, advices[i], column + (size_t)fprintf(out, "."), "  ");
@@ -318,6 +323,15 @@ void print_coverage_page(FILE *out)
         if (functions > 0)
             fprintf(out, " |\n");
     }
+
+    fprintf(out,
+            "\n## I/O libraries\n\n"
+            "Slicewise counts calls of shared libraries of HDF5, PnetCDF, netCDF-C and ADIOS2 (C, and C++'s\n"
+            "engine) with their time and what of it passes in calls on files and in MPI, by [%zu\n"
+            "functions](counters.md#names-of-library_functions) (%zu symbols), unless `SLICEWISE_LIBRARIES=0`.\n"
+            "It does not see static libraries, what finds a function by `dlsym` (Julia), and calls that only\n"
+            "put work off (`H5Dwrite_async`, `ncmpi_iput_...`).\n",
+            COUNT_OF(library_functions), COUNT_OF(library_symbols));
 
     fprintf(out, "\n## Covered elsewhere, not here\n\nSymbols that another profiler intercepts and Slicewise does not.\n"
                  "None of them transfers bytes.\n\n");

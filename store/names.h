@@ -66,6 +66,16 @@ enum mishap {
 #include "mishaps.def"
     MISHAPS,
 };
+enum io_library {
+#define LIBRARY(name, meaning) LIBRARY_##name,
+#include "libraries.def"
+    IO_LIBRARIES,
+};
+enum library_function {
+#define LIBRARY_FUNCTION(library, name) FUNCTION_##name,
+#include "libraries.def"
+    LIBRARY_FUNCTIONS,
+};
 enum operation {
 #define OPERATION(name, layer, kind, symbols) OP_##name,
 #include "operations.def"
@@ -140,7 +150,8 @@ enum {
     SERVER_RUN_COLUMNS = TABLE_START_server_targets - TABLE_START_server_runs - 1,
     SERVER_TARGET_COLUMNS = TABLE_START_server_jobs - TABLE_START_server_targets - 1,
     SERVER_JOB_COLUMNS = TABLE_START_server_slices - TABLE_START_server_jobs - 1,
-    SERVER_SLICE_COLUMNS = TABLE_START_end - TABLE_START_server_slices - 1,
+    SERVER_SLICE_COLUMNS = TABLE_START_library_calls - TABLE_START_server_slices - 1,
+    LIBRARY_CALL_COLUMNS = TABLE_START_end - TABLE_START_library_calls - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

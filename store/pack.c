@@ -18,7 +18,7 @@
  * sites, whose stacks are packed before there are more. */
 #define PAYLOAD_BYTES \
     (sizeof(uint64_t) * (FILES_MAX * (FILE_COLUMNS + FILE_NAME_BYTES / 8) + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS + \
-                         WAIT_ROWS_MAX * WAIT_COLUMNS + USAGE_ROWS_MAX * USAGE_COLUMNS) + \
+                         WAIT_ROWS_MAX * WAIT_COLUMNS + USAGE_ROWS_MAX * USAGE_COLUMNS + LIBRARY_FUNCTIONS * LIBRARY_CALL_COLUMNS) + \
      TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) + \
      (SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX) * (FRAME_COLUMNS * sizeof(uint64_t) + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES))
 
@@ -80,6 +80,24 @@ static void encode_calls(struct encoder *encoder, const struct segment *segment)
     encode_table(encoder, segment, TABLE_calls, rows[0], count);
 }
 
+static void encode_library_calls(struct encoder *encoder, const struct segment *segment)
+{
+    static const unsigned char library_of[] = {
+#define LIBRARY_FUNCTION(library, name) LIBRARY_##library,
+#include "libraries.def"
+    };
+    uint64_t *rows = scratch.changed;
+    unsigned count = 0;
+    for (unsigned function = 0; segment->has_library_calls != 0 && function < LIBRARY_FUNCTIONS; function++) {
+        const struct library_called *called = &segment->library_calls[function];
+        if (called->calls != 0)
+            memcpy(rows + (size_t)LIBRARY_CALL_COLUMNS * count++,
+                   (uint64_t[LIBRARY_CALL_COLUMNS]){ function, library_of[function], called->calls, called->ns, called->file_ns, called->mpi_ns },
+                   LIBRARY_CALL_COLUMNS * sizeof *rows);
+    }
+    encode_table(encoder, segment, TABLE_library_calls, rows, count);
+}
+
 static void encode_files(struct encoder *encoder, const struct segment *segment)
 {
     unsigned count = files_rows(segment, &scratch.files);
@@ -123,7 +141,8 @@ static void encode_ledger(struct encoder *encoder, const struct segment *segment
 }
 _Static_assert(HARDWARE_ROWS_MAX *(int)HARDWARE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
                    WAIT_ROWS_MAX * (int)WAIT_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
-                   USAGE_ROWS_MAX * (int)USAGE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS,
+                   USAGE_ROWS_MAX * (int)USAGE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
+                   LIBRARY_FUNCTIONS * (int)LIBRARY_CALL_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS,
                "one buffer does for all");
 
 static void encode_sites(struct encoder *encoder, const struct segment *segment)
@@ -164,6 +183,7 @@ static void encode_payload(struct encoder *encoder, const struct segment *segmen
         return;
     encode_files(encoder, segment);
     encode_calls(encoder, segment);
+    encode_library_calls(encoder, segment);
     encode_mishaps(encoder, segment);
     encode_unprofiled(encoder, segment);
 }

@@ -180,6 +180,11 @@ struct total {
     uint64_t ops[TOTAL_KINDS], ns[TOTAL_KINDS], bytes[MOVING_KINDS];
 };
 
+/* What all threads of a process did in calls of one function of an I/O library. */
+struct library_called {
+    _Atomic uint64_t calls, ns, file_ns, mpi_ns;
+};
+
 /* A file's row, and its place in the chain of those with one hash. */
 struct file {
     _Atomic uint64_t id; /* 0: none */
@@ -276,6 +281,7 @@ struct segment {
     uint64_t mounts[MOUNTS_MAX][MOUNT_COLUMNS];
     struct total totals[TOTALS_MAX];
     uint64_t kernel_bytes[MOVING_KINDS]; /* the kernel's own count, of the same slices */
+    _Atomic uint32_t has_library_calls; /* `library_calls` may be used */
     _Atomic uint32_t totals_turn; /* odd while what lanes hold becomes part of the totals */
     uint64_t events[EVENTS_MAX][EVENT_COLUMNS];
     char text[TEXT_BYTES] __attribute__((aligned(64)));
@@ -284,6 +290,7 @@ struct segment {
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     uint64_t waits[WAIT_ROWS_MAX][WAIT_COLUMNS];
     uint64_t usage[USAGE_ROWS_MAX][USAGE_COLUMNS];
+    struct library_called library_calls[LIBRARY_FUNCTIONS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t site_frames[SITE_FRAMES_MAX][FRAME_COLUMNS];

@@ -2,6 +2,7 @@
  * a library cannot be seen. The loader looks for a library from where its caller lies ($ORIGIN, RUNPATH) and knows the caller by the return
  * address: so the real function is jumped to, with nothing of ours on the stack. */
 #include "interpose.h"
+#include "io_library.h"
 #include "module.h"
 
 #include <dlfcn.h>
@@ -17,6 +18,7 @@ __attribute__((noinline)) static void note(bool is_apart)
     call_end(&call);
     call_lived(&call);
     atomic_store(&module_is_opened, true);
+    io_library_opened();
     if (is_apart)
         engine_count_mishap(MISHAP_bound_apart, 1);
     errno_put(saved_errno);

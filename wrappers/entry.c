@@ -63,14 +63,14 @@ void *entry_decide(const struct entry *entry)
         engine_prepare();
         errno_find();
         int saved_errno = errno_now();
-        struct symbol next = symbol_next(place(&entry->name));
+        struct symbol next = entry->mark != 0 ? symbol_next_marked(place(&entry->name), place(&entry->mark)) : symbol_next(place(&entry->name));
         errno_put(saved_errno);
         if (next.is_foreign && next.address != NULL) {
             if (!next.is_later)
                 atomic_store_explicit(state, (uintptr_t)next.address, memory_order_release);
             return next.address;
         }
-        if (*real == NULL)
+        if (*real == NULL && entry->mark == 0) /* else its body looks for it */
             *real = next.address != NULL && is_same(place(&entry->name), place(&entry->body)) ? next.address : engine_real(place(&entry->body));
         atomic_store_explicit(state, ENTRY_OURS, memory_order_release);
     }

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from typing import Any
 import polars as pl
 
 from slicewise.errors import UserError
+from slicewise.estimate import Estimate
 from slicewise.kinds import KINDS
 
 MOVING = ("read", "write")
-# Looks that a sparkline shows.
+# Looks that a sparkline shows, and those that are kept to find out when I/O comes back: an hour's, at one in 2 s.
 HISTORY = 30
+SERIES = 1800
 # Of what file servers counted: so many slices are looked at, and what is older by so much is not now.
 SLICES_SERVED, STILL_NOW_NS = 3, 120 * 10**9
 SERVED_COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops")
@@ -144,7 +146,9 @@ class ServedNow:
 
 @dataclass(frozen=True)
 class JobNow:
-    """A job between two looks, on this node. history: bytes a second at the last looks, oldest first."""
+    """A job between two looks, on this node. history: bytes a second at the last looks, oldest first. next_burst: in
+    how many seconds it will begin to move bytes again, of a job that does so periodically.
+    """
 
     job: str
     users: list[int]
@@ -154,6 +158,7 @@ class JobNow:
     mounts: list[MountNow]
     processes: list[ProcessNow]
     history: list[float]
+    next_burst: Estimate | None = None
 
 
 def parse_look(line: str) -> Look:
@@ -179,11 +184,14 @@ def _process(entry: Mapping[str, Any]) -> ProcessLook:
 
 
 class Watch:
-    """Looks one after the other, and what happened between the last two."""
+    """Looks one after the other, and what happened between the last two. burst_of: when the next one is due, of bytes a
+    second at looks that are so many seconds apart.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, burst_of: Callable[[list[float], float], Estimate | None] = lambda _, __: None) -> None:
         self._last: Look | None = None
         self._histories: dict[str, deque[float]] = {}
+        self._burst_of = burst_of
 
     def jobs(self, look: Look) -> list[JobNow]:
         """Every job that has a process now, the most bytes a second first. At the first look nothing has a rate."""
@@ -196,7 +204,7 @@ class Watch:
         by_job: dict[str, list[ProcessLook]] = {}
         for process in look.processes.values():
             by_job.setdefault(process.job, []).append(process)
-        self._histories = {job: self._histories.get(job, deque(maxlen=HISTORY)) for job in by_job}
+        self._histories = {job: self._histories.get(job, deque(maxlen=SERIES)) for job in by_job}
         jobs = [self._job(job, processes, moved, of_mount, seconds) for job, processes in by_job.items()]
         return sorted(jobs, key=lambda job: (-job.activity.bytes_per_s, job.job))
 
@@ -235,7 +243,8 @@ class Watch:
                 )
                 for process in sorted(processes, key=lambda process: (process.rank, process.pid))
             ],
-            history=list(history),
+            history=list(history)[-HISTORY:],
+            next_burst=self._burst_of(list(history), seconds) if seconds else None,
         )
 
 

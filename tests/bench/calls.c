@@ -254,10 +254,11 @@ static void call_shared(const struct work *work, long i)
     must(write(work->shared_null, block, 1) == 1, "write");
 }
 
-/* Of the MPI that stands beside this program (mpi_stand_in.c), or of the library in front of it. */
+/* Of the MPI and the HDF5 that stand beside this program (mpi_stand_in.c), or of the library in front of it. */
 static struct {
     int (*test)(void *, int *, void *);
     int (*send)(const void *, int, void *, int, int, void *);
+    int (*read)(long, long, long, long, long, void *);
 } mpi;
 
 static void find_mpi(const char *program)
@@ -268,7 +269,8 @@ static void find_mpi(const char *program)
     must(dlopen(path, RTLD_NOW | RTLD_GLOBAL) != NULL, path);
     *(void **)&mpi.test = dlsym(RTLD_DEFAULT, "MPI_Test");
     *(void **)&mpi.send = dlsym(RTLD_DEFAULT, "MPI_Send");
-    must(mpi.test != NULL && mpi.send != NULL, path);
+    *(void **)&mpi.read = dlsym(RTLD_DEFAULT, "H5Dread");
+    must(mpi.test != NULL && mpi.send != NULL && mpi.read != NULL, path);
 }
 
 static void call_mpi_test(const struct work *work, long i)
@@ -282,6 +284,12 @@ static void call_mpi_send(const struct work *work, long i)
 {
     (void)work, (void)i;
     must(mpi.send(block, 1, block, 0, 0, block) == 0, "MPI_Send");
+}
+
+static void call_library(const struct work *work, long i)
+{
+    (void)work;
+    must(mpi.read(i, 2, 3, 4, 5, block) == 0, "H5Dread");
 }
 
 static const struct kind kinds[] = {
@@ -315,6 +323,7 @@ static const struct kind kinds[] = {
     { "symlink", call_symlink },
     { "mpi_test", call_mpi_test },
     { "mpi_send", call_mpi_send },
+    { "library_call", call_library },
     { "new_file", call_new_file, 0 },
     { "new_file_10", call_new_file, 10 },
     { "new_file_1000", call_new_file, 1000 },

@@ -53,6 +53,7 @@ CALLS = [
     "open",
     "mpi_test",
     "mpi_send",
+    "library_call",
 ]
 NAMES = ["open_missing", "stat_missing", "access", "chmod", "truncate", "rename", "symlink"]
 MOUNTS = [20, 1000]

@@ -21,6 +21,7 @@ NOT_KEPT = {
     "storage_distributions": "the same by file system",
     "accesses": "sizes and order of calls",
     "communication": "calls of MPI",
+    "library_calls": "calls of I/O libraries",
 }
 
 

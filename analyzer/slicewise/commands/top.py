@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.live import Live
 
 from slicewise.errors import UserError
+from slicewise.estimate import Estimate
 from slicewise.live import STILL_NOW_NS, JobNow, ServedNow, Watch, looks, served_now
 from slicewise.profile.servers import read_ends
 from slicewise.report.live.live_screen import Screen, jobs_table, served_lines
@@ -36,6 +37,14 @@ def top(once: bool, every: float, all_users: bool) -> None:
         _print_once(_jobs_after_one_interval(collector, every, all_users), _served())
     else:
         _show(collector, every, all_users)
+
+
+def _next_burst(series: list[float], apart: float) -> Estimate | None:
+    import numpy as np
+
+    from slicewise.analysis.job.period import next_burst
+
+    return next_burst(np.array(series), apart)
 
 
 def _served() -> list[ServedNow]:
@@ -83,7 +92,7 @@ def _show(collector: Path, every: float, all_users: bool) -> None:
     failed: list[UserError] = []
 
     def look_on() -> None:
-        watch, read_at = Watch(), -SERVERS_SECONDS
+        watch, read_at = Watch(_next_burst), -SERVERS_SECONDS
         try:
             for look in looks(collector, every, all_users):
                 jobs[:] = watch.jobs(look)

@@ -498,6 +498,12 @@ class Digest:
         return conform("communication", table.sort("process", "slice", "class"))
 
     @_frame
+    def library_calls(self) -> pl.DataFrame:
+        """What each process did in calls of I/O libraries, by function."""
+        table = self._profile.library_calls
+        return self._if_there("library_calls", table.sort("process", "function") if table.height else table)
+
+    @_frame
     def usage(self) -> pl.DataFrame:
         """What the kernel counted of each process from one look to the next."""
         found = self._profile.usage

@@ -39,6 +39,7 @@ LEFT_OUT = (
     "frames",
     "modules",
     "communication",
+    "library_calls",
     "usage",
     "hardware",
 )

@@ -451,6 +451,19 @@ FRAMES: dict[str, Frame] = {
             "bytes": _number("bytes", "bytes that the calls' arguments name"),
         },
     ),
+    "library_calls": Frame(
+        "one row for each process and function of an I/O library (HDF5, netCDF, ...); times of threads add up",
+        ("process", "function"),
+        {
+            "process": PROCESS,
+            "library": _name("the library"),
+            "function": _name("[counters.md](counters.md#names-of-library_functions) lists the functions"),
+            "calls": _number("calls", "how many"),
+            "ns": _number("ns", "time in calls"),
+            "file_ns": _number("ns", "of that the time in POSIX and stdio calls on files"),
+            "mpi_ns": _number("ns", "of that the time in calls of MPI, less the time in POSIX and stdio calls within"),
+        },
+    ),
     "usage": Frame(
         "one row for each process and slice in which Slicewise looked at the kernel's counts of the process: what the "
         "kernel counted until the next look",

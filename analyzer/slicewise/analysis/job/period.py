@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from slicewise.digest.activity import Direction
+from slicewise.estimate import Estimate
+from slicewise.statistics import student_t
 
 # A slice is in a burst from this fraction of the rate at which the mean byte moved; for what is typical, from less.
 LEAST_OF_BURST = 0.3
@@ -87,6 +89,28 @@ def _period_of(series: np.ndarray, slice_seconds: float, direction: Direction) -
             best = Period(direction, lag * slice_seconds, confidence, repeats, len(series) / lag)
         width *= 2
     return best
+
+
+def next_burst(moved: np.ndarray, slice_seconds: float, direction: Direction = "write") -> Estimate | None:
+    """In how many seconds from the end of the series on the next burst begins; None where I/O has no period, or where a
+    burst that was due has not come. How far bursts were apart until now, and how much that varied, says when: as of one
+    more value of a sample, by Student's t, and no more finely than a slice.
+    """
+    period = find_period(moved, slice_seconds, direction)
+    if period is None:
+        return None
+    begins = np.array([run.start for run in runs_above(moved.astype(np.float64), LEAST_OF_BURST) if run.start > 0])
+    apart = np.diff(begins) * slice_seconds
+    periods = np.round(apart / period.seconds)
+    distances = (apart / np.maximum(periods, 1))[periods >= 1]
+    if len(distances) < LEAST_PHASES - 1:
+        return None
+    deviation = float(distances.std(ddof=1)) * np.sqrt(1 + 1 / len(distances))
+    error = max(student_t(len(distances) - 1) * deviation, slice_seconds)
+    due = float(begins[-1] - len(moved)) * slice_seconds + float(distances.mean())
+    if due + error < 0:
+        return None
+    return Estimate(max(due, 0.0), max(due - error, 0.0), due + error, "how far bursts were apart, by Student's t")
 
 
 def _smoothed(series: np.ndarray, width: float) -> np.ndarray:

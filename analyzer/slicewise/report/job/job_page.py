@@ -36,6 +36,8 @@ from slicewise.report.job import job_tables
 from slicewise.report.job.advice_words import advice_lines
 from slicewise.report.job.job_tables import NOTE as USAGE_NOTE
 from slicewise.report.job.job_tables import usage_lines, usage_table
+from slicewise.report.job.library_words import NOTE as LIBRARY_NOTE
+from slicewise.report.job.library_words import library_lines, library_table
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
 from slicewise.report.job.site_words import site_lines, sites_section
@@ -162,6 +164,7 @@ def opening(report: JobReport) -> list[str]:
         *words.asked(report.digest.about),
         *turn_lines(summary),
         *split_lines(report.split),
+        *library_lines(report.digest, runtime_of(report.digest)),
         *usage_lines(report.usage),
         f"{said}.",
         *([] if report.advice else site_lines(report.sites)),
@@ -360,6 +363,7 @@ def _tables(report: JobReport) -> list[Section]:
     sections = [
         ("File systems", job_tables.mounts_table(summary, report.by_storage, axis), ""),
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
+        ("I/O libraries", library_table(report.digest), LIBRARY_NOTE),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
     if report.usage is not None:

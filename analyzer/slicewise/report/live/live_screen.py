@@ -107,11 +107,15 @@ def jobs_table(jobs: list[JobNow]) -> Table:
         shared = [mount for mount in job.mounts if mount.share is not None]
         return ", ".join(f"{mount.point or mount.type} {words.percent(mount.share)}" for mount in shared)
 
+    def next_burst(job: JobNow) -> str:
+        return words.estimate_of_seconds(job.next_burst) if job.next_burst else ""
+
     return columns.table(
         jobs,
         columns.text("job", lambda job: words.beginning(job.job, NAME_WIDTH)),
         columns.figure("processes", lambda job: str(len(job.processes)), spare=2),
         *_activity(spare=1),
+        *([columns.text("next burst in", next_burst, spare=1)] if any(job.next_burst for job in jobs) else []),
         columns.text("mounts (share of this node's)", mounts, spare=3),
         columns.text("", lambda job: sparkline(job.history), spare=4),
     )

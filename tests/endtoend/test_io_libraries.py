@@ -1,0 +1,114 @@
+"""Calls of libraries above MPI-IO and POSIX: each counted once, as its function, and passed on as it came."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+from slicewise.profile.reader import Profile
+from support.programs import ROOT, Apps, Job, need, total
+
+NAME = "io_libraries"
+PYTHON = "/usr/bin/python3"
+
+
+def library(apps: Apps, salt: int, *options: str) -> Path:
+    return apps.build(NAME, "-DSTAND_IN", f"-DSALT={salt}", "-shared", "-fPIC", *options)
+
+
+def linked(apps: Apps, what: str, with_: Path, *options: str) -> Path:
+    return apps.build(NAME, what, *options, "-Wl,--no-as-needed", str(with_), f"-Wl,-rpath,{with_.parent}")
+
+
+def rows(profile: Profile) -> dict[str, dict[str, int]]:
+    summed = profile.library_calls.group_by("function").agg(pl.col("calls", "ns", "file_ns", "mpi_ns").sum())
+    return {row["function"]: row for row in summed.iter_rows(named=True)}
+
+
+def symbols_of(job: Job) -> Counter[str]:
+    """How many symbols each function has, by the list as the preprocessor reads it."""
+    text = job.data / "symbols.c"
+    text.write_text(
+        f'#define LIBRARY_SYMBOL(mark, name, symbol, arguments) SYMBOL name\n#include "{ROOT}/schema/libraries.def"\n'
+    )
+    ended = job.run_plainly(["gcc", "-E", "-P", text])
+    return Counter(re.findall(r"SYMBOL (\w+)", ended.output.decode()))
+
+
+def test_every_symbol_is_passed_on_and_counts_as_its_function(job: Job, apps: Apps) -> None:
+    program = linked(apps, "-DPROGRAM", library(apps, 5))
+    assert job.run([program]).status == 0
+    counted = {name: row["calls"] for name, row in rows(job.profile()).items()}
+    assert counted == symbols_of(job)
+    assert sum(counted.values()) > 500
+
+
+def test_a_call_within_another_of_its_library_is_none_and_takes_time_off_nothing(job: Job, apps: Apps) -> None:
+    """100 H5Dclose lie within the two H5Fflush, of which one lies within a netCDF call. All I/O lies in these."""
+    ended = job.run([linked(apps, "-DPROGRAM", library(apps, 5)), job.data / "file"])
+    assert ended.status == 0
+    profile = job.profile()
+    counted = rows(profile)
+    assert {name: row["calls"] for name, row in counted.items()} == {"H5Fflush": 2, "nc_enddef": 1}
+    flush, around = counted["H5Fflush"], counted["nc_enddef"]
+    assert flush["ns"] >= 100_000_000
+    assert around["ns"] >= 50_000_000
+    assert flush["file_ns"] == total(profile, "write_ns", obj="file") > 2 * 100 * 10
+    assert 0 < around["file_ns"] < flush["file_ns"]
+
+
+def test_a_killed_process_keeps_its_counts(job: Job, apps: Apps) -> None:
+    job.run([linked(apps, "-DPROGRAM", library(apps, 5)), job.data / "file", "die"])
+    job.recover()
+    assert rows(job.profile())["H5Fflush"]["calls"] == 2
+
+
+def test_off_by_a_setting(job: Job, apps: Apps) -> None:
+    program = linked(apps, "-DPROGRAM", library(apps, 5))
+    assert job.run([program, job.data / "file"], SLICEWISE_LIBRARIES="0").status == 0
+    assert job.profile().library_calls.is_empty()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_each_plug_in_reaches_the_library_that_it_needs(job: Job, apps: Apps, named: bool) -> None:
+    """Two packages of a Python program may each bring an HDF5 of their own."""
+    plug_ins = []
+    for salt in (1, 2, 3):
+        options = [f"-Wl,-soname,libstand-in-{salt}.so"] if named else []
+        own = library(apps, salt, *options)
+        if named:
+            link = own.with_name(f"libstand-in-{salt}.so")
+            link.unlink(missing_ok=True)
+            link.symlink_to(own)
+        plug_ins.append(linked(apps, "-DPLUG_IN", own, "-shared", "-fPIC", f"-DNUMBER={salt}"))
+    opener = apps.build(NAME, "-DOPENER")
+    assert job.run_plainly([opener, *plug_ins]).status == 0
+    ended = job.run([opener, *plug_ins])
+    assert (ended.status, ended.errors) == (0, "")
+    assert rows(job.profile())["H5Dread"]["calls"] == 3 * (1 + 2 + 3)
+
+
+def test_a_function_of_that_name_in_another_library_is_called_past_us(job: Job, apps: Apps) -> None:
+    foreign = apps.build(NAME, "-DFOREIGN", "-shared", "-fPIC")
+    ended = job.run([linked(apps, "-DOPENER", foreign)])
+    assert (ended.status, ended.errors) == (0, "")
+    assert not job.spool_dir.exists() or job.profile().library_calls.is_empty()
+
+
+def test_h5py(job: Job) -> None:
+    """HDF5 itself: as many reads and writes as the program asked for, and no more time in files than in all calls."""
+    need(PYTHON)
+    script = (
+        "import h5py, numpy\n"
+        "with h5py.File('x.h5', 'w') as f:\n"
+        "    d = f.create_dataset('x', (40, 1000), chunks=(1, 1000), compression='gzip')\n"
+        "    for i in range(40): d[i] = numpy.random.rand(1000)\n"
+        "with h5py.File('x.h5') as f:\n"
+        "    for i in range(30): f['x'][i]\n"
+    )
+    assert job.run([PYTHON, "-c", script], cwd=job.data).status == 0
+    counted = rows(job.profile())
+    calls = {name: row["calls"] for name, row in counted.items()}
+    assert (calls["H5Dwrite"], calls["H5Dread"], calls["H5Fcreate"], calls["H5Fopen"]) == (40, 30, 1, 1)
+    assert all(row["file_ns"] <= row["ns"] and row["mpi_ns"] == 0 for row in counted.values())
