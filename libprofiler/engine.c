@@ -677,6 +677,7 @@ void engine_stand_down(enum mishap why)
         engine_finish(ENDING_stood_down);
     }
     refuse();
+    symbol_avoid_system_calls();
     waits_stop();
     environment_stand_down();
 }

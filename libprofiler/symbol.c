@@ -407,6 +407,34 @@ static void *look_in_start(struct search *search, unsigned from, unsigned *index
     return NULL;
 }
 
+/* Whether memory that may go away can be read with care, by a system call. A filter may forbid that: then objects that were opened later are read as
+ * those that stay, for without an answer a program's call of its own library would fail. */
+static _Atomic enum { NOT_TRIED, CAN_PEEK, CANNOT_PEEK } peeking;
+
+void symbol_avoid_system_calls(void)
+{
+    atomic_store(&peeking, CANNOT_PEEK);
+}
+
+static bool can_peek(void)
+{
+    int copy;
+    if (atomic_load_explicit(&peeking, memory_order_relaxed) == NOT_TRIED)
+        atomic_store_explicit(&peeking, PEEK(&copy, &copy) ? CAN_PEEK : CANNOT_PEEK, memory_order_relaxed);
+    return atomic_load_explicit(&peeking, memory_order_relaxed) == CAN_PEEK;
+}
+
+/* Copies a text with its 0. Returns false where it is too long. */
+static bool copy_text(const char *from, char *to, size_t room)
+{
+    if (can_peek())
+        return peek_text(from, to, room) >= 0;
+    for (size_t i = 0; i < room; i++)
+        if ((to[i] = from[i]) == '\0')
+            return true;
+    return false;
+}
+
 /* What was found in objects that were opened later. Filled once, and good while the loader's list still has the object. Names are kept as
  * text, for a caller's may lie on its stack. */
 static struct {
@@ -422,7 +450,7 @@ static _Atomic unsigned found_later_count;
 static void *remembered(const struct search *search)
 {
     struct link_map map;
-    unsigned count = search->bytes <= NAME_BYTES_MAX ? atomic_load_explicit(&found_later_count, memory_order_acquire) : 0;
+    unsigned count = search->bytes <= NAME_BYTES_MAX && can_peek() ? atomic_load_explicit(&found_later_count, memory_order_acquire) : 0;
     for (unsigned i = 0; i < count && i < sizeof found_later / sizeof *found_later; i++)
         if (atomic_load_explicit(&found_later[i].is_set, memory_order_acquire) && is_name(false, found_later[i].name, search->name, search->bytes) &&
             PEEK(found_later[i].map, &map) && map.l_addr == found_later[i].base && map.l_ld == found_later[i].dynamic)
@@ -434,7 +462,7 @@ static void remember(const struct search *search, const struct object *object, v
 {
     struct link_map map;
     const unsigned most = sizeof found_later / sizeof *found_later;
-    if (search->bytes > NAME_BYTES_MAX || atomic_load(&found_later_count) >= most || !PEEK(object->map, &map))
+    if (search->bytes > NAME_BYTES_MAX || atomic_load(&found_later_count) >= most || !FETCH(can_peek(), object->map, map))
         return;
     unsigned i = atomic_fetch_add(&found_later_count, 1);
     if (i >= sizeof found_later / sizeof *found_later)
@@ -467,17 +495,17 @@ static void *look_later(struct search *search, const void *caller)
     for (int round = caller != NULL ? 0 : 1; round <= 1 && found == NULL; round++) {
         const struct link_map *at = at_start(loaded.count - 1)->map;
         unsigned left = LATER_OBJECTS_MAX;
-        if (!PEEK(&at->l_next, &at))
+        if (!FETCH(can_peek(), &at->l_next, at))
             return NULL;
-        for (; at != NULL && left > 0 && found == NULL && PEEK(at, &map); at = map.l_next, left--) {
-            if (is_kernels(&map) || !read_object(true, at, map.l_addr, map.l_ld, &object))
+        for (; at != NULL && left > 0 && found == NULL && FETCH(can_peek(), at, map); at = map.l_next, left--) {
+            if (is_kernels(&map) || !read_object(can_peek(), at, map.l_addr, map.l_ld, &object))
                 continue;
-            if (round == 1 && (found = look_in(true, &object, search)) != NULL)
+            if (round == 1 && (found = look_in(can_peek(), &object, search)) != NULL)
                 remember(search, &object, found);
             if (round == 0 && object.base <= (uintptr_t)caller && object.base > callers.base)
                 callers = object;
         }
-        if (round == 0 && callers.symbols != NULL && (found = look_in(true, &callers, search)) != NULL)
+        if (round == 0 && callers.symbols != NULL && (found = look_in(can_peek(), &callers, search)) != NULL)
             remember(search, &callers, found);
     }
     return found;
@@ -546,10 +574,10 @@ static const struct link_map *next_later(const struct link_map *at, struct link_
     bool is_first = at == NULL;
     if (is_first)
         at = at_start(loaded.count - 1)->map;
-    if (!PEEK(&at->l_next, &next))
+    if (!FETCH(can_peek(), &at->l_next, next))
         return NULL;
-    while (next != NULL && PEEK(next, map)) {
-        if (!is_kernels(map) && read_object(true, next, map->l_addr, map->l_ld, object))
+    while (next != NULL && FETCH(can_peek(), next, *map)) {
+        if (!is_kernels(map) && read_object(can_peek(), next, map->l_addr, map->l_ld, object))
             return next;
         next = map->l_next;
     }
@@ -560,9 +588,9 @@ static const struct link_map *next_later(const struct link_map *at, struct link_
 static bool is_called(const struct link_map *map, const struct object *object, const char *name)
 {
     char own[LATER_PATH_MAX];
-    if (object->own_name != 0 && is_name(true, object->names + object->own_name, name, length_of(name) + 1))
+    if (object->own_name != 0 && is_name(can_peek(), object->names + object->own_name, name, length_of(name) + 1))
         return true;
-    return peek_text(map->l_name, own, sizeof own) >= 0 && is_file_named(own, name);
+    return copy_text(map->l_name, own, sizeof own) && is_file_named(own, name);
 }
 
 /* In the objects that one needs, itself or by others, the nearest first. */
@@ -576,12 +604,12 @@ static void *look_in_needed(const struct search *search, const struct link_map *
         struct object object, its;
         Elf64_Dyn entry;
         void *found;
-        if (!PEEK(needed[i], &map) || !read_object(true, needed[i], map.l_addr, map.l_ld, &object))
+        if (!FETCH(can_peek(), needed[i], map) || !read_object(can_peek(), needed[i], map.l_addr, map.l_ld, &object))
             continue;
-        if ((found = look_in(true, &object, search)) != NULL)
+        if ((found = look_in(can_peek(), &object, search)) != NULL)
             return found;
-        for (unsigned d = 0; d < DYNAMIC_MAX && PEEK(map.l_ld + d, &entry) && entry.d_tag != DT_NULL; d++) {
-            if (entry.d_tag != DT_NEEDED || peek_text(object.names + entry.d_un.d_val, name, sizeof name) < 0)
+        for (unsigned d = 0; d < DYNAMIC_MAX && FETCH(can_peek(), map.l_ld + d, entry) && entry.d_tag != DT_NULL; d++) {
+            if (entry.d_tag != DT_NEEDED || !copy_text(object.names + entry.d_un.d_val, name, sizeof name))
                 continue;
             const struct link_map *at = next_later(NULL, &other, &its);
             while (at != NULL && !is_called(&other, &its, name))
@@ -615,7 +643,7 @@ static const struct link_map *later_around(const void *address, struct symbol_ra
         uintptr_t base;
         if (i < loaded.count) {
             base = at_start(i)->base;
-        } else if (PEEK(&at->l_next, &at) && at != NULL && PEEK(at, &map)) {
+        } else if (FETCH(can_peek(), &at->l_next, at) && at != NULL && FETCH(can_peek(), at, map)) {
             base = map.l_addr;
             left--;
         } else {
@@ -638,8 +666,8 @@ static void *look_beside(const struct search *search, const void *address)
     struct link_map map;
     struct object object;
     const struct link_map *at = later_around(address, &range);
-    bool is_there = at != NULL && PEEK(at, &map) && read_object(true, at, map.l_addr, map.l_ld, &object);
-    return is_there ? look_in(true, &object, search) : NULL;
+    bool is_there = at != NULL && FETCH(can_peek(), at, map) && read_object(can_peek(), at, map.l_addr, map.l_ld, &object);
+    return is_there ? look_in(can_peek(), &object, search) : NULL;
 }
 
 /* The one object opened later that has the name; NULL: none or several have. */
@@ -649,7 +677,7 @@ static void *look_for_only(const struct search *search)
     struct object object;
     void *only = NULL, *found;
     for (const struct link_map *at = next_later(NULL, &map, &object); at != NULL; at = next_later(at, &map, &object))
-        if ((found = look_in(true, &object, search)) != NULL) {
+        if ((found = look_in(can_peek(), &object, search)) != NULL) {
             if (only != NULL)
                 return NULL;
             only = found;

@@ -48,6 +48,9 @@ void symbol_forget_error(void);
 /* The path of this library, as the loader has it; NULL where that cannot be told. */
 const char *symbol_own_path(void);
 
+/* From here on objects are looked at without system calls: a filter may answer one by a signal. */
+void symbol_avoid_system_calls(void);
+
 /* Whether the program runs on glibc. Elsewhere nothing of libc's is as we know it, and we stand down. */
 bool symbol_has_glibc(void);
 

@@ -7,7 +7,11 @@
 #include "scenario.h"
 
 #include <dlfcn.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 
 #include "../../wrappers/words.h"
 
@@ -155,9 +159,28 @@ static void call_foreign_ones(void)
     REQUIRE(closed.member[0] == 1 && closed.member[1] == 2 && closed.member[8] == 8);
 }
 
+/* From here on a copy of memory that may not be there is answered so. */
+static void forbid_copies(unsigned answer)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, answer),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &(struct sock_fprog){ sizeof filter / sizeof *filter, filter }) == 0);
+}
+
 int main(int count, char **arguments)
 {
     word (*plug_ins[8])(void);
+    if (getenv("FORBID") != NULL)
+        forbid_copies(strcmp(getenv("FORBID"), "error") == 0 ? SECCOMP_RET_ERRNO | EPERM : SECCOMP_RET_KILL_PROCESS);
+    if (getenv("FORBID") != NULL && strcmp(getenv("FORBID"), "error") == 0) {
+        unsetenv("FORBID");
+        execv("/proc/self/exe", arguments);
+    }
     if (count == 1)
         call_foreign_ones();
     for (int round = 0; round < 3; round++)

@@ -70,23 +70,33 @@ def test_off_by_a_setting(job: Job, apps: Apps) -> None:
     assert job.profile().library_calls.is_empty()
 
 
+def plug_ins(apps: Apps, *, named: bool) -> list[Path]:
+    """Three, each with a library of its own, which it needs by its path or by a name."""
+    found = []
+    for salt in (1, 2, 3):
+        name = f"libstand-in-{salt}.so"
+        own = library(apps, salt, *([f"-Wl,-soname,{name}"] if named else []))
+        if named and not own.with_name(name).exists():
+            own.with_name(name).symlink_to(own)
+        found.append(linked(apps, "-DPLUG_IN", own, "-shared", "-fPIC"))
+    return found
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_each_plug_in_reaches_the_library_that_it_needs(job: Job, apps: Apps, named: bool) -> None:
     """Two packages of a Python program may each bring an HDF5 of their own."""
-    plug_ins = []
-    for salt in (1, 2, 3):
-        options = [f"-Wl,-soname,libstand-in-{salt}.so"] if named else []
-        own = library(apps, salt, *options)
-        if named:
-            link = own.with_name(f"libstand-in-{salt}.so")
-            link.unlink(missing_ok=True)
-            link.symlink_to(own)
-        plug_ins.append(linked(apps, "-DPLUG_IN", own, "-shared", "-fPIC", f"-DNUMBER={salt}"))
-    opener = apps.build(NAME, "-DOPENER")
-    assert job.run_plainly([opener, *plug_ins]).status == 0
-    ended = job.run([opener, *plug_ins])
+    opener = [apps.build(NAME, "-DOPENER"), *plug_ins(apps, named=named)]
+    assert job.run_plainly(opener).status == 0
+    ended = job.run(opener)
     assert (ended.status, ended.errors) == (0, "")
     assert rows(job.profile())["H5Dread"]["calls"] == 3 * (1 + 2 + 3)
+
+
+@pytest.mark.parametrize("answer", ["error", "kill"])
+def test_so_it_does_where_memory_must_not_be_copied(job: Job, apps: Apps, answer: str) -> None:
+    """By a filter that it was begun with, or by one of its own that kills."""
+    opener = [apps.build(NAME, "-DOPENER"), *plug_ins(apps, named=True)]
+    assert job.run(opener, FORBID=answer).status == 0
 
 
 def test_a_function_of_that_name_in_another_library_is_called_past_us(job: Job, apps: Apps) -> None:
