@@ -1,5 +1,6 @@
 """Calls of libraries above MPI-IO and POSIX: each counted once, as its function, and passed on as it came."""
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
+from support.command_line import slicewise_command
 from support.programs import ROOT, Apps, Job, need, total
 
 NAME = "io_libraries"
@@ -56,6 +58,21 @@ def test_a_call_within_another_of_its_library_is_none_and_takes_time_off_nothing
     assert around["ns"] >= 50_000_000
     assert flush["file_ns"] == total(profile, "write_ns", obj="file") > 2 * 100 * 10
     assert 0 < around["file_ns"] < flush["file_ns"]
+
+
+def test_report_says_where_the_time_went(job: Job, apps: Apps) -> None:
+    job.run([linked(apps, "-DPROGRAM", library(apps, 5)), job.data / "file"])
+    command = ["report", str(job.spool_dir), "--html", str(job.folder / "page.html")]
+    told = json.loads(slicewise_command(*command, "--json").text)["libraries"]
+    assert [(row["library"], row["function"], row["calls"]) for row in told] == [
+        ("hdf5", "H5Fflush", 2),
+        ("netcdf", "nc_enddef", 1),
+    ]
+    assert all(
+        row["own_seconds"] + row["file_seconds"] + row["mpi_seconds"] == pytest.approx(row["seconds"]) for row in told
+    )
+    assert "HDF5 took" in slicewise_command(*command).text
+    assert "nc_enddef" in (job.folder / "page.html").read_text()
 
 
 def test_a_killed_process_keeps_its_counts(job: Job, apps: Apps) -> None:
