@@ -50,17 +50,6 @@ def test_every_number_is_explained_on_demand(profiles):
     assert "Why?" not in text
 
 
-def test_others_are_nameless_on_demand_and_their_numbers_stay(profiles):
-    plain = json.loads(slicewise("blame", "post-3", "--json", directory=profiles).stdout)
-    said = slicewise("blame", "post-3", "--anonymous", "--explain", directory=profiles).stdout
-    record = slicewise("blame", "post-3", "--anonymous", "--json", directory=profiles).stdout
-    for text in (said, record):
-        assert "simulation" not in text
-        assert "another job (A)" in text
-    assert json.loads(record)["neighbours"][0]["lost_seconds"] == plain["neighbours"][0]["lost_seconds"]
-    assert (profiles / "blame-post-3-anonymous.html").is_file()
-
-
 def test_a_profile_that_cannot_be_read_is_told_and_is_nameless_too(tmp_path):
     write_competing_jobs(tmp_path, "first", "second")
     (tmp_path / "secretive").mkdir()
@@ -100,12 +89,6 @@ def test_jobs_that_run_are_answered_for_from_what_they_have_counted(job, tmp_pat
     assert [one["job"] for one in told["neighbours"]] == ["theirs"]
     assert not told["is_claimed"]
     assert told["confidence"] in ("low", "unknown")  # with nothing to hold it against
-
-
-def test_without_company_nobody_is_blamed(tmp_path):
-    write_job(tmp_path / "lonely", 2, 2, {range(20): 10.0})
-    said = slicewise("blame", "lonely", directory=tmp_path).stdout
-    assert said.startswith("Nobody is known to have slowed lonely down: ")
 
 
 def test_the_report_has_the_answer_where_neighbours_lie_beside(profiles, tmp_path):

@@ -2,11 +2,10 @@
 
 import os
 import re
-import subprocess
 import time
 from pathlib import Path
 
-from support.programs import LIBRARY, ROOT, Apps, Job, need
+from support.programs import LIBRARY, Apps, Job, need
 from support.waiting import wait_until
 
 
@@ -53,20 +52,3 @@ def test_files_are_opened_at_the_end_alone(job: Job, apps: Apps) -> None:
     assert sum(is_of_spool) >= 2
     assert not any(is_of_spool[:last_write])
     assert sum(str(job.segment_dir) in line and "O_CREAT" in line for line in lines) == 1
-
-
-def test_exports_nothing_but_what_it_interposes() -> None:
-    """Names of ours must not stand in front of the program's own."""
-    symbols = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
-    exported = {line.split()[-1].split("@")[0] for line in symbols.splitlines()}
-    # With the last one a program that takes turns by calls of its own has its waits counted.
-    listed = [
-        "__asan_default_options",
-        "slicewise_count_wait",
-        *re.findall(r"\w+", (ROOT / "schema" / "operations.def").read_text()),
-    ]
-    fortran = {name for name in exported if name.lower().startswith("mpi_")}
-    assert exported - fortran <= set(listed)
-    needed = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True).stdout
-    libraries = {line.split("[")[1].split(".so")[0] for line in needed.splitlines() if "(NEEDED)" in line}
-    assert libraries <= {"libc", "ld-linux-x86-64", "ld-linux-aarch64"}

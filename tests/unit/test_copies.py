@@ -115,9 +115,14 @@ def alone(tmp_path) -> Path:
     return write_run(tmp_path / "sim", 24, [{at: wrote(60, 1.0) for at in range(0, 24, 2)}])
 
 
-def side_by_side(directory: Path, each_mib: float, count: int = 2, begin: int = 1000) -> list[Path]:
+def side_by_side(directory: Path, each_mib: float) -> list[Path]:
     rows = [{at: wrote(each_mib, 0.99) for at in range(20)}]
-    return [write_run(directory / f"{begin}-{place}", 20, rows, begin=begin) for place in range(count)]
+    return [write_run(directory / f"pair-{place}", 20, rows, begin=1000) for place in range(2)]
+
+
+@pytest.fixture
+def seen(tmp_path) -> list[Path]:
+    return side_by_side(tmp_path, 50)
 
 
 def test_a_job_is_asked_for_its_rate_in_io_and_its_share_of_time(alone):
@@ -129,8 +134,7 @@ def test_a_job_is_asked_for_its_rate_in_io_and_its_share_of_time(alone):
     assert demand.duty == pytest.approx(0.5)
 
 
-def test_what_the_storage_serves_is_seen_while_several_jobs_are_at_it(alone, tmp_path):
-    seen = side_by_side(tmp_path, 50)
+def test_what_the_storage_serves_is_seen_while_several_jobs_are_at_it(alone, seen):
     found = copies(read_digest(alone), seen=read_digests(seen))
     assert found.capacity.rate.value == pytest.approx(100 * MIB, rel=1e-6)
     assert (found.capacity.source, found.capacity.is_floor) == ("jobs side by side", False)
@@ -139,12 +143,6 @@ def test_what_the_storage_serves_is_seen_while_several_jobs_are_at_it(alone, tmp
     assert found.row(1).loss.value == 0
     assert found.fewest_sure <= found.most <= found.most_possible
     assert found.row(found.most).loss.value <= 0.1 < found.row(found.most + 1).loss.value
-
-
-def test_a_storage_that_slowed_nobody_serves_at_least_that(alone, tmp_path):
-    both = side_by_side(tmp_path, 59.5)
-    found = copies(read_digest(alone), seen=read_digests(both))
-    assert found.capacity.is_floor
 
 
 def test_without_two_jobs_at_work_it_is_refused_in_one_line(alone):
@@ -201,20 +199,8 @@ def test_reads_are_bytes_too(tmp_path):
     assert found.demand.read_share == 1
 
 
-@pytest.fixture
-def job(tmp_path):
-    """In I/O for half of 24 s at 60 MiB/s."""
-    return write_run(tmp_path / "sim", 24, [{at: wrote(60, 1.0) for at in range(0, 24, 2)}])
-
-
-@pytest.fixture
-def seen(tmp_path):
-    rows = [{at: wrote(50, 0.99) for at in range(20)}]
-    return [write_run(tmp_path / f"pair-{place}", 20, rows, begin=1000) for place in (1, 2)]
-
-
-def test_the_first_sentence_says_how_many_and_what_they_lose(job):
-    headline = copies_report.opening(copies(read_digest(job), capacity=given_capacity(150 * MIB)))[0]
+def test_the_first_sentence_says_how_many_and_what_they_lose(alone):
+    headline = copies_report.opening(copies(read_digest(alone), capacity=given_capacity(150 * MIB)))[0]
     assert re.fullmatch(
         r"(\d) copies of sim may run side by side before each loses more than 10 %: "
         r"\1 lose [\d.]+ % \[[\d.]+-[\d.]+\], (\d) would lose [\d.]+ % \[[\d.]+-[\d.]+\]\. Confidence: (high|medium)\.",
@@ -222,8 +208,8 @@ def test_the_first_sentence_says_how_many_and_what_they_lose(job):
     )
 
 
-def test_one_none_and_at_least(job, seen, tmp_path):
-    digest = read_digest(job)
+def test_one_none_and_at_least(alone, seen, tmp_path):
+    digest = read_digest(alone)
     assert copies_report.headline(copies(digest, capacity=given_capacity(60 * MIB))).startswith(
         "Only one sim may run at a time before each loses more than 10 %: 2 would lose "
     )
@@ -232,22 +218,21 @@ def test_one_none_and_at_least(job, seen, tmp_path):
     assert copies_report.headline(beside).startswith(
         "Not even one sim may run beside post before it loses more than 10 %"
     )
-    rows = [{at: wrote(59.9, 0.99) for at in range(20)}]
-    easy = [write_run(tmp_path / f"easy-{place}", 20, rows, begin=2000) for place in (1, 2)]
-    found = copies(digest, seen=read_digests(easy))
+    found = copies(digest, seen=read_digests(side_by_side(tmp_path, 59.5)))
+    assert found.capacity.is_floor
     assert copies_report.headline(found).startswith("At least ")
     assert any("was never seen full" in line for line in copies_report.opening(found))
 
 
-def test_evidence_names_the_demand_the_share_of_time_and_the_capacity(job, seen):
-    said = copies_report.evidence(copies(read_digest(job), seen=read_digests(seen)))
+def test_evidence_names_the_demand_the_share_of_time_and_the_capacity(alone, seen):
+    said = copies_report.evidence(copies(read_digest(alone), seen=read_digests(seen)))
     assert said.startswith("sim spends 50.0 % of its runtime in I/O on /scratch and moves 60.0 MiB/s [")
     assert "/scratch serves 100 MiB/s" in said
     assert said.endswith("what jobs wrote together in the slices that several filled, in 1 run.")
 
 
-def test_limits_for_slurm_and_lustre(job):
-    found = copies(read_digest(job), capacity=given_capacity(150 * MIB))
+def test_limits_for_slurm_and_lustre(alone):
+    found = copies(read_digest(alone), capacity=given_capacity(150 * MIB))
     assert copies_report.licence(found) == [
         "# slurm.conf, added to its line of licences if it has one; then: scontrol reconfigure",
         f"Licenses=simulation_scratch:{found.most}",
@@ -270,16 +255,16 @@ def test_names_cannot_break_out_of_a_rule(tmp_path):
     assert re.fullmatch(r"Licenses=\w+:\d+", copies_report.licence(found)[1])
 
 
-def test_the_table_goes_a_bit_beyond_the_limit(job):
-    found = copies(read_digest(job), capacity=given_capacity(300 * MIB))
+def test_the_table_goes_a_bit_beyond_the_limit(alone):
+    found = copies(read_digest(alone), capacity=given_capacity(300 * MIB))
     table = copies_table(found)
     assert len(table.rows) == found.most + 2
     assert [row[-1].text for row in table.rows].index("the most") == found.most - 1
     assert len(copies_table(found, 3).rows) == 3
 
 
-def test_json_and_page(job, seen):
-    found = copies(read_digest(job), seen=read_digests(seen))
+def test_json_and_page(alone, seen):
+    found = copies(read_digest(alone), seen=read_digests(seen))
     record = copies_record(found, None)
     assert {"copies", "copies_low", "copies_high", "demand", "io_share", "capacity", "rows", "slurm", "lustre"} <= set(
         record
@@ -290,14 +275,14 @@ def test_json_and_page(job, seen):
     assert "Licenses=simulation_scratch:" in html_of(page)
 
 
-def test_the_command(job, seen, tmp_path):
-    done = slicewise_command("predict", "--copies", job, "--seen", seen[0], "--seen", seen[1], "--most-loss", "20")
+def test_the_command(alone, seen, tmp_path):
+    done = slicewise_command("predict", "--copies", alone, "--seen", seen[0], "--seen", seen[1], "--most-loss", "20")
     assert done.status == 0, done.errors
     assert "before each loses more than 20 %" in done.text
     assert "sbatch -L simulation_scratch:1" in done.text
     assert (tmp_path / "copies-sim.html").exists()
-    as_json = json.loads(slicewise_command("predict", "--copies", job, "--capacity", "150MiB/s", "--json").output)
+    as_json = json.loads(slicewise_command("predict", "--copies", alone, "--capacity", "150MiB/s", "--json").output)
     assert as_json["capacity"]["mib_s"] == 150
     for arguments in ([], ["--capacity", "150"], ["--capacity", "fast"]):
-        refused = slicewise_command("predict", "--copies", job, *arguments)
+        refused = slicewise_command("predict", "--copies", alone, *arguments)
         assert (refused.status, refused.errors.count("\n")) == (2, 1)

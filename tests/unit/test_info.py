@@ -269,23 +269,6 @@ def test_output_goes_to_a_file(mpi_job, tmp_path):
     assert "Job 48213" in (tmp_path / "info.txt").read_text()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["report", "--detail"], "missing argument 'PROFILE'"),
-        (["report", "--detail", "/nowhere/at/all"], "/nowhere/at/all: does not exist"),
-        (["report", "--detail", "--no-such-option"], "--no-such-option"),
-        (["no-such-command"], "no such command 'no-such-command'"),
-    ],
-)
-def test_a_users_mistake_is_one_line_and_status_2(arguments, said):
-    done = run(*arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("slicewise: ")
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_an_output_that_cannot_be_written_is_one_line(mpi_job, tmp_path):
     done = run("report", "--detail", mpi_job, "-o", tmp_path / "no" / "such" / "directory.txt")
     assert done.returncode == 2
