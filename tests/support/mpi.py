@@ -11,14 +11,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile, read_profile
-from support.programs import need_built
+from support.programs import APPS, COLLECTOR, LIBRARY, TIMEOUT_SECONDS, need_built
 
-ROOT = Path(__file__).resolve().parents[2]
-APPS = ROOT / "tests" / "apps"
-BUILD = ROOT / os.environ.get("BUILD", "build")
-LIBRARY = BUILD / "lib" / "libslicewise.so"
-COLLECTOR = BUILD / "bin" / "slicewise-collect"
-TIMEOUT_SECONDS = 120
 LAUNCHES = 4  # of MPICH 4.0, which now and then aborts by itself, with or without us
 SECONDS_TO_DIE = 5
 
@@ -41,11 +35,9 @@ class Mpi:
 
 
 OPEN_MPI = Mpi(
-    "Open MPI",
-    "openmpi",
-    "openmpi-bin libopenmpi-dev gfortran",
+    "Open MPI", "openmpi", "openmpi-bin libopenmpi-dev gfortran",
     ("mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"),
-)
+)  # fmt: skip
 OPEN_MPI_ROMIO = Mpi(
     "Open MPI with ROMIO", "openmpi", OPEN_MPI.packages, (*OPEN_MPI.launcher[:-1], "--mca", "io", "romio321", "-np")
 )

@@ -14,11 +14,16 @@ namespace fs = std::filesystem;
 namespace
 {
 
-/* A system's root with files of a test's own. */
+struct reading counted;
+
+/* A system's root with files of a test's own, and nothing read of it yet. */
 struct Root {
-    explicit Root(const Sandbox &sandbox) : path(sandbox.path("root"))
+    Sandbox sandbox;
+    Root() : path(sandbox.path("root"))
     {
         fs::create_directory(path);
+        counted = {};
+        counted.root = path.c_str();
     }
     void write(const std::string &name, const std::string &text) const
     {
@@ -30,12 +35,21 @@ struct Root {
     std::string path;
 };
 
-const device *find(const reading &reading, device_kind kind, const std::string &name)
+const device *find(device_kind kind, const std::string &name)
 {
-    for (unsigned i = 0; i < reading.devices_used; i++)
-        if (reading.devices[i].kind == kind && reading.devices[i].name == name)
-            return &reading.devices[i];
+    for (unsigned i = 0; i < counted.devices_used; i++)
+        if (counted.devices[i].kind == kind && counted.devices[i].name == name)
+            return &counted.devices[i];
     return nullptr;
+}
+
+void has(const device *device, const std::map<int, uint64_t> &expected)
+{
+    REQUIRE(device != nullptr);
+    for (const auto &[column, value] : expected) {
+        CAPTURE(device->name, column);
+        CHECK(device->now[column] == value);
+    }
 }
 
 void write_all(const Root &root)
@@ -73,13 +87,9 @@ void write_all(const Root &root)
 
 TEST_CASE("every source is read, to the number", "[sources]")
 {
-    Sandbox sandbox;
-    Root root(sandbox);
-    static struct reading reading;
-    reading = {};
-    reading.root = root.path.c_str();
+    Root root;
     write_all(root);
-    sources_read(&reading);
+    sources_read(&counted);
 
     const std::map<int, uint64_t> expected = {
         { node_slices_cpu_stall_ns, 11000 },      { node_slices_memory_stall_ns, 12000 },   { node_slices_memory_full_stall_ns, 13000 },
@@ -92,81 +102,52 @@ TEST_CASE("every source is read, to the number", "[sources]")
     };
     for (const auto &[column, value] : expected) {
         CAPTURE(column);
-        CHECK(reading.now[column] == value);
+        CHECK(counted.now[column] == value);
     }
-    CHECK(reading.devices_used == 5);
-    const device *network = find(reading, DEVICE_network, "ib0");
+    CHECK(counted.devices_used == 5);
+    const device *network = find(DEVICE_network, "ib0");
     REQUIRE(network != nullptr);
     for (int i = 0; i < 4; i++) {
         CHECK(network->now[node_networks_received_bytes + i] == 101u + (unsigned)i);
         CHECK(network->now[node_networks_sent_bytes + i] == 201u + (unsigned)i);
     }
-    const device *disk = find(reading, DEVICE_block, "sda");
-    REQUIRE(disk != nullptr);
-    CHECK(disk->now[node_blocks_read_ops] == 1);
-    CHECK(disk->now[node_blocks_read_bytes] == 3 * 512);
-    CHECK(disk->now[node_blocks_read_ns] == 4000000);
-    CHECK(disk->now[node_blocks_write_ops] == 5);
-    CHECK(disk->now[node_blocks_write_bytes] == 7 * 512);
-    CHECK(disk->now[node_blocks_write_ns] == 8000000);
-    CHECK(disk->now[node_blocks_busy_ns] == 10000000);
-    CHECK(disk->now[node_blocks_queue_ns] == 11000000);
-    const device *nfs = find(reading, DEVICE_nfs, "/home");
-    REQUIRE(nfs != nullptr);
-    CHECK(std::string(nfs->source) == "server:/home");
-    CHECK(nfs->now[node_nfs_program_read_bytes] == 1300);
-    CHECK(nfs->now[node_nfs_program_write_bytes] == 2400);
-    CHECK(nfs->now[node_nfs_read_bytes] == 5000);
-    CHECK(nfs->now[node_nfs_write_bytes] == 6000);
-    CHECK(nfs->now[node_nfs_read_ops] == 10);
-    CHECK(nfs->now[node_nfs_read_retransmissions] == 2);
-    CHECK(nfs->now[node_nfs_read_timeouts] == 1);
-    CHECK(nfs->now[node_nfs_read_queue_ns] == 30000000);
-    CHECK(nfs->now[node_nfs_read_rtt_ns] == 40000000);
-    CHECK(nfs->now[node_nfs_read_execute_ns] == 50000000);
-    CHECK(nfs->now[node_nfs_write_execute_ns] == 51000000);
-    CHECK(nfs->now[node_nfs_other_ops] == 6);
-    CHECK(nfs->now[node_nfs_other_retransmissions] == 1);
-    CHECK(nfs->now[node_nfs_other_timeouts] == 2);
-    CHECK(nfs->now[node_nfs_other_execute_ns] == 7000000);
-    const device *client = find(reading, DEVICE_lustre, "scratch-ffff");
-    REQUIRE(client != nullptr);
-    CHECK(client->now[node_lustre_read_ops] == 4);
-    CHECK(client->now[node_lustre_read_bytes] == 210);
-    CHECK(client->now[node_lustre_write_bytes] == 330);
-    CHECK(client->now[node_lustre_other_ops] == 5);
-    const device *target = find(reading, DEVICE_lustre_target, "scratch-OST0000-osc-ffff");
-    REQUIRE(target != nullptr);
-    CHECK(target->now[node_lustre_requests] == 8);
-    CHECK(target->now[node_lustre_wait_ns] == 250000);
-    CHECK(target->now[node_lustre_read_bytes] == 77);
-    CHECK(target->now[node_lustre_other_ops] == 0);
+    has(find(DEVICE_block, "sda"), {
+        { node_blocks_read_ops, 1 }, { node_blocks_read_bytes, 3 * 512 }, { node_blocks_read_ns, 4000000 }, { node_blocks_write_ops, 5 },
+        { node_blocks_write_bytes, 7 * 512 }, { node_blocks_write_ns, 8000000 }, { node_blocks_busy_ns, 10000000 },
+        { node_blocks_queue_ns, 11000000 } });
+    has(find(DEVICE_nfs, "/home"), {
+        { node_nfs_program_read_bytes, 1300 }, { node_nfs_program_write_bytes, 2400 }, { node_nfs_read_bytes, 5000 },
+        { node_nfs_write_bytes, 6000 }, { node_nfs_read_ops, 10 }, { node_nfs_read_retransmissions, 2 }, { node_nfs_read_timeouts, 1 },
+        { node_nfs_read_queue_ns, 30000000 }, { node_nfs_read_rtt_ns, 40000000 }, { node_nfs_read_execute_ns, 50000000 },
+        { node_nfs_write_execute_ns, 51000000 }, { node_nfs_other_ops, 6 }, { node_nfs_other_retransmissions, 1 },
+        { node_nfs_other_timeouts, 2 }, { node_nfs_other_execute_ns, 7000000 } });
+    CHECK(std::string(find(DEVICE_nfs, "/home")->source) == "server:/home");
+    has(find(DEVICE_lustre, "scratch-ffff"), {
+        { node_lustre_read_ops, 4 }, { node_lustre_read_bytes, 210 }, { node_lustre_write_bytes, 330 }, { node_lustre_other_ops, 5 } });
+    has(find(DEVICE_lustre_target, "scratch-OST0000-osc-ffff"), {
+        { node_lustre_requests, 8 }, { node_lustre_wait_ns, 250000 }, { node_lustre_read_bytes, 77 }, { node_lustre_other_ops, 0 } });
 
-    sources_read(&reading); /* cumulative counts of the same files are the same again */
-    CHECK(find(reading, DEVICE_nfs, "/home")->now[node_nfs_other_ops] == 6);
-    CHECK(reading.devices_used == 5);
+    sources_read(&counted); /* cumulative counts of the same files are the same again */
+    CHECK(find(DEVICE_nfs, "/home")->now[node_nfs_other_ops] == 6);
+    CHECK(counted.devices_used == 5);
 }
 
 TEST_CASE("what is not there, or is not as expected, counts nothing", "[sources]")
 {
-    Sandbox sandbox;
-    Root root(sandbox);
-    static struct reading reading;
-    reading = {};
-    reading.root = root.path.c_str();
-    sources_read(&reading);
+    Root root;
+    sources_read(&counted);
     for (const char *text :
          { "", "\n", "some total=", "some\nfull\n", "Tcp: A B\n", "TcpExt: ListenDrops\nTcpExt:", "eth0: 1 2 3\n", " 8 0 sda 1 2\n", ":::::\n",
            "device a mounted on", "device a mounted on b with fstype nfs4\n\tper-op statistics\n\tREAD: 1\n\tbytes: 1\n" })
         for (const char *file : { "/proc/pressure/io", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev", "/proc/diskstats",
                                   "/proc/self/mountstats", "/proc/meminfo", "/proc/fs/lustre/osc/x/stats" }) {
             root.write(file, text);
-            sources_read(&reading);
+            sources_read(&counted);
         }
-    for (uint64_t value : reading.now)
+    for (uint64_t value : counted.now)
         CHECK(value == 0);
-    for (unsigned i = 0; i < reading.devices_used; i++)
-        for (uint64_t value : reading.devices[i].now)
+    for (unsigned i = 0; i < counted.devices_used; i++)
+        for (uint64_t value : counted.devices[i].now)
             CHECK(value == 0);
 }
 
@@ -188,20 +169,16 @@ void write_group(const Root &root, const std::string &group, const std::string &
 
 TEST_CASE("the job's control group counts by disk, from a disk's first line on", "[sources]")
 {
-    Sandbox sandbox;
-    Root root(sandbox);
-    static struct reading reading;
-    reading = {};
-    reading.root = root.path.c_str();
+    Root root;
     root.write("/proc/self/cgroup", "3:memory:/old/job_471\n0::/slurm/job_47/step_0\n");
     fs::create_directories(root.path + "/sys/dev/block");
     fs::create_symlink("../../devices/x/block/sda", root.path + "/sys/dev/block/8:0");
     write_group(root, "/slurm/job_47", "8:0 rbytes=100 wbytes=200 rios=3 wios=4 dbytes=5 dios=6\n");
-    cgroup_find(&reading.cgroup, reading.root, "", "47");
-    REQUIRE(std::string(reading.cgroup.path) == "/slurm/job_47");
-    sources_read(&reading);
-    CHECK(reading.cgroup.missing == 0);
-    const device *group = find(reading, DEVICE_cgroup, "/slurm/job_47"), *disk = find(reading, DEVICE_cgroup_disk, "sda");
+    cgroup_find(&counted.cgroup, counted.root, "", "47");
+    REQUIRE(std::string(counted.cgroup.path) == "/slurm/job_47");
+    sources_read(&counted);
+    CHECK(counted.cgroup.missing == 0);
+    const device *group = find(DEVICE_cgroup, "/slurm/job_47"), *disk = find(DEVICE_cgroup_disk, "sda");
     REQUIRE(group != nullptr);
     REQUIRE(disk != nullptr);
     std::map<column, uint64_t> memory = { { node_cgroups_file_bytes, 4096 },   { node_cgroups_dirty_bytes, 6 },
@@ -219,30 +196,26 @@ TEST_CASE("the job's control group counts by disk, from a disk's first line on",
 
     write_group(root, "/slurm/job_47",
                 "8:16 \n8:0 rbytes=150 wbytes=200 rios=4 wios=4 dbytes=5 dios=6\n253:1 253:0 rbytes=7 wbytes=8 rios=9 wios=1\n");
-    sources_read(&reading);
+    sources_read(&counted);
     CHECK(disk->before[node_cgroup_disks_read_bytes] == 100);
     CHECK(disk->now[node_cgroup_disks_read_bytes] == 150);
-    const device *later = find(reading, DEVICE_cgroup_disk, "253:0");
+    const device *later = find(DEVICE_cgroup_disk, "253:0");
     REQUIRE(later != nullptr);
     CHECK(later->was_present);
     CHECK(later->before[node_cgroup_disks_read_bytes] == 0);
     CHECK(later->now[node_cgroup_disks_read_bytes] == 7);
-    CHECK(find(reading, DEVICE_cgroup_disk, "8:16") == nullptr);
+    CHECK(find(DEVICE_cgroup_disk, "8:16") == nullptr);
 
     fs::remove_all(root.path + "/sys/fs/cgroup/slurm/job_47");
-    sources_read(&reading);
-    CHECK(reading.cgroup.missing == (1 << CGROUP_FILES) - 1);
+    sources_read(&counted);
+    CHECK(counted.cgroup.missing == (1 << CGROUP_FILES) - 1);
     CHECK_FALSE(group->is_present);
     CHECK_FALSE(disk->is_present);
 }
 
 TEST_CASE("groups with a limit that holds for the job are counted, of both versions", "[sources]")
 {
-    Sandbox sandbox;
-    Root root(sandbox);
-    static struct reading reading;
-    reading = {};
-    reading.root = root.path.c_str();
+    Root root;
     fs::create_directories(root.path + "/sys/dev/block");
     fs::create_symlink("../../devices/x/block/sda", root.path + "/sys/dev/block/8:0");
     root.write("/sys/fs/cgroup/cgroup.controllers", "io\n");
@@ -257,20 +230,20 @@ TEST_CASE("groups with a limit that holds for the job are counted, of both versi
     root.write(v1 + "write_bps_device", "8:16 500\n");
     root.write(v1 + "io_service_bytes", "8:16 Read 10\n8:16 Write 100\n8:16 Total 110\n8:0 Read 7\nTotal 117\n");
     root.write(v1 + "io_serviced", "8:16 Read 1\n8:16 Write 2\nTotal 3\n");
-    limits_meet_one(&reading.limits, reading.root, 7);
-    limits_meet_one(&reading.limits, reading.root, 7);
-    limits_meet_one(&reading.limits, reading.root, 8); /* it has ended */
-    sources_read(&reading);
-    const device *users = find(reading, DEVICE_limit, "sda in /users/anna"), *old = find(reading, DEVICE_limit, "8:16 in /old/anna");
+    limits_meet_one(&counted.limits, counted.root, 7);
+    limits_meet_one(&counted.limits, counted.root, 7);
+    limits_meet_one(&counted.limits, counted.root, 8); /* it has ended */
+    sources_read(&counted);
+    const device *users = find(DEVICE_limit, "sda in /users/anna"), *old = find(DEVICE_limit, "8:16 in /old/anna");
     REQUIRE(users != nullptr);
     REQUIRE(old != nullptr);
-    CHECK(reading.devices_used == 2);
-    CHECK(reading.limits.used == 4);
+    CHECK(counted.devices_used == 2);
+    CHECK(counted.limits.used == 4);
     CHECK_FALSE(users->was_present); /* what it counted before the first reading is nobody's slice */
 
     root.write("/sys/fs/cgroup/users/anna/io.stat", "8:0 rbytes=5500 wbytes=900 rios=11 wios=4\n");
     root.write(v1 + "io_service_bytes", "8:16 Read 10\n8:16 Write 350\n8:16 Total 360\n");
-    sources_read(&reading);
+    sources_read(&counted);
     CHECK(users->was_present);
     CHECK(users->now[node_limits_read_bytes] - users->before[node_limits_read_bytes] == 500);
     CHECK(users->now[node_limits_write_bytes] - users->before[node_limits_write_bytes] == 700);
@@ -280,15 +253,14 @@ TEST_CASE("groups with a limit that holds for the job are counted, of both versi
     CHECK(old->now[node_limits_at_limit_ns] - old->before[node_limits_at_limit_ns] == 500000000);
 
     root.write("/sys/fs/cgroup/users/anna/io.max", "");
-    sources_read(&reading);
+    sources_read(&counted);
     CHECK_FALSE(users->is_present);
     CHECK(old->is_present);
 }
 
 TEST_CASE("a control group is sampled where one is named, of cgroup v2 alone", "[sources]")
 {
-    Sandbox sandbox;
-    Root root(sandbox);
+    Root root;
     struct cgroup cgroup;
     auto found = [&](const char *wanted, const char *job) {
         cgroup_find(&cgroup, root.path.c_str(), wanted, job);
@@ -309,8 +281,8 @@ TEST_CASE("a control group is sampled where one is named, of cgroup v2 alone", "
 
 TEST_CASE("samples are what came since, in the slice where that began", "[node]")
 {
-    Sandbox sandbox;
-    Root root(sandbox);
+    Root root;
+    const Sandbox &sandbox = root.sandbox;
     static struct node node;
     struct settings settings = {};
     std::string dir = sandbox.path(), segments = sandbox.path();
@@ -401,8 +373,8 @@ TEST_CASE("samples are what came since, in the slice where that began", "[node]"
 
 TEST_CASE("a killed collector's samples are drained by whoever comes next, and a full disk delays them", "[node]")
 {
-    Sandbox sandbox;
-    Root root(sandbox);
+    Root root;
+    const Sandbox &sandbox = root.sandbox;
     static struct node node;
     struct settings settings = {};
     std::string dir = sandbox.path();
