@@ -23,12 +23,6 @@ static void keep_house(void)
     REQUIRE(copy >= 0 && dup2(copy, copy + 1) == copy + 1 && close(copy) == 0 && close(copy + 1) == 0 && close(-1) == -1);
 }
 
-static void await(pid_t child)
-{
-    int status;
-    REQUIRE(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-}
-
 int main(int argc, char **argv)
 {
     REQUIRE(argc == 2);
@@ -43,7 +37,7 @@ int main(int argc, char **argv)
                     put("child", 3);
                 _exit(0);
             }
-            await(child);
+            AWAIT(child, 0);
         }
     } else if (strcmp(argv[1], "vfork") == 0) {
         pid_t child = vfork(); // NOLINT(clang-analyzer-security.insecureAPI.vfork)
@@ -51,7 +45,7 @@ int main(int argc, char **argv)
             open("made", O_WRONLY | O_CREAT, 0600);
             _exit(0);
         }
-        await(child);
+        AWAIT(child, 0);
         put("file", 7);
     } else if (strcmp(argv[1], "unseen") == 0) {
         long fd = unseen_syscall(SYS_openat, AT_FDCWD, (long)"unseen", O_WRONLY | O_CREAT, 0600);

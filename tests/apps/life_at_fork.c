@@ -1,16 +1,9 @@
 /* A handler that libc calls in a forked child before fork returns there writes 20 bytes; then the child writes 300, and the parent 1. */
+#define PUT_INTO "at_fork"
 #include "scenario.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
-
-static char block[4096];
-
-static void put(size_t bytes)
-{
-    int fd = open("at_fork", O_WRONLY | O_CREAT | O_APPEND, 0600);
-    REQUIRE(fd >= 0 && write(fd, block, bytes) == (ssize_t)bytes && close(fd) == 0);
-}
 
 static void in_child(void)
 {

@@ -1,13 +1,6 @@
 /* I/O before main and after it: in the program's own early constructors, at exit, in destructors. Each writes a different power of two. */
+#define PUT_INTO "early_and_late"
 #include "scenario.h"
-
-static char block[4096];
-
-static void put(size_t bytes)
-{
-    int fd = open("early_and_late", O_WRONLY | O_CREAT | O_APPEND, 0600);
-    REQUIRE(fd >= 0 && write(fd, block, bytes) == (ssize_t)bytes && close(fd) == 0);
-}
 
 static void before_constructors(void)
 {

@@ -1,21 +1,8 @@
 /* A process and its children by fork, _Fork and vfork: each writes an amount of its own to one file, and a child's children too. */
+#define PUT_INTO "family"
 #include "scenario.h"
 
 #include <sys/wait.h>
-
-static char block[4096];
-
-static void put(size_t bytes)
-{
-    int fd = open("family", O_WRONLY | O_CREAT | O_APPEND, 0600);
-    REQUIRE(fd >= 0 && write(fd, block, bytes) == (ssize_t)bytes && close(fd) == 0);
-}
-
-static void wait_for(pid_t child)
-{
-    int status;
-    REQUIRE(child > 0 && waitpid(child, &status, 0) == child && status == 0);
-}
 
 static int grandchild(void)
 {
@@ -29,7 +16,7 @@ static int child(void)
     pid_t pid = _Fork();
     if (pid == 0)
         _exit(grandchild());
-    wait_for(pid);
+    AWAIT(pid, 0);
     put(2);
     return 0;
 }
@@ -42,13 +29,13 @@ int main(int argc, char **argv)
     pid_t pid = fork();
     if (pid == 0)
         exit(child());
-    wait_for(pid);
+    AWAIT(pid, 0);
     put(1);
     if ((pid = vfork()) == 0) { /* borrows our memory, and counts as us */
         put(5);
         _exit(0);
     }
-    wait_for(pid);
+    AWAIT(pid, 0);
     put(4);
     scenario_end();
     return 0;

@@ -1,5 +1,6 @@
 /* Threads that write and end, and children that are waited for, in the order that the argument says, a letter each: what the kernel counts
  * for the process has both in it, and only what the threads did is its own. */
+#define PUT_INTO "reaped"
 #include "scenario.h"
 
 #include <pthread.h>
@@ -9,12 +10,6 @@
 enum { SMALL = 1000, BYTES = 100000 };
 static char block[BYTES];
 static pthread_key_t at_end;
-
-static void put(size_t bytes)
-{
-    int fd = open("reaped", O_WRONLY | O_CREAT | O_APPEND, 0600);
-    REQUIRE(fd >= 0 && write(fd, block, bytes) == (ssize_t)bytes && close(fd) == 0);
-}
 
 /* Runs after the library's own look at the thread's end, as often as destructors may. */
 static void put_late(void *rounds)

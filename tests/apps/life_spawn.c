@@ -13,12 +13,6 @@ static void put(void)
     REQUIRE(fd >= 0 && write(fd, "0123456789", 10) == 10 && close(fd) == 0);
 }
 
-static void wait_for(pid_t child)
-{
-    int status;
-    REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 7);
-}
-
 int main(int argc, char **argv)
 {
     char command[1024];
@@ -27,7 +21,7 @@ int main(int argc, char **argv)
     snprintf(command, sizeof command, "%s %s", argv[1], argv[2]);
     put();
     REQUIRE(posix_spawn(&child, argv[1], NULL, NULL, argv + 1, environ) == 0);
-    wait_for(child);
+    AWAIT(child, 7);
     put();
     REQUIRE(WEXITSTATUS(system(command)) == 7);
     put();
@@ -39,7 +33,7 @@ int main(int argc, char **argv)
         execv(argv[1], argv + 1);
         _exit(1);
     }
-    wait_for(child);
+    AWAIT(child, 7);
     put();
     return 0;
 }

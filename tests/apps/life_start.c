@@ -1,5 +1,7 @@
-/* Writes 100 bytes and starts itself, to write 200, in the way named, with an environment of its own making: argv[2] `none` has nothing in
- * it, `other` a list of other libraries to preload (argv[3]), `refused` an empty one. */
+/* Writes 100 bytes and starts itself, to write 200, in the way named, with an environment of its own making: argv[2] `kept` has what there was,
+ * `none` nothing, `other` a list of other libraries to preload (argv[3]), `refused` an empty one. As `nowhere` it fails to start a program, and
+ * writes 50. */
+#define PUT_INTO "start"
 #include "scenario.h"
 
 #include <spawn.h>
@@ -7,23 +9,15 @@
 
 extern char **environ;
 
-static char block[4096];
-
-static void put(size_t bytes)
+static void become(const char *way, char **argv, char **envp)
 {
-    int fd = open("start", O_WRONLY | O_CREAT | O_APPEND, 0600);
-    REQUIRE(fd >= 0 && write(fd, block, bytes) == (ssize_t)bytes && close(fd) == 0);
-}
-
-static void become(const char *way, char *self, char **envp)
-{
-    char *argv[] = { self, "after", NULL };
+    char *self = argv[0], *after = argv[1];
     if (strcmp(way, "execve") == 0)
         execve(self, argv, envp);
     else if (strcmp(way, "execvpe") == 0)
         execvpe(self, argv, envp);
     else if (strcmp(way, "execle") == 0)
-        execle(self, self, "after", (char *)NULL, envp);
+        execle(self, self, after, (char *)NULL, envp);
     else if (strcmp(way, "fexecve") == 0)
         fexecve(open(self, O_RDONLY), argv, envp);
     else if (strcmp(way, "execveat") == 0)
@@ -34,35 +28,40 @@ static void become(const char *way, char *self, char **envp)
     else if (strcmp(way, "execvp") == 0)
         execvp(self, argv);
     else if (strcmp(way, "execl") == 0)
-        execl(self, self, "after", (char *)NULL);
+        execl(self, self, after, (char *)NULL);
     else if (strcmp(way, "execlp") == 0)
-        execlp(self, self, "after", (char *)NULL);
-    REQUIRE(!"a way");
+        execlp(self, self, after, (char *)NULL);
+    else if (strcmp(way, "nowhere") == 0)
+        execv("/no/such/program", argv);
+    REQUIRE(strcmp(way, "nowhere") == 0 && errno == ENOENT);
 }
 
 int main(int argc, char **argv)
 {
-    char preload[600], kept[] = "KEPT=as it was";
-    char *none[] = { kept, NULL }, *listed[] = { preload, kept, NULL };
-    char *arguments[] = { argv[0], "after", NULL };
+    char preload[600], own[] = "OWN=as it was";
+    char *none[] = { own, NULL }, *listed[] = { preload, own, NULL };
     REQUIRE(argc >= 2);
-    if (strcmp(argv[1], "after") == 0) {
-        REQUIRE(strcmp(getenv("KEPT"), kept + 5) == 0);
+    if (strncmp(argv[1], "after", 5) == 0) {
+        REQUIRE(strcmp(argv[1], "after") == 0 || strcmp(getenv("OWN"), own + 4) == 0);
         put(200);
         return 7;
     }
     snprintf(preload, sizeof preload, "LD_PRELOAD=%s", argc > 3 ? argv[3] : "");
-    char **envp = strcmp(argv[2], "none") == 0 ? none : listed;
+    int is_kept = strcmp(argv[2], "kept") == 0;
+    char **envp = is_kept ? environ : strcmp(argv[2], "none") == 0 ? none : listed;
+    char *arguments[] = { argv[0], is_kept ? "after" : "after_own", NULL };
     put(100);
     pid_t child;
-    int status;
-    if (strncmp(argv[1], "posix_spawn", 11) != 0)
-        become(argv[1], argv[0], envp);
     if (strcmp(argv[1], "posix_spawn") == 0)
         REQUIRE(posix_spawn(&child, argv[0], NULL, NULL, arguments, envp) == 0);
-    else
+    else if (strcmp(argv[1], "posix_spawnp") == 0)
         REQUIRE(posix_spawnp(&child, argv[0], NULL, NULL, arguments, envp) == 0);
-    REQUIRE(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 7);
+    else {
+        become(argv[1], arguments, envp);
+        put(50);
+        return 7;
+    }
+    AWAIT(child, 7);
     REQUIRE(posix_spawn(&child, "/no/such/program", NULL, NULL, arguments, envp) == ENOENT);
     return 7;
 }

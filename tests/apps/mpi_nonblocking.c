@@ -1,51 +1,9 @@
-/* MPI-IO that goes on while the program does, with answers that are known beforehand: mpi_nonblocking CASE FILE. Whatever a call that completes
- * requests shows the program is compared with what MPI promises. A wrong answer ends the job with one line and status 1. */
-#include <mpi.h>
+/* MPI-IO that goes on while the program does, with answers that are known beforehand. Whatever a call that completes
+ * requests shows the program is compared with what MPI promises. */
+#include "mpi_case.h"
+
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-enum { REGION_BYTES = 1 << 20, MOST_ELEMENTS = REGION_BYTES / (int)sizeof(int) };
-
-static int rank, ranks;
-static int written[MOST_ELEMENTS], found[MOST_ELEMENTS];
-
-static void require(int is_true, const char *what)
-{
-    if (is_true)
-        return;
-    fprintf(stderr, "mpi_nonblocking: rank %d: %s\n", rank, what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static MPI_File open_file(MPI_Comm communicator, const char *name)
-{
-    MPI_File file;
-    require(MPI_File_open(communicator, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS, name);
-    return file;
-}
-
-static MPI_File open_own_file(const char *name)
-{
-    char own[4096];
-    snprintf(own, sizeof own, "%s.%d", name, rank);
-    return open_file(MPI_COMM_SELF, own);
-}
-
-static void require_count(const MPI_Status *status, int expected)
-{
-    int count;
-    MPI_Get_count(status, MPI_INT, &count);
-    require(count == expected, "a status has another count than was asked for");
-}
-
-static void require_same(int elements)
-{
-    require(memcmp(written, found, (size_t)elements * sizeof(int)) == 0, "other data was read than was written");
-    memset(found, 0, sizeof found);
-}
 
 static void require_null(const MPI_Request *requests, int count)
 {
@@ -64,7 +22,7 @@ static void wait_for(MPI_Request *request, int expected)
 /* Every nonblocking routine once; the i-th moves 1000 i + rank elements. */
 static void independent(const char *name)
 {
-    MPI_File file = open_file(MPI_COMM_WORLD, name);
+    MPI_File file = open_file(MPI_COMM_WORLD, name, TO_READ_AND_WRITE);
     MPI_Offset mine = (MPI_Offset)rank * REGION_BYTES, shared = (MPI_Offset)ranks * REGION_BYTES;
     MPI_Request request;
 
@@ -94,7 +52,7 @@ static void independent(const char *name)
 
 static void collective(const char *name)
 {
-    MPI_File file = open_file(MPI_COMM_WORLD, name);
+    MPI_File file = open_file(MPI_COMM_WORLD, name, TO_READ_AND_WRITE);
     MPI_Offset mine = (MPI_Offset)rank * REGION_BYTES;
     MPI_Request request;
 
@@ -118,7 +76,7 @@ static void collective(const char *name)
 /* The same for split collectives, some of whose statuses are ignored. */
 static void split(const char *name)
 {
-    MPI_File file = open_file(MPI_COMM_WORLD, name);
+    MPI_File file = open_file(MPI_COMM_WORLD, name, TO_READ_AND_WRITE);
     MPI_Offset mine = (MPI_Offset)rank * REGION_BYTES, shared = (MPI_Offset)ranks * REGION_BYTES;
     MPI_Status status;
 
@@ -148,15 +106,16 @@ static void split(const char *name)
     MPI_File_close(&file);
 }
 
+/* Ten writes, completed by each of the calls that may complete them: 1000 elements each in the first case that runs, 1001 in the next one. */
 enum { BATCH = 10 };
+static int batch_elements = 1000;
 
 static void begin_batch(MPI_File file, MPI_Request *requests)
 {
     for (int i = 0; i < BATCH; i++)
-        MPI_File_iwrite_at(file, (MPI_Offset)i * 4000, written + i * 1000, 1000, MPI_INT, &requests[i]);
+        MPI_File_iwrite_at(file, (MPI_Offset)i * 8000, written + i * 1000, batch_elements, MPI_INT, &requests[i]);
 }
 
-/* Ten writes of 1000 elements, completed by each of the calls that may complete them. */
 static void by_wait(MPI_Request *requests)
 {
     MPI_Status status;
@@ -176,7 +135,7 @@ static void by_waitall(MPI_Request *requests)
     MPI_Status statuses[BATCH];
     require(MPI_Waitall(BATCH, requests, statuses) == MPI_SUCCESS, "Waitall");
     for (int i = 0; i < BATCH; i++)
-        require_count(&statuses[i], 1000);
+        require_count(&statuses[i], batch_elements);
 }
 
 static void by_testall(MPI_Request *requests)
@@ -210,7 +169,7 @@ static void by_waitsome(MPI_Request *requests)
     for (int i = 0; i < BATCH; i += completed) {
         MPI_Waitsome(BATCH, requests, &completed, indices, statuses);
         for (int k = 0; k < completed; k++)
-            require_count(&statuses[k], 1000);
+            require_count(&statuses[k], batch_elements);
     }
     require(MPI_Waitsome(BATCH, requests, &completed, indices, statuses) == MPI_SUCCESS && completed == MPI_UNDEFINED, "Waitsome of nothing");
 }
@@ -238,27 +197,21 @@ static void by_free(MPI_Request *requests)
         require(MPI_Request_free(&requests[i]) == MPI_SUCCESS, "Request_free");
 }
 
-static const struct { const char *name; void (*complete)(MPI_Request *requests); } completions[] = {
-    { "by_wait", by_wait },       { "by_test", by_test },       { "by_waitall", by_waitall },   { "by_testall", by_testall },
-    { "by_waitany", by_waitany }, { "by_testany", by_testany }, { "by_waitsome", by_waitsome }, { "by_testsome", by_testsome },
-    { "by_free", by_free },       { "by_get_status", by_get_status },
-};
-
-static int run_completion(const char *case_name, const char *name)
+static void completed(const char *name, void (*complete)(MPI_Request *requests))
 {
-    for (size_t i = 0; i < sizeof completions / sizeof *completions; i++) {
-        if (strcmp(case_name, completions[i].name) != 0)
-            continue;
-        MPI_File file = open_own_file(name);
-        MPI_Request requests[BATCH];
-        begin_batch(file, requests);
-        completions[i].complete(requests);
-        require_null(requests, BATCH);
-        MPI_File_close(&file);
-        return 1;
-    }
-    return 0;
+    MPI_File file = open_own_file(name);
+    MPI_Request requests[BATCH];
+    begin_batch(file, requests);
+    complete(requests);
+    require_null(requests, BATCH);
+    MPI_File_close(&file);
+    batch_elements++;
 }
+
+#define COMPLETED(by) static void case_##by(const char *name) { completed(name, by); }
+COMPLETED(by_wait) COMPLETED(by_test) COMPLETED(by_waitall) COMPLETED(by_testall) COMPLETED(by_waitany)
+COMPLETED(by_testany) COMPLETED(by_waitsome) COMPLETED(by_testsome) COMPLETED(by_free) COMPLETED(by_get_status)
+#define CASE(by) { #by, case_##by }
 
 /* I/O among requests of communication, null, and persistent ones at rest: each has the status that is its due, and the persistent ones
  * can be started again. One read of 1000 elements and one write of 100 in each of six rounds. */
@@ -414,7 +367,7 @@ static void errors(const char *name)
 
 static void attributes(const char *name)
 {
-    MPI_File file = open_file(MPI_COMM_WORLD, name);
+    MPI_File file = open_file(MPI_COMM_WORLD, name, TO_READ_AND_WRITE);
     MPI_Offset size = 0;
     MPI_File_set_size(file, 5000);
     MPI_File_preallocate(file, 8000);
@@ -433,7 +386,7 @@ static void attributes(const char *name)
 
 static void *write_often(void *name)
 {
-    MPI_File file = open_file(MPI_COMM_SELF, name);
+    MPI_File file = open_file(MPI_COMM_SELF, name, TO_READ_AND_WRITE);
     MPI_Request requests[4];
     for (int i = 0; i < 500; i++) {
         for (int k = 0; k < 4; k++)
@@ -454,7 +407,7 @@ static void threads(const char *name)
     pthread_t thread[4];
     char own[4][4096];
     /* One thread opens the first file: MPICH 4.0 sets its MPI-IO up at the first one, and two that do so at once get in each other's way. */
-    MPI_File first = open_file(MPI_COMM_SELF, name);
+    MPI_File first = open_file(MPI_COMM_SELF, name, TO_READ_AND_WRITE);
     MPI_File_close(&first);
     for (int i = 0; i < 4; i++) {
         snprintf(own[i], sizeof own[i], "%s.%d.%d", name, rank, i);
@@ -502,30 +455,14 @@ static void large_counts(const char *name)
 #endif
 }
 
-static const struct { const char *name; void (*run)(const char *file); } cases[] = {
+static const struct mpi_case cases[] = {
     { "independent", independent }, { "collective", collective }, { "split", split },
     { "among_messages", among_messages }, { "short_reads", short_reads }, { "short_split_read", short_split_read }, { "many_requests", many_requests },
     { "left_alone", left_alone },       { "unseen", unseen },       { "errors", errors },
     { "attributes", attributes },       { "threads", threads },     { "large_counts", large_counts },
     { "bottom", bottom },
+    CASE(by_wait), CASE(by_test), CASE(by_waitall), CASE(by_testall), CASE(by_waitany),
+    CASE(by_testany), CASE(by_waitsome), CASE(by_testsome), CASE(by_free), CASE(by_get_status),
 };
 
-int main(int argc, char **argv)
-{
-    int provided;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    require(argc == 3, "usage: mpi_nonblocking CASE FILE");
-    for (int i = 0; i < MOST_ELEMENTS; i++)
-        written[i] = i * 7 + 1;
-    int is_known = run_completion(argv[1], argv[2]);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(argv[1], cases[i].name) == 0) {
-            cases[i].run(argv[2]);
-            is_known = 1;
-        }
-    require(is_known, "no such case");
-    MPI_Finalize();
-    return 0;
-}
+MAIN_OF(cases)

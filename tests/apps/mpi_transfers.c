@@ -1,49 +1,14 @@
-/* MPI-IO in C, with answers that are known beforehand: mpi_transfers CASE FILE. Each routine is called as often, and with as many elements, as
- * its case says; what is read back is compared. A wrong answer from MPI ends the job with one line and status 1. */
-#include <mpi.h>
+/* MPI-IO in C, with answers that are known beforehand. Each routine is called as often, and with as many elements, as
+ * its case says. */
+#include "mpi_case.h"
+
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <string.h>
-
-enum { REGION_BYTES = 1 << 20, MOST_ELEMENTS = REGION_BYTES / (int)sizeof(int) };
-
-static int rank, ranks;
-static int written[MOST_ELEMENTS], found[MOST_ELEMENTS];
-
-static void require(int is_true, const char *what)
-{
-    if (is_true)
-        return;
-    fprintf(stderr, "mpi_transfers: rank %d: %s\n", rank, what);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static MPI_File open_file(const char *name, int mode)
-{
-    MPI_File file;
-    require(MPI_File_open(MPI_COMM_WORLD, name, mode, MPI_INFO_NULL, &file) == MPI_SUCCESS, name);
-    return file;
-}
-
-static void require_count(MPI_Status *status, int expected)
-{
-    int count;
-    MPI_Get_count(status, MPI_INT, &count);
-    require(count == expected, "a status has another count than was asked for");
-}
-
-static void require_same(int elements)
-{
-    require(memcmp(written, found, (size_t)elements * sizeof(int)) == 0, "other data was read than was written");
-    memset(found, 0, sizeof found);
-}
 
 /* Every blocking routine once; the i-th moves 1000 i + rank elements. Ranks have a region each, what is shared lies behind all regions. */
 static void every_routine(const char *name)
 {
-    MPI_File file = open_file(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    MPI_File file = open_file(MPI_COMM_WORLD, name, TO_READ_AND_WRITE);
     MPI_Offset mine = (MPI_Offset)rank * REGION_BYTES, shared = (MPI_Offset)ranks * REGION_BYTES;
     MPI_Status status;
     require(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL) == MPI_SUCCESS, "set_view");
@@ -83,7 +48,7 @@ static void every_routine(const char *name)
 /* Eight independent and eight collective writes of 64 KiB, each byte of the file once. */
 static void whole_file(const char *name)
 {
-    MPI_File file = open_file(name, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    MPI_File file = open_file(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_WRONLY);
     MPI_Offset block = 65536, half = 8 * block * ranks;
     for (int i = 0; i < 8; i++) {
         MPI_Offset at = ((MPI_Offset)i * ranks + rank) * block;
@@ -96,12 +61,9 @@ static void whole_file(const char *name)
 /* A file of 1000 bytes a rank. Of 4000 asked for, the first read finds 500, the second (without a status) 300, the third none. */
 static void short_reads(const char *name)
 {
-    char own[4096];
-    MPI_File file;
+    MPI_File file = open_own_file(name);
     MPI_Status status;
     int count;
-    snprintf(own, sizeof own, "%s.%d", name, rank);
-    require(MPI_File_open(MPI_COMM_SELF, own, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS, own);
     MPI_File_write(file, written, 1000, MPI_BYTE, MPI_STATUS_IGNORE);
     MPI_File_read_at(file, 500, found, 4000, MPI_BYTE, &status);
     MPI_Get_count(&status, MPI_BYTE, &count);
@@ -114,7 +76,7 @@ static void short_reads(const char *name)
 /* Memory with holes (2 x 10 blocks of 3 of 8 ints: 240 bytes), no elements, elements of no size. */
 static void datatypes(const char *name)
 {
-    MPI_File file = open_file(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    MPI_File file = open_file(MPI_COMM_WORLD, name, TO_READ_AND_WRITE);
     MPI_Datatype holes, empty;
     MPI_Status status;
     MPI_Offset mine = (MPI_Offset)rank * REGION_BYTES;
@@ -140,10 +102,10 @@ static void errors(const char *name)
     char nowhere[4096];
     snprintf(nowhere, sizeof nowhere, "%s.missing", name);
     require(MPI_File_open(MPI_COMM_WORLD, nowhere, MPI_MODE_RDONLY, MPI_INFO_NULL, &missing) != MPI_SUCCESS, "a missing file was opened");
-    file = open_file(name, MPI_MODE_CREATE | MPI_MODE_WRONLY);
+    file = open_file(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_WRONLY);
     MPI_File_write_at(file, 0, written, 10, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
-    file = open_file(name, MPI_MODE_RDONLY);
+    file = open_file(MPI_COMM_WORLD, name, MPI_MODE_RDONLY);
     require(MPI_File_write_at(file, 0, written, 10, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS, "a read-only file was written");
     MPI_File_close(&file);
 }
@@ -161,7 +123,7 @@ static void many_files(const char *name)
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < FILES; i++) {
             snprintf(own, sizeof own, "%s.%d.%d", name, rank, i);
-            require(MPI_File_open(MPI_COMM_SELF, own, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &files[i]) == MPI_SUCCESS, own);
+            files[i] = open_file(MPI_COMM_SELF, own, MPI_MODE_CREATE | MPI_MODE_WRONLY);
         }
         for (int i = 0; i < FILES; i++) {
             MPI_File_write_at(files[i], 0, written, 10, MPI_INT, MPI_STATUS_IGNORE);
@@ -181,11 +143,8 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static void *write_files(void *writer)
 {
     for (int round = 0; round < 20; round++) {
-        MPI_File file;
         pthread_mutex_lock(&opening);
-        require(MPI_File_open(MPI_COMM_SELF, ((struct writer *)writer)->name, MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file) ==
-                    MPI_SUCCESS,
-                "a thread cannot open its file");
+        MPI_File file = open_file(MPI_COMM_SELF, ((struct writer *)writer)->name, MPI_MODE_CREATE | MPI_MODE_WRONLY);
         pthread_mutex_unlock(&opening);
         for (int i = 0; i < 50; i++)
             MPI_File_write(file, written, 100, MPI_INT, MPI_STATUS_IGNORE);
@@ -212,7 +171,7 @@ static void threads(const char *name)
 static void large_counts(const char *name)
 {
 #if MPI_VERSION >= 4
-    MPI_File file = open_file(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    MPI_File file = open_file(MPI_COMM_WORLD, name, TO_READ_AND_WRITE);
     MPI_Offset mine = (MPI_Offset)rank * REGION_BYTES;
     MPI_Count many = 1000;
     MPI_File_write_at_c(file, mine, written, many, MPI_INT, MPI_STATUS_IGNORE);
@@ -228,28 +187,10 @@ static void large_counts(const char *name)
 #endif
 }
 
-static const struct { const char *name; void (*run)(const char *file); } cases[] = {
+static const struct mpi_case cases[] = {
     { "every_routine", every_routine }, { "whole_file", whole_file }, { "short_reads", short_reads },
     { "datatypes", datatypes },         { "errors", errors },         { "many_files", many_files },
     { "large_counts", large_counts },   { "threads", threads },
 };
 
-int main(int argc, char **argv)
-{
-    int provided;
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    require(argc == 3, "usage: mpi_transfers CASE FILE");
-    for (int i = 0; i < MOST_ELEMENTS; i++)
-        written[i] = i * 7 + 1;
-    int is_known = 0;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (strcmp(argv[1], cases[i].name) == 0) {
-            cases[i].run(argv[2]);
-            is_known = 1;
-        }
-    require(is_known, "no such case");
-    MPI_Finalize();
-    return 0;
-}
+MAIN_OF(cases)

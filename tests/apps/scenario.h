@@ -62,6 +62,24 @@ __attribute__((unused, noreturn)) static void scenario_failed(const char *file, 
     __builtin_unreachable();
 }
 
+/* Appends to the file PUT_INTO, which a program names before it includes this: several processes' bytes lie in one file. */
+#ifdef PUT_INTO
+__attribute__((unused)) static void put(size_t bytes)
+{
+    static const char block[1 << 17];
+    int fd = open(PUT_INTO, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    REQUIRE(fd >= 0 && write(fd, block, bytes) == (ssize_t)bytes && close(fd) == 0);
+}
+#endif
+
+/* Waits for a child, which ends with this exit status. */
+#define AWAIT(child, exit_status) \
+    do { \
+        int ended; \
+        pid_t awaited = (child); \
+        REQUIRE(awaited > 0 && waitpid(awaited, &ended, 0) == awaited && WIFEXITED(ended) && WEXITSTATUS(ended) == (exit_status)); \
+    } while (0)
+
 __attribute__((unused)) static void tell(const char *name, long value)
 {
     scenario.used += snprintf(scenario.text + scenario.used, sizeof scenario.text - (size_t)scenario.used, "%s %ld\n", name, value);

@@ -6,7 +6,7 @@ import sys
 import time
 
 import pytest
-from support.command_line import run_slicewise as slicewise
+from support.command_line import completed as slicewise
 from support.jobs import write_competing_jobs, write_competing_jobs_and_runs_alone, write_job
 
 

@@ -1,12 +1,11 @@
 """The flame graph of call sites as a reader sees it: widths by cost, one click to change it, and a part of the run."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from support import browser
+from support.command_line import completed as slicewise
 from support.swz import build_profile
 
 FIRST = 425_000_000
@@ -14,11 +13,6 @@ MIB = 1 << 20
 S = 1_000_000_000
 NASTY = "</script><img src=x onerror=alert(1)>"
 STACKS = {1: ("save", "checkpoint", "main"), 2: ("load", "main"), 3: (NASTY, "main")}
-
-
-def slicewise(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "slicewise", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.fixture(scope="module")

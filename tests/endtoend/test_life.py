@@ -7,7 +7,6 @@ from support.oracle import doors_of, trace
 from support.programs import Apps, Job, calls, total
 from support.waiting import wait_until
 
-EXECS = ("execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat")
 ORDERLY = {
     "return": "exit", "exit": "exit", "quick_exit": "exit", "_exit": "underscore_exit", "_Exit": "underscore_exit",
     "by_number": "underscore_exit",
@@ -43,25 +42,8 @@ def test_family(job: Job, apps: Apps) -> None:
     assert job.segments() == []
 
 
-@pytest.mark.parametrize("way", EXECS)
-def test_exec(job: Job, apps: Apps, way: str) -> None:
-    ended = job.run([apps.build("life_exec"), way])
-    assert (ended.status, ended.errors) == (7, "")
-    before, after = written_by_process(job.profile()).to_dicts()
-    assert (before["ending"], before["write_bytes"]) == ("exec", 100)
-    assert (after["ending"], after["write_bytes"], after["pid"]) == ("exit", 200, before["pid"])
-    assert job.segments() == []
-
-
-def test_exec_that_fails(job: Job, apps: Apps) -> None:
-    assert job.run([apps.build("life_exec"), "none"]).status == 7
-    profile = job.profile()
-    assert written_by_process(profile).select("ending", "write_bytes").rows() == [("exit", 150)]
-    assert calls(profile)["exec"] == 1
-
-
 def test_programs_started(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_spawn"), apps.build("life_exec"), "after"])
+    ended = job.run([apps.build("life_spawn"), apps.build("life_start"), "after"])
     assert (ended.status, ended.errors) == (0, "")
     rows = written_by_process(job.profile())
     assert rows.filter(pl.col("write_bytes") == 50).height == 1
@@ -99,14 +81,6 @@ def test_threads(job: Job, apps: Apps) -> None:
     assert profile.processes["ending"].to_list() == ["exit"]
     if profile.slices["slice"].n_unique() == 1:
         assert total(profile, "threads", obj="file") == 1 + 8 + 3
-
-
-def test_a_thousand_threads(job: Job, apps: Apps) -> None:
-    assert job.run([apps.build("life_threads", "-pthread"), "1000"]).status == 0
-    profile = job.profile()
-    assert total(profile, "write_bytes", obj="file") == 1000 * 1000 + 1 + 2 + 3
-    assert profile.mishaps.is_empty()
-    assert job.segments() == []
 
 
 def test_signal_handler_that_writes(job: Job, apps: Apps) -> None:
@@ -151,17 +125,6 @@ def test_library_opened_while_running(job: Job, apps: Apps) -> None:
     ended = job.run([apps.build("life_plug_in"), plug_in])
     assert (ended.status, ended.errors) == (0, "")
     assert total(job.profile(), "write_bytes", obj="file") == 10 + 200 + 3000
-
-
-def test_a_thousand_processes(job: Job) -> None:
-    script = 'for i in {1..1000}; do /bin/cat < "$0" & (( i % 20 )) || wait; done; wait'
-    ended = job.run(["bash", "-c", script, "/dev/null"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
-    programs = dict(profile.processes.group_by(pl.col("program").str.split("/").list.last()).len().iter_rows())
-    assert programs["cat"] == 1000
-    assert set(profile.processes["ending"]) == {"exit", "exec"}
-    assert job.segments() == []
 
 
 def test_child_that_outlives_its_parents(job: Job) -> None:

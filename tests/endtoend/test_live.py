@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import slicewise
+from support.command_line import slicewise_command
 from support.programs import BUILD, COLLECTOR, Apps, Job, need
 from support.terminal import LONGEST_WAIT_SECONDS, Terminal
 from support.waiting import wait_until
@@ -138,15 +139,6 @@ def test_top_in_a_script(job: Job, running: subprocess.Popen[bytes]) -> None:
     assert plain.stdout.splitlines()[1].split()[0] == "job"
 
 
-@pytest.mark.parametrize("arguments", [[], ["--json"]])
-def test_top_says_what_it_cannot_do(job: Job, arguments: list[str]) -> None:
-    done = subprocess.run(
-        [SLICEWISE, "top", *arguments], env=environment(job), capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "--once" in done.stderr
-
-
 def test_top_on_a_terminal(job: Job, running: subprocess.Popen[bytes]) -> None:
     """As over ssh: a terminal that knows no more than VT100 does, and keys."""
     terminal = Terminal([SLICEWISE, "top", "--every", "0.2"], environment(job), columns=150)
@@ -194,11 +186,17 @@ def test_metrics_at_a_unix_socket(job: Job, tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_metrics_beyond_this_machine_need_a_certificate(job: Job) -> None:
-    command = [SLICEWISE, "serve", "metrics", "--bind", "192.0.2.1"]
-    done = subprocess.run(command, env=environment(job), capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == (
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_top_says_what_it_cannot_do(arguments: list[str]) -> None:
+    done = slicewise_command("top", *arguments)
+    assert (done.status, done.text, done.errors.count("\n")) == (2, "", 1)
+    assert "--once" in done.errors
+
+
+def test_metrics_beyond_this_machine_need_a_certificate() -> None:
+    done = slicewise_command("serve", "metrics", "--bind", "192.0.2.1")
+    assert done.status == 2
+    assert done.errors == (
         "slicewise: --bind 192.0.2.1: other machines can reach it, and nothing would be encrypted; give --certificate "
         "FILE --key FILE, or --bind unix:/PATH and let a proxy serve that\n"
     )

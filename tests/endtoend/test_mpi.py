@@ -13,7 +13,6 @@ from support.mpi import (
     ALL_MPIS,
     APPS,
     BOTH_MPIS,
-    BUILD,
     LIBRARY,
     MPICH,
     OPEN_MPI,
@@ -28,6 +27,7 @@ from support.mpi import (
     make_job,  # noqa: F401 fixture
     totals,
 )
+from support.programs import BUILD
 
 INT_BYTES = 4
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support import browser
-from support.command_line import run_slicewise as slicewise
+from support.command_line import completed as slicewise
 from support.jobs import write_competing_jobs, write_job
 
 MOST_PROCESSOR_SECONDS = 3.0

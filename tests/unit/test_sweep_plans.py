@@ -13,7 +13,7 @@ from slicewise.errors import UserError
 from slicewise.report.delta.delta_page import Panel, advantage, hints, sweep_page, sweep_table, verdict
 from slicewise.report.page import html_of
 from slicewise.running.delta_campaign import SweepPlan, read_plan, shipped_plans
-from support.command_line import run_slicewise
+from support.command_line import completed
 from unit.test_delta import OFFSETS, jobs_of, times_by_shares, times_in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,8 +53,8 @@ def test_a_shipped_plan_is_one(name):
 def test_a_plan_is_printed_as_it_is(name, tmp_path):
     """`slicewise study plan NAME > NAME.toml` is a file to adapt, and `-o` the same."""
     text = shipped_plans()[name].read_text()
-    assert run_slicewise("study", "plan", name, directory=tmp_path).stdout == text
-    assert run_slicewise("study", "plan", name, "-o", "it.toml", directory=tmp_path).returncode == 0
+    assert completed("study", "plan", name, directory=tmp_path).stdout == text
+    assert completed("study", "plan", name, "-o", "it.toml", directory=tmp_path).returncode == 0
     assert (tmp_path / "it.toml").read_text() == text
 
 
