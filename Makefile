@@ -174,7 +174,7 @@ PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # first: what was written before is still on its way to it. The others run side by side,
 # one more than there are processors, since many wait; each with one thread of polars, for threads that wait for each other beside load take longer.
 ALONE = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,life_starts.py live.py others.py profiling_cost.py tutorial.py hostile_processes.py delta_run.py \
+  $(addprefix endtoend/,$(addprefix test_,crowds.py live.py others.py profiling_cost.py tutorial.py hostile_processes.py \
     contention.py)) \
   $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
 # Those that mind a crowd, and not one neighbour of another file: kills at random moments, a testbed's networks, whose links are slow beside a
@@ -241,7 +241,7 @@ soak:  ## what takes long: fuzzing, deep lint, endurance, a guest, stress, and e
 	$(MAKE) --no-print-directory bench-endurance
 	$(MAKE) --no-print-directory guest
 	for round in $$(seq $(SOAK_ROUNDS)); do \
-	  echo "soak: round $$round of $(SOAK_ROUNDS)"; $(PYTEST) -q tests/fault tests/endtoend/test_real_stress.py tests/endtoend/test_life_starts.py || exit; \
+	  echo "soak: round $$round of $(SOAK_ROUNDS)"; $(PYTEST) -q tests/fault tests/endtoend/test_real_stress.py tests/endtoend/test_life_starts.py tests/endtoend/test_crowds.py || exit; \
 	done
 
 .PHONY: install install-man install-native

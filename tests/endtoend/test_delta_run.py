@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.programs import BUILD
 
 SLICEWISE = BUILD / "bin" / "slicewise"
+# A node has one collector a job, and those of test_delta_sweep.py have the same names.
+pytestmark = pytest.mark.xdist_group("sweeps")
 # Writes at times; together with the other one until that has written too, so that the two are sure to overlap.
 PROGRAM = """
 import os, pathlib, sys, time

@@ -34,7 +34,7 @@ def library(tmp_path_factory) -> Path:
     return folder
 
 
-def work(job: Job, apps: Apps, library: Path, threads: str = "0", **settings: str) -> Ended:
+def work(job: Job, apps: Apps, library: Path, threads: str = "0 brief", **settings: str) -> Ended:
     program = apps.build("hardware_work", "-pthread")
     given = {"LD_LIBRARY_PATH": str(library), "SLICEWISE_PAPI": EVENTS, "SLICEWISE_SLICE": "0.5"}
     return job.run([program, *threads.split()], **(given | settings))
@@ -125,7 +125,7 @@ def test_without_the_right_to_see_the_kernel_the_programs_own_part_is_counted(jo
 
 
 def test_nothing_is_counted_where_nothing_is_asked_for(job: Job, apps: Apps, library: Path):
-    ended = work(job, apps, library, "2", SLICEWISE_PAPI="")
+    ended = work(job, apps, library, "2 brief", SLICEWISE_PAPI="")
     profile = job.profile()
     assert (ended.status, ended.errors, profile.hardware.height, profile.events.height) == (0, "", 0, 0)
 

@@ -126,18 +126,6 @@ def test_child_with_zeroed_thread_local_storage(job: Job, apps: Apps) -> None:
     assert job.segments() == []
 
 
-def test_more_threads_than_can_be_counted(job: Job, apps: Apps) -> None:
-    """Calls of the last ones are missing, and the profile says how many and why."""
-    ended = job.run([apps.build("life_crowd", "-pthread"), "4200"])
-    assert (ended.status, ended.errors.count("\n")) == (5, 1)
-    profile = job.profile()
-    counted = coverage(Digest(profile))
-    ((mishap, dropped),) = profile.mishaps.select("mishap", "count").rows()
-    assert (mishap, dropped) == ("calls_dropped", 4200 * 10 - total(profile, "write_ops", obj="file"))
-    assert total(profile, "write_bytes", obj="file") == 4200 * 1000 - dropped * 100
-    assert [(gap.cause, gap.bytes) for gap in counted.gaps if gap.direction == "write"] == [("dropped", dropped * 100)]
-
-
 @pytest.mark.parametrize("is_kept", [0, 1])
 def test_daemon(job: Job, apps: Apps, is_kept: int) -> None:
     fifo = job.folder / "fifo"
@@ -164,18 +152,6 @@ def test_workers_of_multiprocessing(job: Job, method: str) -> None:
     sizes = {Path(path).name: size for path, size in by_file.iter_rows()}
     assert sizes == {f"worker{number}": 1000 * number for number in range(1, 6)}
     assert profile.processes["ending"].is_in(["exit", "underscore_exit", "exec"]).all()
-
-
-def test_a_thousand_threads_at_once(job: Job, apps: Apps) -> None:
-    """None is lost, and exit from one that is not the first ends it all in order."""
-    ended = job.run([apps.build("life_crowd", "-pthread"), "1000"])
-    assert (ended.status, ended.errors) == (5, "")
-    profile = job.profile()
-    assert total(profile, "write_bytes", obj="file") == 1000 * 1000
-    assert total(profile, "write_ops", obj="file") == 1000 * 10
-    assert profile.processes["ending"].to_list() == ["exit"]
-    assert profile.mishaps.is_empty()
-    assert job.segments() == []
 
 
 @pytest.mark.parametrize("way", ["deep", "apart", "both"])
@@ -246,18 +222,6 @@ def test_setuid_program(open_job: Job, apps: Apps) -> None:
     assert (recovered.returncode, recovered.stderr) == (0, "")
     (program,) = read_profile(job.folder / "roots" / "job").processes["program"]
     assert Path(program).name == "setpriv"
-    assert job.segments() == []
-
-
-def test_five_thousand_processes(job: Job) -> None:
-    """As configure and make have them; on a job of which every process is accounted for."""
-    script = 'for i in {1..5000}; do (echo $i > "n$((i % 100))") & (( i % 50 )) || wait; done; wait'
-    ended = job.run(["bash", "-c", script])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
-    assert profile.processes.height == 5001
-    assert total(profile, "write_bytes", layers=["stdio"], obj="file") == sum(len(f"{i}\n") for i in range(1, 5001))
-    assert set(profile.processes["ending"]) <= {"exit", "underscore_exit"}
     assert job.segments() == []
 
 
