@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support.command_line import slicewise_command
 from support.programs import BUILD, LIBRARY, Apps, need_built
 
 SLICEWISE = BUILD / "venv/bin/slicewise"
@@ -73,4 +74,4 @@ def did(command: list[object]) -> str:
 
 
 def advice(job: Path) -> list[dict]:
-    return json.loads(did([SLICEWISE, "report", job, "--json", "--html", job.parent / "page.html"]))["advice"]
+    return json.loads(slicewise_command("report", job, "--json", "--html", job.parent / "page.html").text)["advice"]

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
+from support.command_line import completed
 from support.programs import BUILD, LIBRARY, need, need_built
 
 SLICEWISE, COLLECTOR = BUILD / "bin" / "slicewise", BUILD / "bin" / "slicewise-collect"
@@ -73,18 +74,14 @@ def test_what_a_control_group_did_is_told_by_disk_and_slice(hierarchy, tmp_path)
     slices = digest.node_slices.filter(pl.col("signal") == "cgroup_disk_written")
     assert slices.height == 1
 
-    told = subprocess.run([SLICEWISE, "report", place, "--json"], cwd=tmp_path, stdout=subprocess.PIPE, check=True)
-    record = json.loads(told.stdout)
+    record = json.loads(completed("report", place, "--json", directory=tmp_path).stdout)
     (written,) = [row for row in record["nodes"] if row["signal"] == "cgroup_disk_written"]
     assert (written["kind"], written["unit"]) == ("cgroup_disk", "bytes/s")
     (level,) = [row for row in record["nodes"] if row["signal"] == "cgroup_file_bytes"]
     assert level["mean"] == pytest.approx(3 * MIB, rel=0.01)
     page = (tmp_path / record["page"]).read_text()
     assert "The job's control group" in page.replace("&#39;", "'")
-    said = subprocess.run(
-        [SLICEWISE, "report", "--detail", place], stdout=subprocess.PIPE, text=True, check=True
-    ).stdout
-    assert "The job's own control group on 1 node" in said
+    assert "The job's own control group on 1 node" in completed("report", "--detail", place).stdout
 
 
 @pytest.mark.parametrize(

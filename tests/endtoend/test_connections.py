@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.nodes.causes import moved
 from slicewise.digest.digest import Digest
-from support.command_line import run_slicewise
+from support.command_line import completed
 from support.programs import APPS, COLLECTOR, Job
 from support.waiting import wait_until
 
@@ -137,7 +137,7 @@ def test_a_slow_reader_closes_its_window(job, network):
     assert sampled["window_limited_ns"] <= sampled["busy_ns"]
     signals = signals_of(job)
     assert signals["connection_window_limited"] > 0.3
-    done = run_slicewise("report", "--detail", "--json", job.spool_dir, directory=job.folder)
+    done = completed("report", "--detail", "--json", job.spool_dir, directory=job.folder)
     told = {row["signal"] for row in json.loads(done.stdout)["nodes"] if row["kind"] == "connection"}
     assert "connection_window_limited" in told
 

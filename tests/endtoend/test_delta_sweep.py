@@ -11,7 +11,7 @@ from endtoend.test_delta_run import PROGRAM
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
 from slicewise.running.delta_campaign import read_plan
-from support.command_line import run_slicewise
+from support.command_line import completed, run_slicewise
 
 # A node has one collector a job, and these jobs have the same names.
 pytestmark = pytest.mark.xdist_group("sweeps")
@@ -49,7 +49,7 @@ def test_two_panels_are_run_once_and_drawn_from_what_was_recorded(tmp_path):
     first = run_slicewise(*arguments, "--panel", "one", directory=tmp_path)
     assert [panel["panel"] for panel in json.loads(first.stdout)["panels"]] == ["one"], first.stderr
     assert json.loads(first.stdout)["missing"] == ["two"]
-    unknown = run_slicewise(*arguments, "--panel", "three", directory=tmp_path)
+    unknown = completed(*arguments, "--panel", "three", directory=tmp_path)
     assert (unknown.returncode, "the plan has no panel three; it has one and two" in unknown.stderr) == (2, True)
 
     done = run_slicewise(*arguments, directory=tmp_path)
@@ -67,13 +67,13 @@ def test_two_panels_are_run_once_and_drawn_from_what_was_recorded(tmp_path):
     assert (tmp_path / "set-up").read_text().split() == ["1", "2"]
 
     (tmp_path / "swept" / "two" / "done").unlink()
-    drawn = run_slicewise("study", "sweep", "--page", "swept", "--html", "again.html", directory=tmp_path)
+    drawn = completed("study", "sweep", "--page", "swept", "--html", "again.html", directory=tmp_path)
     assert drawn.returncode == 0, drawn.stderr
     assert "two: not recorded yet" in drawn.stdout
     assert (tmp_path / "again.html").read_text().startswith("<!")
 
     (tmp_path / "plan.toml").write_text(python + PLAN.replace("step = 1", "step = 2") + PANELS.replace("= 2", "= 3"))
-    other = run_slicewise(*arguments, directory=tmp_path)
+    other = completed(*arguments, directory=tmp_path)
     assert other.returncode == 2
     assert "its panel two is another one" in other.stderr
 

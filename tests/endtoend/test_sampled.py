@@ -12,6 +12,7 @@ import pytest
 from slicewise.analysis.coverage import coverage
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
+from support.command_line import slicewise_command
 from support.kernel_witness import Witness
 from support.programs import APPS, BUILD, GO_CACHE, LIBRARY, Apps, need, need_built
 
@@ -184,8 +185,7 @@ def test_a_setting_turns_it_off(tmp_path, static_program, monkeypatch):
 
 def _told(command: str, place: Path) -> str:
     options = ["--html", str(place.parent / "page.html")] if command == "report" else []
-    words = [SLICEWISE, *command.split(), str(place), *options]
-    return " ".join(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.split())
+    return " ".join(slicewise_command(*command.split(), place, *options).text.split())
 
 
 def test_run_of_a_short_static_program_says_what_to_do(tmp_path, static_program):

@@ -12,6 +12,7 @@ from slicewise.analysis.coverage import Unprofiled, coverage, coverage_by_proces
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes
 from slicewise.report.coverage import coverage_words
+from support.command_line import completed
 from support.oracle import READS
 from support.programs import APPS, BUILD, COLLECTOR, GO_CACHE, Apps, Job, calls, need, need_built
 from support.witness import LIBC, LOADER, witness
@@ -196,22 +197,10 @@ def run_command(folder: Path, *command: str | Path) -> tuple[str, dict]:
     need_built(SLICEWISE)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLICEWISE_", "LD_PRELOAD"))}
     kept["SLICEWISE_SEGMENT_DIR"] = str(segments_of(folder))
-    done = subprocess.run(
-        [SLICEWISE, "run", "--job", "job", "--", *command],
-        cwd=folder,
-        env=kept,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    words = [SLICEWISE, "run", "--job", "job", "--", *command]
+    done = subprocess.run(words, cwd=folder, env=kept, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    told = subprocess.run(
-        [SLICEWISE, "report", "--detail", "slicewise/job", "--json"],
-        cwd=folder,
-        env=kept,
-        capture_output=True,
-        text=True,
-    )
+    told = completed("report", "--detail", "slicewise/job", "--json", directory=folder)
     return done.stderr, json.loads(told.stdout)["coverage"] if told.returncode == 0 else {}
 
 
@@ -311,10 +300,7 @@ def test_calls_past_libc_are_a_gap_with_a_guess(tmp_path, apps):
 def test_the_report_names_gaps_on_the_terminal_and_processes_on_the_page(tmp_path, apps):
     program = apps.build("unseen_writer")
     run_command(tmp_path, "/bin/sh", "-c", f"{program} seen; {program} unseen raw")
-    told = subprocess.run(
-        [SLICEWISE, "report", "--html", "page.html", tmp_path / "slicewise" / "job"],
-        check=True, cwd=tmp_path, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+    told = completed("report", "--html", "page.html", "slicewise/job", directory=tmp_path).stdout
     assert "3 MiB written in at most 3 calls by 1 process: not seen; cause: not measured. Neither system calls" in told
     assert f"({program.name}: 0 % of 3 MiB written)" in told
     page = (tmp_path / "page.html").read_text()

@@ -1,12 +1,12 @@
 """More files than the table has rows, by several threads at once: sums are exact and bounds hold, after SIGKILL too."""
 
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from support.command_line import slicewise_command
 from support.programs import Apps, Job, total
 
 THREADS, FILES = 4, 600
@@ -47,13 +47,8 @@ def test_more_files_than_rows_by_several_threads(job: Job, apps: Apps, end: str)
             assert row["error_bytes"] <= everything // FILES_KEPT
         else:
             assert moved <= others <= everything // FILES_KEPT, path
-    told = subprocess.run(
-        [sys.executable, "-m", "slicewise", "report", "--detail", profile.path],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "A file without a row there moved at most" in " ".join(told.stdout.split())
+    told = slicewise_command("report", "--detail", profile.path).text
+    assert "A file without a row there moved at most" in " ".join(told.split())
     assert {path for path in of_files if "/h" in path.removeprefix(str(job.data))} <= set(listed)
 
 

@@ -15,7 +15,7 @@ from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest
 from slicewise.imports.jobstats import read_served
 from slicewise.profile.servers import read_servers
-from support.command_line import completed, run_slicewise
+from support.command_line import completed
 from testbed import measured, recordings
 from testbed.cached_tables import Told, told
 
@@ -342,7 +342,7 @@ def test_who_lost_nothing_beside_a_reader_is_told_so(recorded):
 
 
 def test_a_name_that_the_servers_do_not_know_is_one_line(recorded, servers):
-    done = run_slicewise("report", "4799", "--servers", str(servers), directory=recorded / "lustre")
+    done = completed("report", "4799", "--servers", str(servers), directory=recorded / "lustre")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "no job of that name" in done.stderr
