@@ -18,7 +18,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 
 enum { SYNCHRONOUS = O_CREAT | O_WRONLY | O_TRUNC | O_DSYNC };
 enum { RECORD = 512, SMALL = 4096, LARGE = 1 << 20, LARGE_FIRST = 20, A_BATCH = 100, COLD = 512, A_TURN_US = 1000 };
@@ -27,13 +26,6 @@ static char block[LARGE], buffer[LARGE];
 static const char *path;
 static double begun, until;
 static long wanted;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 static void begin_here(void)
 {

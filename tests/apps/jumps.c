@@ -25,13 +25,6 @@ static void jump(int number)
         siglongjmp(before, 1);
 }
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 __attribute__((noinline)) static void work(double until, int depth)
 {
     volatile char room[512];

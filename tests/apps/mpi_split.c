@@ -19,13 +19,6 @@ static double mpi_seconds, io_seconds;
 static long mpi_calls, mpi_bytes;
 static int rank, ranks;
 
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 #define COUNTED(seconds, call) \
     do { \
         double began = now(); \

@@ -12,7 +12,7 @@
 #include <sys/xattr.h>
 #include <utime.h>
 
-static const struct timeval now[2];
+static const struct timeval present[2];
 static const struct timespec now_ns[2];
 static char room[4096];
 static volatile size_t some = 100; /* volatile: a size that the compiler knows needs no fortified function */
@@ -52,8 +52,8 @@ static void change(int dirfd, int fd)
     REQUIRE(chmod("file", 0640) == 0 && fchmod(fd, 0600) == 0 && fchmodat(dirfd, "file", 0600, 0) == 0);
     REQUIRE(chown("file", -1, -1) == 0 && lchown("soft", -1, -1) == 0 && fchown(fd, -1, -1) == 0 && fchownat(dirfd, "file", -1, -1, 0) == 0);
     REQUIRE(chmod("none", 0600) == -1 && errno == ENOENT && fchmod(-1, 0600) == -1 && errno == EBADF);
-    REQUIRE(utime("file", NULL) == 0 && utimes("file", now) == 0 && lutimes("soft", now) == 0 && futimesat(dirfd, "file", now) == 0);
-    REQUIRE(utimensat(dirfd, "file", now_ns, 0) == 0 && futimens(fd, now_ns) == 0 && futimes(fd, now) == 0);
+    REQUIRE(utime("file", NULL) == 0 && utimes("file", present) == 0 && lutimes("soft", present) == 0 && futimesat(dirfd, "file", present) == 0);
+    REQUIRE(utimensat(dirfd, "file", now_ns, 0) == 0 && futimens(fd, now_ns) == 0 && futimes(fd, present) == 0);
     REQUIRE(truncate("file", 6000) == 0 && ftruncate(fd, 5000) == 0 && ftruncate(-1, 0) == -1 && errno == EBADF);
     REQUIRE(fallocate(fd, 0, 0, 8192) == 0 && posix_fallocate(fd, 0, 8192) == 0 && posix_fallocate(-1, 0, 1) == EBADF);
     REQUIRE(readahead(fd, 0, 4096) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);

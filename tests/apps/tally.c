@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #define THREADS_MAX 64
 #define UNTOUCHED 4242 /* errno: no call here fails, so nothing may change it, whatever the profiler does meanwhile */
@@ -21,13 +20,6 @@ struct tally {
 static struct tally *tallies;
 static const char *mode, *directories[2];
 static double end;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 static int make_file(int directory, const char *kind, long thread)
 {

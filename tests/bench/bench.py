@@ -23,21 +23,9 @@ from libraries import OURS, libraries
 from measures import Bench
 
 GROUPS = [
-    "calls",
-    "names",
-    "new_files",
-    "calls_by_vdso",
-    "short_processes",
-    "exits",
-    "memory",
-    "disk",
-    "slow_paths",
-    "sites",
-    "first_opens",
-    "whole_program",
-    "ping_pong",
-    "launcher",
-]
+    "calls", "names", "new_files", "calls_by_vdso", "short_processes", "exits", "memory", "disk", "slow_paths", "sites",
+    "first_opens", "whole_program", "ping_pong", "launcher",
+]  # fmt: skip
 
 
 def main() -> int:

@@ -92,14 +92,9 @@ def ask_floor(catalog: Path, _: str) -> int:
 
 ROWS_OF_PARTNERS = ("key", "storage", "begin_ns", "end_ns", "read_bytes", "write_bytes", "meta_ops")
 QUESTIONS: dict[str, tuple[Callable[[Path, str], int], float]] = {
-    "open": (ask_open, 0.3),
-    "partners": (ask_partners, 0.05),
-    "pairs": (ask_pairs, inf),
-    "losses": (ask_losses, 60.0),
-    "page": (ask_page, 10.0),
-    "page_again": (ask_page_again, inf),
-    "floor": (ask_floor, inf),
-}
+    "open": (ask_open, 0.3), "partners": (ask_partners, 0.05), "pairs": (ask_pairs, inf), "losses": (ask_losses, 60.0),
+    "page": (ask_page, 10.0), "page_again": (ask_page_again, inf), "floor": (ask_floor, inf),
+}  # fmt: skip
 
 
 def forget(catalog: Path) -> None:

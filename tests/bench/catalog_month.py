@@ -64,11 +64,8 @@ def main() -> int:
     parser.add_argument("--days", type=int, default=30)
     parser.add_argument("--file-systems", type=int, default=3)
     parser.add_argument(
-        "--jobs",
-        type=float,
-        default=10.0,
-        help="in half an hour a day on each file system",
-    )
+        "--jobs", type=float, default=10.0, help="in half an hour a day on each file system",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     month = Month(options.days, options.file_systems, jobs=options.jobs, seed=options.seed)

@@ -27,34 +27,12 @@ IOR_RANKS, IOR_BLOCKS = 4, 49_152
 SITE_CALLS, SITE_WAITS = 20_000, 200
 TIMEOUT_SECONDS = 300
 STDIO = [
-    "getc",
-    "getc_unlocked",
-    "putc",
-    "fgets",
-    "getline",
-    "fread_8",
-    "fread",
-    "fwrite",
-    "fputs",
-    "fprintf",
-    "fscanf",
-    "fgetwc",
-    "fputwc",
-]
+    "getc", "getc_unlocked", "putc", "fgets", "getline", "fread_8", "fread", "fwrite", "fputs", "fprintf", "fscanf",
+    "fgetwc", "fputwc",
+]  # fmt: skip
 CALLS = [
-    "write",
-    "write_to_file",
-    "pwrite",
-    "pread",
-    "lseek",
-    "lseek_alone",
-    *STDIO,
-    "stat",
-    "open",
-    "mpi_test",
-    "mpi_send",
-    "library_call",
-]
+    "write", "write_to_file", "pwrite", "pread", "lseek", "lseek_alone", *STDIO, "stat", "open", "mpi_test", "mpi_send", "library_call",
+]  # fmt: skip
 NAMES = ["open_missing", "stat_missing", "access", "chmod", "truncate", "rename", "symlink"]
 MOUNTS = [20, 1000]
 NEW_FILES = ["new_file", "new_file_10", "new_file_1000", "new_file_100000"]

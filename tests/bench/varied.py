@@ -91,13 +91,9 @@ def write(directory: Path, shape: Varied, number: int = 1) -> Path:
 def _head(writer: Writer, shape: Varied, job: str, host: str, process: int, is_helper: bool) -> bytes:
     begin_ns = (FIRST_SLICE + shape.first) * SLICE_NS
     about = {
-        "job": job,
-        "host": host,
-        "pid": process + 1,
-        "start_ns": begin_ns,
-        "program": "/usr/bin/model",
+        "job": job, "host": host, "pid": process + 1, "start_ns": begin_ns, "program": "/usr/bin/model",
         "site_ns": 10_000_000,
-    }
+    }  # fmt: skip
     about |= {"rank": process, "ranks": shape.processes, "end_ns": begin_ns + shape.slices * SLICE_NS}
     if is_helper:
         about |= {"rank": -1, "program": "/bin/sh", "end_ns": begin_ns + SLICE_NS}

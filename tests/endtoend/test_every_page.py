@@ -56,23 +56,16 @@ JOB, OTHER, ALONE = "48190", "48213", "alone-48190"
 CAMPAIGNS = Path(__file__).parents[1] / "golden/campaigns"
 RECORDED = ("delta-turns", "delta-glusterfs")
 COMMANDS = {
-    "report": ("report", JOB),
-    "blame": ("blame", JOB),
-    "overlap": ("overlap", OTHER, JOB, "--alone", ALONE),
-    "compare": ("compare", ALONE, JOB),
-    "compare-three": ("compare", ALONE, JOB, OTHER),
-    "copies": ("predict", "--copies", ALONE, "--capacity", "2GiB/s"),
-    "campaign": ("study", "campaign", "."),
-    "model-check": ("study", "model", "check", "."),
-    "policy": ("turns", "policy", OTHER, JOB),
-    "policy-probability": ("turns", "probability", "."),
-    "size": ("storage", "size", JOB),
+    "report": ("report", JOB), "blame": ("blame", JOB), "overlap": ("overlap", OTHER, JOB, "--alone", ALONE),
+    "compare": ("compare", ALONE, JOB), "compare-three": ("compare", ALONE, JOB, OTHER),
+    "copies": ("predict", "--copies", ALONE, "--capacity", "2GiB/s"), "campaign": ("study", "campaign", "."),
+    "model-check": ("study", "model", "check", "."), "policy": ("turns", "policy", OTHER, JOB),
+    "policy-probability": ("turns", "probability", "."), "size": ("storage", "size", JOB),
     "catalog-page": ("catalog", "page", "catalog"),
     "expect-place": ("storage", "place", JOB, OTHER, "--box", "../io500"),
     "delta": ("study", "delta", "read", "../sweep/delta-turns"),
-    "delta-sweep": ("study", "sweep", "--page", "../sweep"),
-    "flamegraph": ("report", "--flamegraph", "../sites"),
-}
+    "delta-sweep": ("study", "sweep", "--page", "../sweep"), "flamegraph": ("report", "--flamegraph", "../sites"),
+}  # fmt: skip
 
 
 def policies(file):

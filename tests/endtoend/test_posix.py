@@ -13,17 +13,13 @@ from support.oracle import Trace, assert_same, trace
 from support.programs import Apps, Command, Job, calls, need, total
 
 VARIANTS = {
-    "plain": (),
-    "offset64": ("-D_FILE_OFFSET_BITS=64",),
-    "names64": ("-DNAMES_64",),
+    "plain": (), "offset64": ("-D_FILE_OFFSET_BITS=64",), "names64": ("-DNAMES_64",),
     "fortified": ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),
-}
+}  # fmt: skip
 SYMBOLS = {
-    "plain": {"pread", "pwritev", "lseek"},
-    "offset64": {"pread64", "pwritev64", "lseek64", "open64"},
-    "names64": {"pread64", "pwritev64", "lseek64", "open64"},
-    "fortified": {"__read_chk", "__pread_chk"},
-}
+    "plain": {"pread", "pwritev", "lseek"}, "offset64": {"pread64", "pwritev64", "lseek64", "open64"},
+    "names64": {"pread64", "pwritev64", "lseek64", "open64"}, "fortified": {"__read_chk", "__pread_chk"},
+}  # fmt: skip
 
 
 def symbols_wanted(program: Path) -> set[str]:

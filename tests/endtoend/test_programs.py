@@ -251,13 +251,10 @@ PROGRAMS = {
     ),
     # error() prints from within libc.
     "failing": Program(
-        "cat no-such-file; ls no-such-directory; exit 42",
-        ("cat",),
-        status=42,
-        unseen_written_bytes=300,
+        "cat no-such-file; ls no-such-directory; exit 42", ("cat",), status=42, unseen_written_bytes=300,
         gaps={"pipe write bytes": 110},
     ),
-}
+}  # fmt: skip
 
 
 def need_all(program: Program) -> None:

@@ -66,11 +66,9 @@ def recorded(apps: Apps, static_program: Path, tmp_path_factory: pytest.TempPath
         shutil.copy(apps.build("paced_writer"), folder / f"paced-{binding}") for binding in ("bare", "bound")
     )
     commands = {
-        "static": [static_program],
-        "go": [_go_program(folder)],
-        "bare": [*CONTAINER, *WITHOUT_LIBRARY, bare],
+        "static": [static_program], "go": [_go_program(folder)], "bare": [*CONTAINER, *WITHOUT_LIBRARY, bare],
         "bound": [*CONTAINER, bound],
-    }
+    }  # fmt: skip
     begun = [f"{shlex.join(map(str, words))} {SECONDS} data-{name} &" for name, words in commands.items()]
     script = "\n".join([*begun, f"dd if=/dev/zero of=other bs={OTHERS_BYTES} count=1 2>/dev/null; wait"])
     witnesses = {name: Witness(Path(words[-1])) for name, words in commands.items()}

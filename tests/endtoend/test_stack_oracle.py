@@ -137,12 +137,9 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def walked(command: list[str | Path], folder: Path, **settings: str) -> list[Report]:
     out = folder / "report"
     done = subprocess.run(
-        command,
-        env=os.environ | {"STACK_ORACLE_OUT": str(out)} | settings,
-        stdout=subprocess.DEVNULL,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-    )
+        command, env=os.environ | {"STACK_ORACLE_OUT": str(out)} | settings, stdout=subprocess.DEVNULL,
+        timeout=TIMEOUT_SECONDS, check=False,
+    )  # fmt: skip
     assert done.returncode == 0
     return [report_in(path) for path in sorted(folder.glob("report.*"))]
 

@@ -76,13 +76,9 @@ def run(command: list[str], way: Way, seconds: float) -> tuple[str, str]:
     environment |= way.added
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
-            [*way.launcher, *command],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+            [*way.launcher, *command], env=environment, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
         try:
             status = process.wait(seconds)
             outcome = str(status) if status >= 0 else signal.Signals(-status).name

@@ -223,14 +223,9 @@ def test_of_three_jobs_without_a_profile_the_innocent_one_is_not_blamed(recorded
     ]
     begin = read_digest(where / "smallu").about["start_ns"] // 10**9
     told = pl.concat(parts).select(
-        "job",
-        "target",
-        "write_bytes",
-        "write_ops",
-        "meta_ops",
-        begin=pl.col("begin_ns") / 1e9,
+        "job", "target", "write_bytes", "write_ops", "meta_ops", begin=pl.col("begin_ns") / 1e9,
         end=pl.col("end_ns") / 1e9,
-    )
+    )  # fmt: skip
     text = told.write_csv() + f"innocent,#0,{1 << 20},1,1,{begin + 9},{begin + 10}\n"
     (tmp_path / "jobs.csv").write_text(text)
     found = answer(where, "smallu", "--alone", "small-alone", "--servers", str(tmp_path))

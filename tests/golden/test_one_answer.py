@@ -29,11 +29,9 @@ pytestmark = pytest.mark.xdist_group("campaigns")
 ARCHIVES = Path(__file__).parent / "campaigns"
 # A pair, a pair on several nodes, and jobs that began and ended apart.
 COMBINATIONS = {
-    "glusterfs": ("4+12-2", "2on1+6on3-1", "1+4+6after1-3"),
-    "sshfs": ("6+10-4", "4on2+10on5-5"),
-    "glusterfs-shared": ("2+6-1",),
-    "delta-glusterfs": ("4+4after2-1", "4+4-3"),
-}
+    "glusterfs": ("4+12-2", "2on1+6on3-1", "1+4+6after1-3"), "sshfs": ("6+10-4", "4on2+10on5-5"),
+    "glusterfs-shared": ("2+6-1",), "delta-glusterfs": ("4+4after2-1", "4+4-3"),
+}  # fmt: skip
 
 
 @pytest.mark.xdist_group("blame")  # one process reads these recordings

@@ -44,12 +44,9 @@ def test_what_is_taken_away_is_named():
     less["parameters"]["slicewise.read"].insert(0, "new")
     gone = missing(less, now)
     assert [line.split("(")[0] for line in gone] == [
-        "keys: slicewise report --detail slice_seconds",
-        "options: slicewise run",
-        "settings: SLICEWISE_DIR",
-        "columns: processes label",
-        "parameters: slicewise.read",
-    ]
+        "keys: slicewise report --detail slice_seconds", "options: slicewise run", "settings: SLICEWISE_DIR",
+        "columns: processes label", "parameters: slicewise.read",
+    ]  # fmt: skip
     more = copy.deepcopy(now)
     more["keys"]["slicewise report --detail"].append("another")
     more["parameters"]["slicewise.read"].append("another")

@@ -146,12 +146,9 @@ def harmless_tags(sound, tmp_path_factory) -> set[tuple[str, tuple[str, ...]]]:
 
 def write_pages(job: Path, sound: Path, folder: Path) -> list[Path]:
     commands = {
-        "report": ["report", job],
-        "overlap": ["overlap", job, sound],
-        "flamegraph": ["report", "--flamegraph", job],
-        "compare": ["compare", sound, job],
-        "copies": ["predict", "--copies", job, "--capacity", "1GiB/s"],
-    }
+        "report": ["report", job], "overlap": ["overlap", job, sound], "flamegraph": ["report", "--flamegraph", job],
+        "compare": ["compare", sound, job], "copies": ["predict", "--copies", job, "--capacity", "1GiB/s"],
+    }  # fmt: skip
     pages = [folder / f"{name}.html" for name in commands]
     for command, page in zip(commands.values(), pages, strict=True):
         assert_safe(said(*command, "--html", page).text)

@@ -68,21 +68,13 @@ def by_source(scenario: Scenario, slice_seconds: int, given: Given, result: Blam
 def in_short(scenario: Scenario, slice_seconds: int, given: Given, result: Blame) -> dict:
     """The runtime lost, and the parts of neighbours, in its words and in truth."""
     row = {
-        "scenario": scenario.name,
-        "slice": slice_seconds,
-        "given": " ".join(given),
-        "chosen": result.baseline.source if result.baseline else "",
-        "confidence": result.confidence,
-        "claimed": bool(result.is_claimed),
-        "runtime": result.runtime_seconds,
-        "true_lost": scenario.lost,
-        "lost": result.lost.value if result.lost else None,
-        "low": result.lost.low if result.lost else None,
-        "high": result.lost.high if result.lost else None,
-        "unexplained": result.unexplained_seconds,
-        "apart": result.apart_seconds,
-        "unknown": result.unknown_because,
-    }
+        "scenario": scenario.name, "slice": slice_seconds, "given": " ".join(given),
+        "chosen": result.baseline.source if result.baseline else "", "confidence": result.confidence,
+        "claimed": bool(result.is_claimed), "runtime": result.runtime_seconds, "true_lost": scenario.lost,
+        "lost": result.lost.value if result.lost else None, "low": result.lost.low if result.lost else None,
+        "high": result.lost.high if result.lost else None, "unexplained": result.unexplained_seconds,
+        "apart": result.apart_seconds, "unknown": result.unknown_because,
+    }  # fmt: skip
     parts = points(scenario, result)
     return row | {
         "error": (row["lost"] - scenario.lost) / scenario.lost if result.lost and scenario.lost else None,

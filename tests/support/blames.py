@@ -64,14 +64,10 @@ def slices_and_shares(neighbours: list[Neighbour]) -> tuple[pl.DataFrame, pl.Dat
     shares = pl.DataFrame(
         [
             {
-                "slice": number,
-                "storage": SCRATCH.number,
-                "neighbour": each.job,
+                "slice": number, "storage": SCRATCH.number, "neighbour": each.job,
                 "storage_seconds": 0.7 / len(neighbours),
-                "lost_seconds": 0.71 * each.lost.value / lost if lost else 0.0,
-                "read_bytes": each.read_bytes // 15,
-                "write_bytes": each.write_bytes // 15,
-                "meta_ops": each.meta_ops // 15,
+                "lost_seconds": 0.71 * each.lost.value / lost if lost else 0.0, "read_bytes": each.read_bytes // 15,
+                "write_bytes": each.write_bytes // 15, "meta_ops": each.meta_ops // 15,
             }
             for number in shared
             for each in neighbours

@@ -7,11 +7,9 @@ Point = tuple[float, float]
 
 # The example of the models' documentation: hard, easy; the third run is an anomaly in bandwidth.
 EXAMPLE = {
-    "run1": ((1.0, 2.0), (4.0, 10.0)),
-    "run2": ((0.5, 3.0), (3.5, 12.0)),
-    "run3": ((2.0, 2.5), (1.5, 11.0)),
+    "run1": ((1.0, 2.0), (4.0, 10.0)), "run2": ((0.5, 3.0), (3.5, 12.0)), "run3": ((2.0, 2.5), (1.5, 11.0)),
     "run4": ((1.2, 2.2), (4.2, 9.0)),
-}
+}  # fmt: skip
 ORDER = (
     "ior-easy-write", "mdtest-easy-write", "ior-hard-write", "mdtest-hard-write", "ior-easy-read", "mdtest-easy-stat",
     "ior-hard-read", "mdtest-hard-stat", "mdtest-easy-delete", "mdtest-hard-read", "mdtest-hard-delete",

@@ -119,14 +119,9 @@ class Job:
         self, *arguments: str | Path, cwd: Path | None = None, **settings: str
     ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [COLLECTOR, "recover", *arguments],
-            cwd=cwd,
-            env=self.environment(settings) | {"LD_PRELOAD": ""},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=TIMEOUT_SECONDS,
-        )
+            [COLLECTOR, "recover", *arguments], cwd=cwd, env=self.environment(settings) | {"LD_PRELOAD": ""},
+            capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS,
+        )  # fmt: skip
 
     def profile(self, *, bins: bool = False, is_damaged: bool = False) -> Profile:
         """The job's profile, which must be whole unless damage is expected."""

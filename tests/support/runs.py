@@ -58,17 +58,12 @@ def write_run(
         start, end = spans[place] if spans else (0.0, seconds)
         processes.append(
             {
-                "process": process,
-                "pid": 100 + place,
-                "rank": place if is_mpi else -1,
-                "ranks": len(of_processes) if is_mpi else 0,
-                "program": program,
+                "process": process, "pid": 100 + place, "rank": place if is_mpi else -1,
+                "ranks": len(of_processes) if is_mpi else 0, "program": program,
                 "start_ns": (START + begin) * SECOND + round(start * SECOND),
-                "end_ns": (START + begin) * SECOND + round(end * SECOND),
-                "slice_ns": SECOND,
-                "ending": ending,
+                "end_ns": (START + begin) * SECOND + round(end * SECOND), "slice_ns": SECOND, "ending": ending,
             }
-        )
+        )  # fmt: skip
         slices += [{"process": process, "slice": START + begin + at, "threads": 1} | row for at, row in did.items()]
         mounted.append({"process": process} | dict(mounts or {}))
     return build_profile(directory, processes, slices, mounts=mounted if mounts else None)

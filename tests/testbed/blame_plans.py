@@ -100,9 +100,7 @@ JOBS: dict[str, Job] = {
     "storm": Job(4, "--files 3400 --transfer 64K --compute 0.01"),
     "stream": Job(1, "--transfer 64K --fsync --remove --volume 300M --repeats 4"),
     "loader": Job(
-        3,
-        f"{_LOADER} --workers 3 --epochs 10 --compute 0.05 --start-at {{start}}",
-        f"{_LOADER} --prepare 1200",
+        3, f"{_LOADER} --workers 3 --epochs 10 --compute 0.05 --start-at {{start}}", f"{_LOADER} --prepare 1200",
         is_load=False,
     ),
     "mixed": Job(4, "--transfer 512K --mixed 16K --fsync --remove --volume 300M --repeats 4"),

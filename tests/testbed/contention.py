@@ -76,13 +76,8 @@ def _limited_disk(method: str, directory: Path, made: contextlib.ExitStack, refu
     found = Contention(
         method=method,
         meaning=f"a control group limits what both jobs together write to the disk to {LIMIT_MIB_S} MiB/s; O_DIRECT",
-        mib_s=LIMIT_MIB_S,
-        transfer_bytes=disk.MIB,
-        is_direct=True,
-        is_dsync=False,
-        refused=tuple(refused),
-        group=group,
-    )
+        mib_s=LIMIT_MIB_S, transfer_bytes=disk.MIB, is_direct=True, is_dsync=False, refused=tuple(refused), group=group,
+    )  # fmt: skip
     measured = _measure_within(found, directory)
     if not 0.5 * LIMIT_MIB_S < measured < 1.5 * LIMIT_MIB_S:
         raise _Unavailable(f"its limit of {LIMIT_MIB_S} MiB/s does not hold: {measured:.0f} MiB/s")

@@ -102,12 +102,8 @@ PLANS: dict[str, Usual] = {
         slice_seconds=4,
     ),
     "usual-servers": Usual(
-        "one or two processes beside 6 and 12 on three nodes; two servers, each file on one of them",
-        "glusterfs-usual",
-        ("1 2 12/3 1+12/3", "6/3 2+12/3 1+6/3", "1+2+12/3 2+6/3"),
-        192,
-        (_CALLS, "--servers", "2"),
-        "60mbit",
+        "one or two processes beside 6 and 12 on three nodes; two servers, each file on one of them", "glusterfs-usual",
+        ("1 2 12/3 1+12/3", "6/3 2+12/3 1+6/3", "1+2+12/3 2+6/3"), 192, (_CALLS, "--servers", "2"), "60mbit",
     ),
     "usual-reads": Usual(
         "readers beside readers and beside a writer, each a minute alone",

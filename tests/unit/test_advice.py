@@ -106,12 +106,8 @@ def test_what_others_cost_is_taken_off(tmp_path):
 
 
 SMALL = {
-    "path": "/scratch/out.dat",
-    "opens": 1,
-    "write_ops": 100_000,
-    "write_bytes": 100_000 * 4096,
-    "write_ns": 10 * NS,
-}
+    "path": "/scratch/out.dat", "opens": 1, "write_ops": 100_000, "write_bytes": 100_000 * 4096, "write_ns": 10 * NS,
+}  # fmt: skip
 LARGE = {"path": "/scratch/big", "opens": 1, "write_ops": 100, "write_bytes": 100 * MIB, "write_ns": NS // 2}
 WROTE = {"write_ops": 100_100, "write_bytes": 100_000 * 4096 + 100 * MIB, "write_ns": 21 * NS // 2}
 
@@ -235,12 +231,8 @@ def test_a_stream_with_a_small_buffer(tmp_path):
 @pytest.mark.parametrize(("computing", "high"), [(10, 9), (4, 4), (0, None)])
 def test_a_sync_that_could_go_on_while_the_program_computes(tmp_path, computing, high):
     did = {
-        "write_ops": 400,
-        "write_bytes": 400 * MIB,
-        "write_ns": (11 - computing) * NS,
-        "sync_ops": 1,
-        "sync_ns": 9 * NS,
-    }
+        "write_ops": 400, "write_bytes": 400 * MIB, "write_ns": (11 - computing) * NS, "sync_ops": 1, "sync_ns": 9 * NS,
+    }  # fmt: skip
     found = told(tmp_path, did)
     assert [(one.habit, one.saving.low, one.saving.high) for one in found] == [
         ("last syncs", pytest.approx(high / 2), pytest.approx(high)) for _ in range(high is not None)

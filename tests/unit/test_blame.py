@@ -162,14 +162,9 @@ def test_jobs_with_slices_of_1_s_and_of_4_s_are_held_against_each_other(tmp_path
 def write_libaio_reader(directory: Path, rates: dict[range, float], begin: int) -> Path:
     """A process that keeps 8 reads of 1 MiB under way by libaio, as fio does: waits in io_getevents count as syncs."""
     process = {
-        "process": 7 + begin,
-        "pid": 70,
-        "host": "n9",
-        "program": "/usr/bin/fio",
-        "start_ns": begin * SLICE_NS,
-        "end_ns": (begin + max(span.stop for span in rates)) * SLICE_NS,
-        "ending": "exit",
-    }
+        "process": 7 + begin, "pid": 70, "host": "n9", "program": "/usr/bin/fio", "start_ns": begin * SLICE_NS,
+        "end_ns": (begin + max(span.stop for span in rates)) * SLICE_NS, "ending": "exit",
+    }  # fmt: skip
     rows = []
     for number, rate in ((number, rate) for span, rate in rates.items() for number in span):
         at = {"process": 7 + begin, "slice": begin + number, "threads": 1}

@@ -204,11 +204,9 @@ def test_a_model_that_contradicts_the_blame_beyond_both_intervals_is_told():
 
 def test_further_lines():
     told = blame(
-        contradiction="standalone runs say 10.7 s and quiet slices 14 s",
-        missing=[f"rank {rank}" for rank in range(6)],
-        next_step="run small once alone",
-        notes=["the clocks of two nodes differ by 1 s"],
-    )
+        contradiction="standalone runs say 10.7 s and quiet slices 14 s", missing=[f"rank {rank}" for rank in range(6)],
+        next_step="run small once alone", notes=["the clocks of two nodes differ by 1 s"],
+    )  # fmt: skip
     assert blame_words.further_lines(told) == [
         "standalone runs say 10.7 s and quiet slices 14 s.",
         "Profiles explain 97 % of the 891 MiB that moved on /scratch meanwhile.",

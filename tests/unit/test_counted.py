@@ -24,13 +24,11 @@ def test_a_job_that_was_alone_for_a_while():
     """It gets 20 MiB/s alone and 10 beside another: 10 s of company cost 5 s."""
     found = counted_job(
         rows(
-            ("a", "l-OST0", 0, 10, 20),
-            ("a", "l-OST0", 10, 20, 10),
-            ("a", "l-OST0", 20, 30, 20),
+            ("a", "l-OST0", 0, 10, 20), ("a", "l-OST0", 10, 20, 10), ("a", "l-OST0", 20, 30, 20),
             ("b", "l-OST0", 10, 20, 10),
         ),
         "a",
-    )
+    )  # fmt: skip
     assert found.rates.alone.value == 20 * MIB
     assert found.rates.beside == 10 * MIB
     assert found.rates.lost.value == pytest.approx(5.0)

@@ -23,12 +23,9 @@ from support.synthetic import MIB, Size, campaign
 
 # Sizes in which processes, nodes, mounts and bytes outstanding all differ.
 MIXED = [
-    [Size(1), Size(12, 2, 3)],
-    [Size(4, 2), Size(6, 1, 4, 4 * MIB)],
-    [Size(2, 2, 1), Size(8, 3, 2, 2 * MIB)],
-    [Size(1), Size(8, 3, 2, 2 * MIB)],
-    [Size(4, 2), Size(12, 2, 3)],
-]
+    [Size(1), Size(12, 2, 3)], [Size(4, 2), Size(6, 1, 4, 4 * MIB)], [Size(2, 2, 1), Size(8, 3, 2, 2 * MIB)],
+    [Size(1), Size(8, 3, 2, 2 * MIB)], [Size(4, 2), Size(12, 2, 3)],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -237,12 +234,10 @@ def test_a_curve_must_be_worth_it(exponent, by):
     sizes = 2 + 3 * np.arange(len(noise))
     rates = pl.DataFrame(
         {
-            "pair": [f"{size} + {size}" for size in sizes],
-            "run": [f"run {size}" for size in sizes],
-            "rate": 100 * MIB * np.exp(noise) * sizes**-exponent,
-            "processes": 2 * sizes,
+            "pair": [f"{size} + {size}" for size in sizes], "run": [f"run {size}" for size in sizes],
+            "rate": 100 * MIB * np.exp(noise) * sizes**-exponent, "processes": 2 * sizes,
         }
-    ).with_columns(jobs=2, nodes=2, mounts=2, slices=10)
+    ).with_columns(jobs=2, nodes=2, mounts=2, slices=10)  # fmt: skip
     assert fit_capacity(rates).by == by
 
 

@@ -170,12 +170,10 @@ def test_bytes_whose_mount_is_lost_are_other(tmp_path):
 
 def test_a_program_that_execs_stays_one_process(tmp_path):
     processes = [
-        {"process": 1, "pid": 10, "ending": "exec"},
-        {"process": 2, "pid": 10, "ending": "exit"},
-        {"process": 3, "pid": 11, "ending": "exec"},
-        {"process": 4, "pid": 11, "ending": "exec"},
+        {"process": 1, "pid": 10, "ending": "exec"}, {"process": 2, "pid": 10, "ending": "exit"},
+        {"process": 3, "pid": 11, "ending": "exec"}, {"process": 4, "pid": 11, "ending": "exec"},
         {"process": 5, "pid": 10, "host": "n2"},
-    ]
+    ]  # fmt: skip
     assert count_processes(Digest(read_profile(build_profile(tmp_path / "job", processes))).processes) == 3
 
 

@@ -145,14 +145,10 @@ def sections_of(profile):
 def test_charts_are_on_the_axis_of_the_job_and_only_of_what_moved(profile):
     sections = sections_of(profile)
     assert list(sections) == [
-        "Whole node: pressure, tasks that waited",
-        "Whole node: network interfaces",
-        "Whole node: network mounts",
-        "Whole node: disks",
-        "Whole node: disks, time in which they were busy",
-        "Whole node: page cache",
+        "Whole node: pressure, tasks that waited", "Whole node: network interfaces", "Whole node: network mounts",
+        "Whole node: disks", "Whole node: disks, time in which they were busy", "Whole node: page cache",
         "Whole node: TCP, segments sent again and windows closed",
-    ]
+    ]  # fmt: skip
     (line,) = sections["Whole node: pressure, tasks that waited"].chart.data
     assert [round(value, 1) for value in line.y] == [90, 25, 75, 0, 0]
     (line,) = sections["Whole node: network interfaces"].chart.data

@@ -132,16 +132,13 @@ def job(folder, name, at, spans, processes=1, transfer=MIB, direction="write"):
         for _ in range(slices):
             rows += [
                 {
-                    "process": one["process"],
-                    "slice": slice_,
-                    f"{direction}_bytes": round(mib * MIB),
-                    f"{direction}_ops": max(1, round(mib * MIB / transfer)),
-                    f"{direction}_ns": round(share * SLICE_NS),
+                    "process": one["process"], "slice": slice_, f"{direction}_bytes": round(mib * MIB),
+                    f"{direction}_ops": max(1, round(mib * MIB / transfer)), f"{direction}_ns": round(share * SLICE_NS),
                     "threads": 1,
                 }
                 for one in members
                 if mib
-            ]
+            ]  # fmt: skip
             slice_ += 1
     return Digest(read_profile(build_profile(folder / name, members, rows)))
 

@@ -162,12 +162,10 @@ def hostile_payloads() -> dict[str, bytes]:
     return {
         "four billion constant rows": head + bytes([presence % 8]) + b"\x80" + bytes(8),
         "four billion rows of nothing": bytes([writer.tables["slices"]]) + b"\xff" * 4 + bytes((presence + 7) // 8),
-        "strings of 64 KiB each": strings,
-        "a table that is not there": b"\xee" + bytes(20),
-        "no rows": bytes([writer.tables["slices"]]) + bytes(60),
-        "a hundred MiB of zeros": bytes(100 << 20),
+        "strings of 64 KiB each": strings, "a table that is not there": b"\xee" + bytes(20),
+        "no rows": bytes([writer.tables["slices"]]) + bytes(60), "a hundred MiB of zeros": bytes(100 << 20),
         "a head alone": b"\x02",
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", hostile_payloads())
@@ -312,11 +310,9 @@ def test_a_torn_frame_that_was_written_again_is_no_loss(tmp_path):
 NOW_NS = 1_790_000_000 * 10**9  # of 2026
 A_YEAR_NS = 366 * 86400 * 10**9
 CLOCKS = {  # what a clock says where it is years off, and how it is told
-    "1960-01-02": (1 << 64) - 315532800 * 10**9,
-    "1970-01-02": 86400 * 10**9,
-    "2110-01-01": 4417977600 * 10**9,
+    "1960-01-02": (1 << 64) - 315532800 * 10**9, "1970-01-02": 86400 * 10**9, "2110-01-01": 4417977600 * 10**9,
     "2300-01-01": 10413792000 * 10**9,
-}
+}  # fmt: skip
 
 
 def write_clocks(folder: Path, *start_ns: int) -> Path:

@@ -109,23 +109,17 @@ def test_the_build_needs_no_program_named_cc(tmp_path):
     compiler.chmod(0o755)
     made = tmp_path / "moved_bpf.inc"
     done = subprocess.run(
-        ["/bin/sh", ROOT / "make/bpf", "moved.bpf.c", made],
-        env={"PATH": str(programs), "CC": compiler.name},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        ["/bin/sh", ROOT / "make/bpf", "moved.bpf.c", made], env={"PATH": str(programs), "CC": compiler.name},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert (done.returncode, done.stderr, made.read_text()) == (0, "", "0\n")
 
 
 def test_a_check_of_the_debian_package_without_its_tools_fails_and_names_them(tmp_path):
     done = subprocess.run(
-        ["/bin/sh", ROOT / "make/deb_check", "none.deb"],
-        env={"PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
+        ["/bin/sh", ROOT / "make/deb_check", "none.deb"], env={"PATH": str(tmp_path)}, capture_output=True, text=True,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 1
     assert "not run, since not installed: lintian autopkgtest." in done.stderr
     assert done.stdout == ""

@@ -183,13 +183,11 @@ def test_addresses_of_a_node_are_those_at_its_ends_of_connections(tmp_path):
     collected = {
         "nodes": [run | {"host": "n1", "slice_ns": SLICE_NS}],
         "node_devices": [
-            run | {"device": 0, "kind": "network", "name": "eth0"},
-            run | {"device": 1, "source": "10.0.0.1"} | own,
-            run | {"device": 2, "source": "10.0.1.1"} | own,
-            run | {"device": 3, "source": ""} | own,
+            run | {"device": 0, "kind": "network", "name": "eth0"}, run | {"device": 1, "source": "10.0.0.1"} | own,
+            run | {"device": 2, "source": "10.0.1.1"} | own, run | {"device": 3, "source": ""} | own,
         ],
         "node_slices": [run | {"slice": FIRST_SLICE, "sampled_ns": SLICE_NS}],
-    }
+    }  # fmt: skip
     process = {"process": 7, "host": "n1"}
     place = build_profile(tmp_path / "job", [process], [], collected=collected)
     assert Digest(read_profile(place)).addresses == {"n1": {"10.0.0.1", "10.0.1.1"}}

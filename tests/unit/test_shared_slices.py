@@ -66,11 +66,9 @@ def test_a_job_that_may_wait_for_answers_is_not_sure_to_fill_the_storage():
 def test_its_own_speed_decides_where_both_disagree(alone, part, error):
     """10 slices of 2 MiB in company, then 10 to itself, at 5 MiB/s, which its share says too, or at 2.5 MiB/s."""
     own = job(
-        {"write": [2.0] * SHARED + [alone] * SHARED},
-        {"write": [3.0] * SHARED + [0.0] * SHARED},
-        [1.0] * 2 * SHARED,
+        {"write": [2.0] * SHARED + [alone] * SHARED}, {"write": [3.0] * SHARED + [0.0] * SHARED}, [1.0] * 2 * SHARED,
         is_cached=False,
-    )
+    )  # fmt: skip
     assert part_alone(own, KNOWN, 1.0) == PartAlone(pytest.approx(part), error, is_sure=True)
 
 

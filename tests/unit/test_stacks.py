@@ -33,17 +33,12 @@ FOUND = [
 
 def test_stacks_are_put_together_from_outside_in() -> None:
     assert stack_lines("job", "node", FOUND, tree(FOUND)) == [
-        "Job job on node: 3 processes with 6 threads: 1 waits for I/O, 2 run, 3 wait",
-        "",
-        "    3  main",
-        "    3  solve",
-        "    2    MPI_Barrier   <- 2 run   [ranks 1, 2]",
-        "    1    write   <- 1 waits for I/O   [rank 0]",
-        "    3  progress   <- 3 wait",
-        "",
+        "Job job on node: 3 processes with 6 threads: 1 waits for I/O, 2 run, 3 wait", "", "    3  main",
+        "    3  solve", "    2    MPI_Barrier   <- 2 run   [ranks 1, 2]",
+        "    1    write   <- 1 waits for I/O   [rank 0]", "    3  progress   <- 3 wait", "",
         "Of 1 stack the outer part is missing: it could not be walked to its beginning.",
         "Process 40 did not answer in time.",
-    ]
+    ]  # fmt: skip
 
 
 def test_the_record_has_the_same_tree() -> None:

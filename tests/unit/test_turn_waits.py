@@ -94,11 +94,9 @@ def test_the_wait_of_a_job_is_that_of_the_process_that_waited_longest(tmp_path: 
     ]
     digest = Digest(read_profile(build_profile(tmp_path / "job", processes, waits=waits)))
     assert digest.waits.to_dicts() == [
-        {"process": 1, "slice": 5, "waited_ns": 3, "waits": 1},
-        {"process": 1, "slice": 6, "waited_ns": 4, "waits": 1},
-        {"process": 2, "slice": 5, "waited_ns": 9, "waits": 2},
-        {"process": 2, "slice": 9, "waited_ns": 1, "waits": 1},
-    ]
+        {"process": 1, "slice": 5, "waited_ns": 3, "waits": 1}, {"process": 1, "slice": 6, "waited_ns": 4, "waits": 1},
+        {"process": 2, "slice": 5, "waited_ns": 9, "waits": 2}, {"process": 2, "slice": 9, "waited_ns": 1, "waits": 1},
+    ]  # fmt: skip
     found = turns(digest)
     assert (found.seconds, found.waits, found.takes_part) == (10e-9, 3, True)
     assert found.slices.rows() == [(5, pytest.approx(9e-9)), (9, pytest.approx(1e-9))]

@@ -23,13 +23,10 @@ def digest_of(faults: int) -> SimpleNamespace:
     ]
     processes = pl.DataFrame(
         {
-            "process": pl.Series([1, 2, 3], dtype=pl.UInt64),
-            "label": ["rank 0", "rank 1", "mpirun"],
-            "start_ns": [0, 0, 0],
-            "end_ns": [10 * S] * 3,
-            "is_of_job": [True, True, False],
+            "process": pl.Series([1, 2, 3], dtype=pl.UInt64), "label": ["rank 0", "rank 1", "mpirun"],
+            "start_ns": [0, 0, 0], "end_ns": [10 * S] * 3, "is_of_job": [True, True, False],
         }
-    )
+    )  # fmt: skip
     return SimpleNamespace(usage=pl.DataFrame(rows, schema=columns, orient="row"), processes=processes)
 
 

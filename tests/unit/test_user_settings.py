@@ -41,13 +41,9 @@ def test_without_a_file_nothing_is_set(monkeypatch, tmp_path):
 def test_the_file_sets_what_the_environment_does_not(user_file):
     text = 'slice = 0.5\nquiet = true\nsite_ms = 0\ncoordinate = "fcfs"\ndir = "~/profiles"\ncatalog = "/site"\n'
     assert user_file(text, SLICEWISE_QUIET="0") == {
-        "SLICEWISE_SLICE": "0.5",
-        "SLICEWISE_QUIET": "0",
-        "SLICEWISE_SITE_MS": "0",
-        "SLICEWISE_COORDINATE": "fcfs",
-        "SLICEWISE_DIR": os.path.expanduser("~/profiles"),
-        "SLICEWISE_CATALOG": "/site",
-    }
+        "SLICEWISE_SLICE": "0.5", "SLICEWISE_QUIET": "0", "SLICEWISE_SITE_MS": "0", "SLICEWISE_COORDINATE": "fcfs",
+        "SLICEWISE_DIR": os.path.expanduser("~/profiles"), "SLICEWISE_CATALOG": "/site",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
