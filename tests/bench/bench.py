@@ -84,14 +84,12 @@ def machine() -> dict[str, str]:
     clock = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     compiler = subprocess.run(["gcc", "--version"], check=False, capture_output=True, text=True).stdout
     return {
-        "processor": processor[1] if processor else platform.machine(),
-        "processors": str(os.cpu_count()),
-        "kernel": platform.release(),
-        "libc": " ".join(platform.libc_ver()),
+        "processor": processor[1] if processor else platform.machine(), "processors": str(os.cpu_count()),
+        "kernel": platform.release(), "libc": " ".join(platform.libc_ver()),
         "clock": clock.read_text().strip() if clock.exists() else "",
         "compiler": compiler.splitlines()[0] if compiler else "",
         "load": " ".join(f"{load:.2f}" for load in os.getloadavg()),
-    }
+    }  # fmt: skip
 
 
 if __name__ == "__main__":

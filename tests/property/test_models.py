@@ -57,14 +57,11 @@ SLICES = 8
 rows = st.lists(st.sampled_from([0, 0, 1, 20, 60]), min_size=SLICES, max_size=SLICES)
 jobs = st.fixed_dictionaries(
     {
-        "mib": st.lists(rows, min_size=1, max_size=3),
-        "is_mpi": st.booleans(),
-        "busy": st.sampled_from([0, 1e-6, 0.5, 1, 3]),
-        "host": st.sampled_from(["n1", "n2"]),
-        "direction": st.sampled_from(["read", "write", "write"]),
-        "program": st.sampled_from(["/bin/a", "/bin/b"]),
+        "mib": st.lists(rows, min_size=1, max_size=3), "is_mpi": st.booleans(),
+        "busy": st.sampled_from([0, 1e-6, 0.5, 1, 3]), "host": st.sampled_from(["n1", "n2"]),
+        "direction": st.sampled_from(["read", "write", "write"]), "program": st.sampled_from(["/bin/a", "/bin/b"]),
     }
-)
+)  # fmt: skip
 
 SLIGHT = 0.01
 

@@ -51,18 +51,11 @@ def by_source(scenario: Scenario, slice_seconds: int, given: Given, result: Blam
     for baseline in result.sources:
         lost = None if baseline.seconds is None else result.io_seconds - baseline.seconds.value
         yield {
-            "scenario": scenario.name,
-            "slice": slice_seconds,
-            "given": " ".join(given),
-            "source": baseline.source,
-            "chosen": baseline.source == chosen,
-            "io": scenario.together.io_seconds(scenario.job.name),
-            "true_io_lost": true,
-            "io_lost": lost,
-            "error": None if lost is None else (lost - true) / true,
-            "confidence": baseline.confidence,
-            "refused": baseline.refused,
-        }
+            "scenario": scenario.name, "slice": slice_seconds, "given": " ".join(given), "source": baseline.source,
+            "chosen": baseline.source == chosen, "io": scenario.together.io_seconds(scenario.job.name),
+            "true_io_lost": true, "io_lost": lost, "error": None if lost is None else (lost - true) / true,
+            "confidence": baseline.confidence, "refused": baseline.refused,
+        }  # fmt: skip
 
 
 def in_short(scenario: Scenario, slice_seconds: int, given: Given, result: Blame) -> dict:

@@ -50,16 +50,11 @@ def slices_and_shares(neighbours: list[Neighbour]) -> tuple[pl.DataFrame, pl.Dat
     shared = range(first, first + 15)
     slices = pl.DataFrame(
         {
-            "slice": list(range(first, first + 22)),
-            "storage": pl.Series([SCRATCH.number] * 22, dtype=pl.UInt64),
-            "seconds": [0.98] * 22,
-            "alone_seconds": [0.26] * 15 + [0.98] * 7,
-            "lost_seconds": [0.72] * 15 + [0.0] * 7,
-            "read_bytes": [0] * 22,
-            "write_bytes": [11 * MIB] * 15 + [40 * MIB] * 7,
-            "meta_ops": [2] * 22,
+            "slice": list(range(first, first + 22)), "storage": pl.Series([SCRATCH.number] * 22, dtype=pl.UInt64),
+            "seconds": [0.98] * 22, "alone_seconds": [0.26] * 15 + [0.98] * 7, "lost_seconds": [0.72] * 15 + [0.0] * 7,
+            "read_bytes": [0] * 22, "write_bytes": [11 * MIB] * 15 + [40 * MIB] * 7, "meta_ops": [2] * 22,
         }
-    )
+    )  # fmt: skip
     lost = sum(each.lost.value for each in neighbours)
     shares = pl.DataFrame(
         [

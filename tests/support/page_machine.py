@@ -150,12 +150,9 @@ class Machine:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLICEWISE_", "LD_PRELOAD"))}
         environment = {name: value for name, value in kept.items() if not name.startswith(("OMPI_", "PYTHON", "SLURM"))}
         environment |= {
-            "HOME": str(self.here),
-            "PATH": ":".join(map(str, [*self._path, environment["PATH"]])),
-            "SOURCE_DATE_EPOCH": str(BEGIN),
-            "DEBFULLNAME": "A. Maintainer",
-            "DEBEMAIL": "maintainer@example.org",
-        }
+            "HOME": str(self.here), "PATH": ":".join(map(str, [*self._path, environment["PATH"]])),
+            "SOURCE_DATE_EPOCH": str(BEGIN), "DEBFULLNAME": "A. Maintainer", "DEBEMAIL": "maintainer@example.org",
+        }  # fmt: skip
         return subprocess.run(
             [*around, "bash", "-e", "-c", self._script(bool(around)), "bash", JOB, USER],
             cwd=self.here,

@@ -38,18 +38,13 @@ def write_profile(
         }
         processes.append(
             {
-                "process": key,
-                "pid": 1000 + process.place * of + turn,
-                "host": process.job.node(process.place),
-                "program": process.job.program or f"/opt/{job}",
-                "rank": process.place if process.job.is_mpi else -1,
-                "ranks": process.job.processes if process.job.is_mpi else 0,
-                "slice_ns": slice_seconds * NS,
-                "start_ns": begin_seconds * NS + round(start * NS),
-                "end_ns": begin_seconds * NS + round(end * NS),
+                "process": key, "pid": 1000 + process.place * of + turn, "host": process.job.node(process.place),
+                "program": process.job.program or f"/opt/{job}", "rank": process.place if process.job.is_mpi else -1,
+                "ranks": process.job.processes if process.job.is_mpi else 0, "slice_ns": slice_seconds * NS,
+                "start_ns": begin_seconds * NS + round(start * NS), "end_ns": begin_seconds * NS + round(end * NS),
                 "profiler_ns": 1_000_000,
             }
-        )
+        )  # fmt: skip
         mounts += [{"process": key} | _mount(outcome, number) for number in range(len(outcome.storages))]
         slices += _slices(counts, key, slice_seconds, begin_seconds)
     collected = _collected(outcome, own[0].job, slice_seconds, begin_seconds) if has_collectors else None

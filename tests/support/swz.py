@@ -166,19 +166,10 @@ def build_profile(
     slices: Iterable[Mapping[str, Any]] = (),
     mounts: Iterable[Mapping[str, Any]] | None = None,
     files: Iterable[Mapping[str, Any]] = (),
-    calls: Iterable[Mapping[str, Any]] = (),
-    mishaps: Iterable[Mapping[str, Any]] = (),
-    unprofiled: Iterable[Mapping[str, Any]] = (),
-    events: Iterable[Mapping[str, Any]] = (),
-    hardware: Iterable[Mapping[str, Any]] = (),
-    modules: Iterable[Mapping[str, Any]] = (),
-    frames: Iterable[Mapping[str, Any]] = (),
-    sites: Iterable[Mapping[str, Any]] = (),
-    waits: Iterable[Mapping[str, Any]] = (),
-    usage: Iterable[Mapping[str, Any]] = (),
     collected: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
     schema: bytes | None = None,
     rows_a_frame: int = 64,
+    **tables: Iterable[Mapping[str, Any]],
 ) -> Path:
     """Write a job's directory with one file a host, and give the directory back.
 
@@ -186,6 +177,7 @@ def build_profile(
     row says otherwise. mounts: None gives each process mount 0 (the process) and mount 1 (a file system at /scratch).
     A process's slices are spread over frames of `rows_a_frame` rows; the last frame is flagged, unless its `ending`
     is "running". collected: the tables of nodes' collectors by name; their `process` is a collector's run.
+    tables: the processes' other tables by name.
     """
     writer = Writer(schema)
     processes = [{"job": directory.name, "pid": row["process"]} | dict(row) for row in processes]
@@ -198,12 +190,7 @@ def build_profile(
                 {"process": process["process"]},
             )
         ]
-    tables = {
-        "mounts": mounts, "files": files, "calls": calls, "mishaps": mishaps, "unprofiled": unprofiled,
-        "events": events, "hardware": hardware, "modules": modules, "frames": frames, "sites": sites,
-        "waits": waits, "usage": usage,
-    }  # fmt: skip
-    by_process = {name: _by_process(rows) for name, rows in tables.items()}
+    by_process = {name: _by_process(rows) for name, rows in {"mounts": mounts, "files": files, **tables}.items()}
     slices_of = _by_process(slices)
     hosts: dict[str, Frames] = {}
     for process in processes:

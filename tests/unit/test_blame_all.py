@@ -44,11 +44,9 @@ def told(job, lost, *neighbours, is_claimed=True, runtime=30.0, outside=None):
 
 
 ALL = {
-    "a": told("a", 3.0, ("b", 3.0)),
-    "b": told("b", 12.0, ("a", 9.0), ("c", 3.0)),
-    "c": told("c", None),
+    "a": told("a", 3.0, ("b", 3.0)), "b": told("b", 12.0, ("a", 9.0), ("c", 3.0)), "c": told("c", None),
     "d": told("d", 0.1, ("a", 0.1), is_claimed=False),
-}
+}  # fmt: skip
 
 
 def test_who_lost_most_comes_first_and_who_is_unknown_last():

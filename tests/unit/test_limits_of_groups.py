@@ -68,15 +68,13 @@ def reader(
         + [
             run
             | {
-                "device": 1,
-                "slice": at,
-                "read_bytes": group_rates[at % len(group_rates)] if group_rates else group_rate,
-                "read_ops": requests,
+                "device": 1, "slice": at,
+                "read_bytes": group_rates[at % len(group_rates)] if group_rates else group_rate, "read_ops": requests,
                 "at_limit_ns": int(at_limit[at % len(at_limit)] * NS),
             }
             for at in slices[first_known:]
         ],
-    }
+    }  # fmt: skip
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
     read = [rates[at % len(rates)] if rates else rate for at in slices]
     did = [

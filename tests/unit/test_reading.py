@@ -103,18 +103,14 @@ def test_sums_are_those_of_the_rows(tmp_path, mounts):
     choices = (0, 1, 255, 65_536, 1 << 40)
     rows = [
         {
-            "process": process,
-            "mount": int(random.integers(mounts)),
-            "layer": str(random.choice(["posix", "stdio", "kernel"])),
-            "slice": 100 + number,
-            "write_bytes": choices[random.integers(len(choices))],
-            "write_ns": int(random.integers(1 << 20)),
-            "write_size_2": int(random.integers(9)),
-            "write_slowest_ns": int(random.integers(1 << 30)),
+            "process": process, "mount": int(random.integers(mounts)),
+            "layer": str(random.choice(["posix", "stdio", "kernel"])), "slice": 100 + number,
+            "write_bytes": choices[random.integers(len(choices))], "write_ns": int(random.integers(1 << 20)),
+            "write_size_2": int(random.integers(9)), "write_slowest_ns": int(random.integers(1 << 30)),
         }
         for process in (1, 2)
         for number in range(300)
-    ]
+    ]  # fmt: skip
     job = build_profile(tmp_path / "48213", [{"process": 1}, {"process": 2}], rows, rows_a_frame=96)
     columns = ("write_bytes", "write_ns", "write_size", "write_slowest_ns")
     want = Want("slices", columns, last_of=("slice",))
