@@ -423,17 +423,6 @@ def test_a_killed_process_is_in_the_profile(slicewise):
     assert info["damage"] == []
 
 
-def test_recover_finishes_what_a_dead_process_left(slicewise, tmp_path):
-    program = WRITES_8_KIB + "\nimport os; os.kill(os.getpid(), 9)"
-    own = own_segments(tmp_path)
-    preloaded = environment(LD_PRELOAD=str(LIBRARY), SLICEWISE_DIR=str(tmp_path / "p"), SLICEWISE_JOB="dead", **own)
-    subprocess.run(["/usr/bin/python3", "-I", "-c", program], cwd=tmp_path, env=preloaded, check=False)
-    (tmp_path / "p" / "dead").mkdir(parents=True, exist_ok=True)
-    assert slicewise("recover", "p/dead", **own).returncode == 0
-    info = json.loads(slicewise("report", "--detail", "p/dead", "--json").stdout)
-    assert info["totals"]["posix"]["write_bytes"] == 8192
-
-
 def test_recover_waits_for_somebody_who_only_looks(slicewise, tmp_path):
     """Whoever recovers something on a node looks whose each segment is, and holds it meanwhile."""
     program = WRITES_8_KIB + "\nimport os; os.kill(os.getpid(), 9)"

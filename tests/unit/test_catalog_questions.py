@@ -12,7 +12,7 @@ from slicewise.analysis.site.at_once import around_jobs
 from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import head, worst
 from slicewise.catalog.answers import ANSWERS
-from slicewise.catalog.beside import Around, partners
+from slicewise.catalog.beside import partners
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
@@ -280,11 +280,6 @@ def test_answers_go_with_the_jobs_that_they_are_about(catalog, tmp_path):
     others = set((site.path / ANSWERS).glob("blame-*"))
     assert len(others) == len(kept)
     assert others != kept
-
-
-def test_runs_with_company_are_not_quiet(catalog):
-    assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "48190"))] == ["48001", "48002"]
-    assert Around(catalog).quiet_runs(find_job(catalog, "48213")) == []
 
 
 def test_a_file_that_went_meanwhile_is_asked_for_again(catalog, monkeypatch):

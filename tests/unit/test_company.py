@@ -18,19 +18,10 @@ from support.runs import write_run, wrote
 from support.swz import build_profile
 
 ROOT = Path(slicewise.__file__).parent
-OTHER = {"source": "other:/export", "type": "nfs4"}
-WRITES = {at: wrote(10, 0.5) for at in range(5)}
 NS = 1_000_000_000
 MIB, KIB = 1 << 20, 1 << 10
 FIRST, SECONDS = 1_700_000_000, 30
 COMMITS = 200  # a second
-
-
-def test_a_job_on_another_storage_is_no_company(tmp_path):
-    one = read_digest(write_run(tmp_path / "one", 5, [WRITES]))
-    there = read_digest(write_run(tmp_path / "there", 5, [WRITES]))
-    elsewhere = read_digest(write_run(tmp_path / "elsewhere", 5, [WRITES], mounts=OTHER))
-    assert company(one, [one, there, elsewhere]) == [there]
 
 
 @pytest.mark.parametrize(("begin", "expected"), [(2.5, 0), (2.4, 1)])
@@ -39,12 +30,6 @@ def test_jobs_one_after_the_other_inside_a_slice_had_no_company(tmp_path, begin,
     rows = {at: wrote(10, 0.3) for at in (2, 3, 4)}
     second = read_digest(write_run(tmp_path / "second", 5, [rows], spans=[(begin, 5.0)]))
     assert len(company(first, [second])) == len(company(second, [first])) == expected
-
-
-def test_a_job_that_rests_while_another_is_active_had_no_company(tmp_path):
-    early = read_digest(write_run(tmp_path / "early", 10, [{0: wrote(10, 0.5), 9: wrote(10, 0.5)}]))
-    between = read_digest(write_run(tmp_path / "between", 10, [{at: wrote(10, 0.5) for at in range(2, 8)}]))
-    assert company(early, [between]) == []
 
 
 def test_many_jobs_at_once_are_told_what_pairs_are():

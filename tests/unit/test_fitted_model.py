@@ -150,20 +150,16 @@ def test_a_slow_run_of_many_processes_is_no_demand_of_one():
     assert fit_model(slow, slices).process_demand is None
 
 
-@pytest.mark.parametrize(("kind", "largest"), [("processes", 0.412), ("nodes", 0.093)])
-def test_the_published_pairs_in_private_mode(kind, largest):
-    jobs = jobs_of("private")
-    model = replace(fit_model(jobs, slices_of("private")), basis="standalone times")
+@pytest.mark.parametrize(
+    ("mode", "kind", "largest"),
+    [("private", "processes", 0.412), ("private", "nodes", 0.093), ("shared", "processes", 0.378)],
+)
+def test_the_published_pairs(mode, kind, largest):
+    jobs = jobs_of(mode)
+    model = replace(fit_model(jobs, slices_of(mode)), basis="standalone times")
     errors = check(model.by(Weighting(kind)), jobs)["relative_error"].abs()
     assert len(errors) == 12
     assert errors.max() == pytest.approx(largest, abs=0.0005)
-
-
-def test_the_published_pairs_in_shared_mode_by_processes():
-    jobs = jobs_of("shared")
-    model = replace(fit_model(jobs, slices_of("shared")), basis="standalone times")
-    errors = check(model.by(Weighting("processes")), jobs)["relative_error"].abs()
-    assert errors.max() == pytest.approx(0.378, abs=0.0005)
 
 
 def test_the_published_question_is_answered_by_runs_that_the_fit_has_not_seen():
