@@ -14,7 +14,7 @@ from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.command_line import slicewise_command
 from support.kernel_witness import Witness
-from support.programs import APPS, BUILD, GO_CACHE, LIBRARY, Apps, need, need_built
+from support.programs import BUILD, LIBRARY, Apps, build_go, need, need_built
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 SLICE_NS = 2_000_000_000
@@ -30,17 +30,6 @@ UNSURE_SHARE = 0.01
 @pytest.fixture(scope="session")
 def static_program(apps: Apps, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return shutil.copy(apps.build("paced_writer", "-static"), tmp_path_factory.mktemp("static") / "paced-static")
-
-
-def _go_program(folder: Path) -> Path:
-    need("go")
-    shutil.copy(APPS / "paced_writer.go", folder / "main.go")
-    (folder / "go.mod").write_text("module writer\n\ngo 1.18\n")
-    settings = {
-        "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOCACHE": str(GO_CACHE), "PATH": "/usr/bin:/usr/local/go/bin",
-    }  # fmt: skip
-    subprocess.run(["go", "build", "-o", "paced-go", "."], cwd=folder, env=settings, check=True)
-    return folder / "paced-go"
 
 
 CONTAINER = shlex.split("bwrap --unshare-pid --unshare-user --bind / / --dev-bind /dev /dev --proc /proc")
@@ -66,8 +55,8 @@ def recorded(apps: Apps, static_program: Path, tmp_path_factory: pytest.TempPath
         shutil.copy(apps.build("paced_writer"), folder / f"paced-{binding}") for binding in ("bare", "bound")
     )
     commands = {
-        "static": [static_program], "go": [_go_program(folder)], "bare": [*CONTAINER, *WITHOUT_LIBRARY, bare],
-        "bound": [*CONTAINER, bound],
+        "static": [static_program], "go": [build_go(folder, "paced_writer")],
+        "bare": [*CONTAINER, *WITHOUT_LIBRARY, bare], "bound": [*CONTAINER, bound],
     }  # fmt: skip
     begun = [f"{shlex.join(map(str, words))} {SECONDS} data-{name} &" for name, words in commands.items()]
     script = "\n".join([*begun, f"dd if=/dev/zero of=other bs={OTHERS_BYTES} count=1 2>/dev/null; wait"])

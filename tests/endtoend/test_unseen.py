@@ -14,7 +14,7 @@ from slicewise.digest.processes import count_processes
 from slicewise.report.coverage import coverage_words
 from support.command_line import completed
 from support.oracle import READS
-from support.programs import APPS, BUILD, COLLECTOR, GO_CACHE, Apps, Job, calls, need, need_built
+from support.programs import BUILD, COLLECTOR, Apps, Job, build_go, calls, need, need_built
 from support.witness import LIBC, LOADER, witness
 
 SLICEWISE = BUILD / "bin" / "slicewise"
@@ -38,20 +38,7 @@ def parent(apps: Apps) -> Path:
 
 @pytest.fixture(scope="session")
 def go_writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_go(tmp_path_factory.mktemp("go"), cgo="0")
-
-
-def build_go(folder: Path, cgo: str) -> Path:
-    """The Go program of tests/apps; with cgo="1" one that is linked to libc."""
-    need("go")
-    source = (APPS / "unseen_go.go").read_text()
-    if cgo == "1":
-        source = source.replace('import "os"', 'import "C"\nimport "os"')
-    (folder / "main.go").write_text(source)
-    (folder / "go.mod").write_text("module writer\n\ngo 1.18\n")
-    variables = {"CGO_ENABLED": cgo, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOCACHE": str(GO_CACHE)}
-    subprocess.run(["go", "build", "-o", "writer", "."], cwd=folder, env=os.environ | variables, check=True)
-    return folder / "writer"
+    return build_go(tmp_path_factory.mktemp("go"), "unseen_go")
 
 
 def unprofiled_of(job: Job) -> list[Unprofiled]:
@@ -281,7 +268,7 @@ def test_many_profiled_children_are_no_noise(tmp_path, apps, static_writer):
 
 @pytest.mark.xdist_group("go")
 def test_a_go_program_with_libraries_is_named(tmp_path, apps):
-    program = build_go(tmp_path, cgo="1")
+    program = build_go(tmp_path, "unseen_go", cgo="1")
     said, seen = run_command(tmp_path, "/bin/sh", "-c", f"{apps.build('unseen_writer')} a; {program} b; true")
     assert f"1 process could not be profiled (Go): {program.name}" in said
     assert seen["unprofiled_write_bytes"] == 2 * MIB

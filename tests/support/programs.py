@@ -45,6 +45,19 @@ class Apps:
         return self._built[key]
 
 
+def build_go(folder: Path, name: str, cgo: str = "0") -> Path:
+    """A Go program of tests/apps; with cgo="1" one that is linked to libc."""
+    need("go")
+    source = (APPS / f"{name}.go").read_text()
+    if cgo == "1":
+        source = source.replace('import "os"', 'import "C"\nimport "os"')
+    (folder / "main.go").write_text(source)
+    (folder / "go.mod").write_text("module writer\n\ngo 1.18\n")
+    variables = {"CGO_ENABLED": cgo, "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod", "GOCACHE": str(GO_CACHE)}
+    subprocess.run(["go", "build", "-o", "writer", "."], cwd=folder, env=os.environ | variables, check=True)
+    return folder / "writer"
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a command ended: exit status (negative: the signal), what it printed, and where it told what it did."""
