@@ -31,6 +31,7 @@ std::string Sandbox::path(const std::string &name) const
 
 std::string Sandbox::write(const std::string &name, const std::string &text) const
 {
+    fs::create_directories((root / name).parent_path());
     std::ofstream(root / name, std::ios::binary) << text;
     return path(name);
 }

@@ -29,7 +29,8 @@ struct Process {
 using Written = std::map<uint32_t, std::map<uint64_t, uint64_t>>;
 
 struct Node {
-    explicit Node(const Sandbox &sandbox, bool is_named = true) : root(sandbox.path("root")), others(new struct others()), profiled(new profiled_by_users())
+    Sandbox sandbox;
+    explicit Node(bool is_named = true) : root(sandbox.path("root")), others(new struct others()), profiled(new profiled_by_users())
     {
         fs::create_directories(root + "/proc");
         fake_system.has_clock = true;
@@ -40,16 +41,15 @@ struct Node {
 
     void show(uint32_t pid, const Process &process) const
     {
-        std::string dir = root + "/proc/" + std::to_string(pid), id = std::to_string(pid);
+        std::string dir = "root/proc/" + std::to_string(pid), id = std::to_string(pid);
         auto io = [](uint64_t written) {
             return "rchar: 0\nwchar: " + std::to_string(written) + "\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n";
         };
-        fs::create_directories(dir + "/task/" + id);
-        write(dir + "/stat", id + " (" + process.name + ") S " + std::to_string(process.parent) + " 1 1 0 -1 " + std::to_string(process.flags) +
+        sandbox.write(dir + "/stat", id + " (" + process.name + ") S " + std::to_string(process.parent) + " 1 1 0 -1 " + std::to_string(process.flags) +
                                  " 9 0 0 0 3 4 0 0 20 0 1 0 " + std::to_string((BEGIN / SECOND + process.start_seconds) * 100) + " 0 0\n");
-        write(dir + "/io", io(process.written));
-        write(dir + "/task/" + id + "/io", io(process.own_written));
-        write(dir + "/status", "Name:\tx\nUid:\t" + std::to_string(process.user) + "\t0\t0\t0\nNSpid:\t" + id + "\n");
+        sandbox.write(dir + "/io", io(process.written));
+        sandbox.write(dir + "/task/" + id + "/io", io(process.own_written));
+        sandbox.write(dir + "/status", "Name:\tx\nUid:\t" + std::to_string(process.user) + "\t0\t0\t0\nNSpid:\t" + id + "\n");
     }
     void end(uint32_t pid) const { fs::remove_all(root + "/proc/" + std::to_string(pid)); }
 
@@ -71,13 +71,6 @@ struct Node {
         profiled->of[profiled->used++] = { .user = user, .pid = pid, .pid_namespace = 0, .created_ns = 0 };
     }
 
-    static void write(const std::string &path, const std::string &text)
-    {
-        FILE *file = fopen(path.c_str(), "w");
-        fputs(text.c_str(), file);
-        fclose(file);
-    }
-
     std::string root;
     std::unique_ptr<struct others> others;
     std::unique_ptr<profiled_by_users> profiled;
@@ -89,8 +82,7 @@ struct Node {
 
 TEST_CASE("what users' processes moved between looks lies in the slices in which it was", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.show(10, { .written = 50 * MIB });
     node.show(11, {});
     node.show(12, { .user = BOB });
@@ -110,8 +102,7 @@ TEST_CASE("what users' processes moved between looks lies in the slices in which
 
 TEST_CASE("who is hidden is in one row with all others", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox, false);
+    Node node(false);
     node.show(10, {});
     node.show(12, { .user = BOB });
     node.show(13, { .user = JOB_USER });
@@ -126,8 +117,7 @@ TEST_CASE("who is hidden is in one row with all others", "[others]")
 
 TEST_CASE("a segment leaves out processes of its owner alone", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.show(10, {});
     node.show(12, { .user = BOB });
     node.has_segment(10, ALICE);
@@ -141,8 +131,7 @@ TEST_CASE("a segment leaves out processes of its owner alone", "[others]")
 
 TEST_CASE("a process whose segment is gone counts from the second look without it on", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.show(10, {});
     node.has_segment(10, ALICE);
     node.look(0);
@@ -158,8 +147,7 @@ TEST_CASE("a process whose segment is gone counts from the second look without i
 
 TEST_CASE("the job's own processes are left out, of its user alone", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     uint64_t ticks = BEGIN / SECOND * 100;
     std::vector<own> own = { { 10, ticks }, { 13, ticks }, { 14, ticks + 1 } };
     auto show = [&](uint64_t written) {
@@ -176,8 +164,7 @@ TEST_CASE("the job's own processes are left out, of its user alone", "[others]")
 
 TEST_CASE("children that were waited for count once, with what they did after the last look", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.show(10, {}); /* a shell */
     node.look(0);
     node.show(20, { .parent = 10, .written = 5 * MIB, .start_seconds = 0 });
@@ -191,8 +178,7 @@ TEST_CASE("children that were waited for count once, with what they did after th
 
 TEST_CASE("children that nobody waited for take nothing from their parent's later counts", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.show(10, {});
     node.show(20, { .parent = 10 });
     node.look(0);
@@ -208,8 +194,7 @@ TEST_CASE("children that nobody waited for take nothing from their parent's late
 
 TEST_CASE("a parent of another user's, or of a profiled process counts by its own threads", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     bool is_profiled = GENERATE(false, true);
     node.show(10, { .user = ALICE });
     node.show(20, { .user = is_profiled ? ALICE : BOB, .parent = 10 });
@@ -228,8 +213,7 @@ TEST_CASE("a parent of another user's, or of a profiled process counts by its ow
 
 TEST_CASE("a new process counts from its start, once a second look has shown no segment", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.look(0);
     node.show(10, { .written = MIB });
     node.show(11, { .written = 2 * MIB });
@@ -242,8 +226,7 @@ TEST_CASE("a new process counts from its start, once a second look has shown no 
 
 TEST_CASE("another process of the same number is another one", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.show(10, { .written = 9 * MIB });
     node.look(0);
     node.end(10);
@@ -255,8 +238,7 @@ TEST_CASE("another process of the same number is another one", "[others]")
 
 TEST_CASE("threads of the kernel and collectors of root's are nobody's traffic", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.show(2, { .user = 0, .flags = 0x00200000 });
     node.show(10, { .user = 0, .name = "slicewise-collec" });
     node.look(0);
@@ -268,8 +250,7 @@ TEST_CASE("threads of the kernel and collectors of root's are nobody's traffic",
 
 TEST_CASE("when segments are more than can be told apart, nothing is counted", "[others]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.show(10, {});
     node.look(0);
     node.profiled->is_cut = true;

@@ -28,32 +28,34 @@ struct Process {
 
 /* A node's /proc, and the collector's view of it. */
 struct Proc {
-    explicit Proc(const Sandbox &sandbox, uint32_t launcher = 0, const char *scheduler_job = nullptr)
+    Sandbox sandbox;
+    explicit Proc(uint32_t launcher = 0, const char *scheduler_job = nullptr)
         : root(sandbox.path("root")), home(sandbox), sampled(new struct sampled()), profiled(new struct profiled())
     {
         fs::create_directories(root + "/proc");
         fake_system.has_clock = true;
         fake_system.realtime_ns = fake_system.monotonic_ns = BEGIN;
+        if (scheduler_job != nullptr)
+            sandbox.write("root/proc/self/cgroup", std::string("0::/system.slice/slurmstepd.scope/job_") + scheduler_job + "/step_0/user\n");
         REQUIRE(sampled_begin(sampled.get(), root.c_str(), SECOND, launcher, scheduler_job) == 0);
         sampled_look(sampled.get(), profiled.get()); /* there is nobody yet */
     }
 
     void show(uint32_t pid, const Process &process) const
     {
-        std::string dir = root + "/proc/" + std::to_string(pid), id = std::to_string(pid);
+        std::string dir = "root/proc/" + std::to_string(pid), id = std::to_string(pid);
         auto io = [](uint64_t read, uint64_t written) {
             return "rchar: " + std::to_string(read) + "\nwchar: " + std::to_string(written) + "\nsyscr: 1\nsyscw: 2\nread_bytes: 0\nwrite_bytes: " +
                    std::to_string(written / 2) + "\ncancelled_write_bytes: 0\n";
         };
-        fs::create_directories(dir + "/task/" + id);
-        write(dir + "/stat", id + " (odd ) name) S " + std::to_string(process.parent) + " 1 " + std::to_string(process.session) + " 0 -1 " +
+        sandbox.write(dir + "/stat", id + " (odd ) name) S " + std::to_string(process.parent) + " 1 " + std::to_string(process.session) + " 0 -1 " +
                                  std::to_string(process.flags) + " 9 " + (process.has_reaped ? "7" : "0") + " 0 0 3 4 0 0 20 0 1 0 " +
                                  std::to_string((BEGIN / SECOND + process.start_seconds) * 100) + " 0 0\n");
-        write(dir + "/io", io(process.read, process.written));
-        write(dir + "/task/" + id + "/io", io(process.read, process.has_reaped ? process.own_written : process.written));
-        write(dir + "/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t" + id + "\t2\n");
-        fs::remove(dir + "/exe");
-        fs::create_symlink(process.program, dir + "/exe");
+        sandbox.write(dir + "/io", io(process.read, process.written));
+        sandbox.write(dir + "/task/" + id + "/io", io(process.read, process.has_reaped ? process.own_written : process.written));
+        sandbox.write(dir + "/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t" + id + "\t2\n");
+        fs::remove(sandbox.path(dir + "/exe"));
+        fs::create_symlink(process.program, sandbox.path(dir + "/exe"));
     }
     void end(uint32_t pid) const { fs::remove_all(root + "/proc/" + std::to_string(pid)); }
     void look(double seconds) const
@@ -97,13 +99,6 @@ struct Proc {
     }
     std::map<uint64_t, uint64_t> unsure_ns; /* by slice, once `written` was asked */
 
-    static void write(const std::string &path, const std::string &text)
-    {
-        FILE *file = fopen(path.c_str(), "w");
-        fputs(text.c_str(), file);
-        fclose(file);
-    }
-
     std::string root;
     Segment home;
     std::unique_ptr<struct sampled> sampled;
@@ -116,8 +111,7 @@ using Written = std::map<std::string, std::map<uint64_t, uint64_t>>;
 
 TEST_CASE("what a process did since it began lies in the slices in which it was, by time", "[sampled]")
 {
-    Sandbox sandbox;
-    Proc proc(sandbox, 500);
+    Proc proc(500);
     proc.show(500, {});
     Process copy = { .parent = 500, .start_seconds = 1, .written = 2 * MIB };
     proc.show(40, copy);
@@ -135,8 +129,7 @@ TEST_CASE("what a process did since it began lies in the slices in which it was,
 
 TEST_CASE("a look that comes late says how far from the slice's edge it was, and one that took long too", "[sampled]")
 {
-    Sandbox sandbox;
-    Proc proc(sandbox, 500);
+    Proc proc(500);
     proc.show(500, {});
     Process copy = { .parent = 500, .start_seconds = 1, .written = MIB };
     proc.show(40, copy);
@@ -155,8 +148,7 @@ TEST_CASE("a look that comes late says how far from the slice's edge it was, and
 
 TEST_CASE("a process that lives for one round has rows, and one that moves next to nothing has none", "[sampled]")
 {
-    Sandbox sandbox;
-    Proc proc(sandbox, 500);
+    Proc proc(500);
     proc.show(500, {});
     proc.show(40, { .parent = 500, .start_seconds = 1, .written = MIB });
     proc.show(41, { .parent = 500, .start_seconds = 1, .written = 1000, .program = "/bin/little" });
@@ -169,8 +161,7 @@ TEST_CASE("a process that lives for one round has rows, and one that moves next 
 
 TEST_CASE("whose segment comes to light is no longer sampled, and what was owed goes", "[sampled]")
 {
-    Sandbox sandbox;
-    Proc proc(sandbox, 500);
+    Proc proc(500);
     proc.show(500, {});
     Process late = { .parent = 500, .start_seconds = 0, .written = MIB };
     proc.show(40, late);
@@ -195,8 +186,7 @@ TEST_CASE("whose segment comes to light is no longer sampled, and what was owed 
 
 TEST_CASE("the counts of children that were waited for are theirs", "[sampled]")
 {
-    Sandbox sandbox;
-    Proc proc(sandbox, 500);
+    Proc proc(500);
     proc.show(500, {});
     Process parent = { .parent = 500, .start_seconds = 0, .written = MIB, .program = "/bin/parent" };
     proc.show(40, parent);
@@ -217,8 +207,7 @@ TEST_CASE("the counts of children that were waited for are theirs", "[sampled]")
 
 TEST_CASE("another program in the same process has rows of its own, and another process of the same number too", "[sampled]")
 {
-    Sandbox sandbox;
-    Proc proc(sandbox, 500);
+    Proc proc(500);
     proc.show(500, {});
     Process first = { .parent = 500, .start_seconds = 0, .written = MIB, .program = "/bin/first" };
     proc.show(40, first);
@@ -246,10 +235,7 @@ TEST_CASE("another program in the same process has rows of its own, and another 
 
 TEST_CASE("the job's are descendants, sessions and the scheduler's group, and nobody else", "[sampled]")
 {
-    Sandbox sandbox;
-    fs::create_directories(sandbox.path("root/proc/self"));
-    Proc::write(sandbox.path("root/proc/self/cgroup"), "0::/system.slice/slurmstepd.scope/job_4711/step_0/user\n");
-    Proc proc(sandbox, 500, "4711");
+    Proc proc(500, "4711");
     CHECK(std::string(proc.sampled->belonging.cgroup) == "/system.slice/slurmstepd.scope/job_4711");
     auto is_of_job = [&](uint32_t pid) {
         for (unsigned i = 0; i < proc.sampled->belonging.used; i++)
@@ -259,7 +245,7 @@ TEST_CASE("the job's are descendants, sessions and the scheduler's group, and no
     };
     auto group = [&](uint32_t pid, const char *path) {
         proc.show(pid, { .parent = 1, .session = pid });
-        Proc::write(proc.root + "/proc/" + std::to_string(pid) + "/cgroup", std::string("0::") + path + "\n");
+        proc.sandbox.write("root/proc/" + std::to_string(pid) + "/cgroup", std::string("0::") + path + "\n");
     };
     uint32_t self = (uint32_t)getpid();
     proc.show(500, {});
@@ -287,14 +273,13 @@ TEST_CASE("the job's are descendants, sessions and the scheduler's group, and no
 
 TEST_CASE("more processes than can be followed are counted, and text that is no process is nobody", "[sampled]")
 {
-    Sandbox sandbox;
-    Proc proc(sandbox, 500);
+    Proc proc(500);
     proc.show(500, {});
     for (uint32_t pid = 1000; pid < 1000 + FOLLOWED_MAX + 10; pid++)
         proc.show(pid, { .parent = 500, .start_seconds = 0, .written = MIB });
     proc.show(600, { .parent = 500 });
-    Proc::write(proc.root + "/proc/600/stat", "600 nothing");
-    Proc::write(proc.root + "/proc/1000/io", "rchar");
+    proc.sandbox.write("root/proc/600/stat", "600 nothing");
+    proc.sandbox.write("root/proc/1000/io", "rchar");
     for (int seconds = 1; seconds < 4; seconds++)
         proc.turn(seconds);
     CHECK(proc.sampled->left_out == 10); /* each once, however often it was looked at */

@@ -27,10 +27,7 @@ struct Root {
     }
     void write(const std::string &name, const std::string &text) const
     {
-        fs::create_directories(fs::path(path + name).parent_path());
-        FILE *file = fopen((path + name).c_str(), "w");
-        fputs(text.c_str(), file);
-        fclose(file);
+        sandbox.write("root" + name, text);
     }
     std::string path;
 };

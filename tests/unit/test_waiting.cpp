@@ -18,17 +18,17 @@ constexpr uint64_t SECOND = 1000000000, LOOK = SECOND / 4;
 
 /* A node's processes: those of the job, each with its threads' states and places. */
 struct Node {
-    explicit Node(const Sandbox &sandbox) : root(sandbox.path("root"))
+    Sandbox sandbox;
+    Node() : root(sandbox.path("root"))
     {
         belonging.root = root.c_str();
     }
     void thread(uint32_t pid, uint32_t tid, unsigned threads, char state, const std::string &place) const
     {
-        std::string id = std::to_string(tid), dir = root + "/proc/" + id;
-        fs::create_directories(dir);
+        std::string id = std::to_string(tid), dir = "root/proc/" + id;
         fs::create_directories(root + "/proc/" + std::to_string(pid) + "/task/" + id);
-        write(dir + "/stat", id + " (a) " + state + " 1 1 1 0 -1 0 9 0 0 0 3 4 0 0 20 0 " + std::to_string(threads) + " 0 500 0 0\n");
-        write(dir + "/wchan", place);
+        sandbox.write(dir + "/stat", id + " (a) " + state + " 1 1 1 0 -1 0 9 0 0 0 3 4 0 0 20 0 " + std::to_string(threads) + " 0 500 0 0\n");
+        sandbox.write(dir + "/wchan", place);
     }
     void process(uint32_t pid, char state, const std::string &place, bool is_of_job = true)
     {
@@ -48,12 +48,6 @@ struct Node {
             by_place[waiting.places[i].name] += waiting.places[i].ns;
         return by_place;
     }
-    static void write(const std::string &path, const std::string &text)
-    {
-        FILE *file = fopen(path.c_str(), "w");
-        fputs(text.c_str(), file);
-        fclose(file);
-    }
     std::string root;
     struct belonging belonging = {};
     struct waiting waiting = {};
@@ -64,8 +58,7 @@ struct Node {
 
 TEST_CASE("threads that sleep are told by the kernel's function, for the time since the look before", "[waiting]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.process(10, 'D', "folio_wait_bit_common");
     node.process(11, 'R', "0");
     node.process(12, 'S', "poll_schedule_timeout.constprop.0");
@@ -83,8 +76,7 @@ TEST_CASE("threads that sleep are told by the kernel's function, for the time si
 
 TEST_CASE("each thread counts, and a number that another process has by now does not", "[waiting]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     node.process(10, 'R', "0");
     for (uint32_t tid = 10; tid < 14; tid++)
         node.thread(10, tid, 4, tid == 10 ? 'R' : 'D', "a");
@@ -97,8 +89,7 @@ TEST_CASE("each thread counts, and a number that another process has by now does
 
 TEST_CASE("some of many processes stand for all of them, each in its turn", "[waiting]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     for (uint32_t pid = 100; pid < 164; pid++)
         node.process(pid, pid < 132 ? 'D' : 'S', "a");
     node.look(SECOND);
@@ -109,8 +100,7 @@ TEST_CASE("some of many processes stand for all of them, each in its turn", "[wa
 
 TEST_CASE("more places than there is room for are one", "[waiting]")
 {
-    Sandbox sandbox;
-    Node node(sandbox);
+    Node node;
     for (uint32_t pid = 10; pid < 10 + WAITING_PLACES; pid++)
         node.process(pid, 'D', "place" + std::to_string(pid));
     node.look(SECOND);
