@@ -31,7 +31,8 @@ STDIO = [
     "fgetwc", "fputwc",
 ]  # fmt: skip
 CALLS = [
-    "write", "write_to_file", "pwrite", "pread", "lseek", "lseek_alone", *STDIO, "stat", "open", "mpi_test", "mpi_send", "library_call",
+    "write", "write_to_file", "pwrite", "pread", "lseek", "lseek_alone", *STDIO, "stat", "open", "mpi_test", "mpi_send",
+    "library_call",
 ]  # fmt: skip
 NAMES = ["open_missing", "stat_missing", "access", "chmod", "truncate", "rename", "symlink"]
 MOUNTS = [20, 1000]
