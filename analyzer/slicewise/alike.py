@@ -9,7 +9,6 @@ import polars as pl
 
 
 def is_ordered(rows: pl.DataFrame, by: Sequence[str]) -> bool:
-    """Whether rows are in order of some columns, none of which has nulls."""
     is_after = np.ones(max(0, rows.height - 1), bool)
     for name in reversed(by):
         values = rows[name].to_numpy()

@@ -270,7 +270,6 @@ def served_now(rows: pl.DataFrame, runs: pl.DataFrame, now_ns: int) -> list[Serv
 
 
 def _moved(process: ProcessLook, last: Look | None) -> dict[Mount, Counts]:
-    """What it did since the last look."""
     before = last.processes.get(process.process) if last else None
     if before is None and (last is None or process.start_ns < last.time_ns):
         return {mount: Counts() for mount in process.mounts}  # it was there before, and nobody looked

@@ -120,7 +120,6 @@ def with_servers(paths: Sequence[Path]) -> Iterator[None]:
 
 
 def mistakes() -> list[str]:
-    """What is wrong in the user's file, a line each."""
     return list(_mistakes)
 
 
@@ -156,7 +155,6 @@ def _takes(row: dict[str, Any]) -> str:
 
 
 def _read(file: Path) -> tuple[dict[str, str], list[str]]:
-    """What the file says, by variable, and what is wrong in it."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):  # a pipe would be waited for
             return {}, [f"{file}: cannot be read: is no ordinary file"]

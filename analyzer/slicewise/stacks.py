@@ -256,7 +256,6 @@ def _build_id(file: Path) -> str:
 
 @cache
 def _segments(file: Path) -> list[tuple[int, int, int]]:
-    """What is loaded of an ELF file: (offset, address, bytes)."""
     try:
         with file.open("rb") as opened:
             header = opened.read(64)
@@ -269,7 +268,6 @@ def _segments(file: Path) -> list[tuple[int, int, int]]:
 
 
 def _address(offset: int, segments: Sequence[tuple[int, int, int]]) -> int:
-    """The file's own address of what lies at an offset in it."""
     return next(
         (address + offset - begin for begin, address, length in segments if 0 <= offset - begin < length), offset
     )

@@ -54,7 +54,6 @@ def read(name: Path) -> bytes:
 
 
 def keep(kind: str, key: str, content: bytes) -> None:
-    """Keep something under a key."""
     name = Path(kind) / _hashed(key.encode()).hex()
     with contextlib.suppress(OSError):
         write(name, _hashed(_head(key) + content) + content)
@@ -62,7 +61,6 @@ def keep(kind: str, key: str, content: bytes) -> None:
 
 
 def kept(kind: str, key: str) -> bytes | None:
-    """What was kept under a key, as it was."""
     found = read(Path(kind) / _hashed(key.encode()).hex())
     content = found[SUM_BYTES:]
     return content if found and _hashed(_head(key) + content) == found[:SUM_BYTES] else None

@@ -72,7 +72,6 @@ def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
 
 
 def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Counters) -> pl.DataFrame:
-    """`call_rows` of rows as `_on_grid` gives them, of some jobs, sorted by process, storage and slice."""
     if known.sent.is_empty():
         rows = rows.join(processes.lazy().select("process"), on="process", how="semi", maintain_order="left")
     found = rows.collect()

@@ -207,7 +207,6 @@ def who_gains(points: pl.DataFrame, alone: dict[str, float]) -> Literal["first",
 
 
 def _sources(apart: Mapping[str, Storage]) -> dict[str, str]:
-    """What the jobs' storages are called: by what they are mounted from, or, of a node alone, by the place there."""
     return {job: f"{own.host}:{own.point}" if own.host else own.source for job, own in apart.items()}
 
 
@@ -259,7 +258,6 @@ def _alone(
 
 
 def _if_any(runs: pl.DataFrame, wanted: pl.Expr | pl.Series) -> pl.DataFrame:
-    """The runs that are wanted; all of them where none is."""
     found = runs.filter(wanted)
     return found if len(found) else runs
 

@@ -30,7 +30,6 @@ class Sampled:
 
 
 def sampled_processes(digest: Digest) -> list[Sampled]:
-    """Those that moved most first."""
     found = digest.sampled_processes
     if found.is_empty():
         return []

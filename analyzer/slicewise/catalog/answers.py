@@ -62,7 +62,6 @@ class Answers:
                 other.unlink(missing_ok=True)
 
     def known(self, name: str, find: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-        """The answer of that name, found if it is not kept."""
         kept = self.read(name)
         if kept is None:
             kept = find()

@@ -89,7 +89,6 @@ def changes(error: FileNotFoundError) -> str:
 
 
 def _is_missing(file: Path) -> bool:
-    """Whether a file is not there although its batch is: batches come and go as a whole."""
     return not file.exists() and file.parent.exists()
 
 

@@ -140,7 +140,6 @@ class _Counted:
         return self.lives.with_columns(pl.col("start_ns") - margin, pl.col("until_ns") + margin)
 
     def _by_name(self) -> pl.DataFrame:
-        """Of clients that have the name of a node on which jobs ran."""
         did = self.did.join(self.ran, on=KEY)
         lives = self._wide().join(self.ran.join(self.moved.select("node").unique(), on="node", how="semi"), on=KEY)
         of_node = ["node", "storage"]

@@ -29,7 +29,6 @@ class JobFiles:
 
     @property
     def changed_ns(self) -> int:
-        """When the last of its files was changed."""
         return max(changed for _, _, changed in self.files)
 
     def fingerprint(self, salt: bytes) -> int:

@@ -251,7 +251,6 @@ class _Ingest:
         return not processes.isdisjoint(rows.select("process").collect()["process"].to_list())
 
     def _forget(self, other: _KnownJob) -> None:
-        """Take a job out again that has a fuller profile."""
         if other.batch is not None:
             self.replaced.setdefault(other.batch.place, (other.batch, set()))[1].add(other.key)
             return
@@ -299,7 +298,6 @@ class _Ingest:
 
 
 def _described() -> list[pl.Expr]:
-    """What tells a job from others, and a fuller profile of it from a less full one."""
     return [
         pl.col(KEY, "job", "start_ns", "end_ns", "path", "source", "all_processes", "records"),
         (pl.col("source") != SERVED).cast(pl.Int64).alias("profiled"),

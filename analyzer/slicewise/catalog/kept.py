@@ -261,7 +261,6 @@ def hashed(catalog: Catalog, name: str | int) -> str | int:
 
 
 def _rows(batches: Sequence[Batch], condition: pl.Expr) -> list[KeptJob]:
-    """The jobs for which a condition holds. Few columns are looked through first."""
     files = {str(file): batch for file, batch in zip(checked(batches, "jobs"), batches, strict=True)}
     if not files:
         return []

@@ -124,7 +124,6 @@ def _rows(together: Jobs, places: Mapping[Path, JobFiles], salt: bytes) -> dict[
 
 
 def _of_jobs(frame: pl.DataFrame, jobs: pl.DataFrame, column: str) -> pl.DataFrame:
-    """The frame with a column of its rows' jobs. A job's number is its place in `jobs`: no join is needed."""
     if column in frame.columns:
         return frame
     if jobs.height == 1:
@@ -182,5 +181,4 @@ def hashed_name(name: str, salt: bytes) -> str:
 
 
 def hashed_user(user: int, salt: bytes) -> int:
-    """The number that stands for a user's."""
     return number_of(str(user).encode(), salt) >> 1

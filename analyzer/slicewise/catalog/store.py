@@ -84,7 +84,6 @@ class Batch:
 
     @property
     def most_rows(self) -> int:
-        """The rows of its largest frame."""
         return max(self.rows.values(), default=0)
 
     def file(self, name: str) -> Path:
@@ -148,7 +147,6 @@ def number_of_name(name: str) -> int:
 
 
 def day_of(time_ns: int) -> str:
-    """The day of an instant, in UTC."""
     return datetime.fromtimestamp(time_ns // SECOND_NS, timezone.utc).strftime("%Y-%m-%d")
 
 
@@ -221,7 +219,6 @@ class Catalog:
         return salt
 
     def days(self) -> list[str]:
-        """The days of which there is anything, in order."""
         with os.scandir(self.path) as entries:
             found = {entry.name.removeprefix(DAY_PREFIX) for entry in entries if entry.name.startswith(DAY_PREFIX)}
         return sorted(found | {Path(place).parent.name.removeprefix(DAY_PREFIX) for place in self._journal().installs})
@@ -473,7 +470,6 @@ def _locked(path: Path, is_waiting: Any = None) -> Iterator[None]:
 
 
 def _write_whole(file: Path, content: bytes, mode: int = 0o666) -> None:
-    """Write a file that is there as a whole or not at all."""
     aside = file.with_name(f".{file.name}.{os.getpid()}")
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     with os.fdopen(descriptor, "wb") as out:

@@ -58,7 +58,6 @@ def boxes(
 
 
 def _outlines(rectangles: Iterable[tuple[float, ...]]) -> tuple[list[float | None], list[float | None]]:
-    """The lines around rectangles (left, right, low, high) as x and y, with a gap behind each."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for left, right, low, high in rectangles:

@@ -36,7 +36,6 @@ def flame(
 
 
 def estimated_from(found: Sites) -> str:
-    """What the figures of call sites are estimated from."""
     samples = words.count(int(found.samples["samples"].sum()), "sample")
     every = words.duration(found.sample_seconds)
     return (

@@ -47,7 +47,6 @@ def add_steps(
 
 
 def edges_of(slices: range, slice_ns: int) -> np.ndarray:
-    """When each slice begins, and the last one ends, for a clock axis."""
     return style.clock_times(range(slices.start, slices.stop + 1), slice_ns)
 
 
@@ -169,7 +168,6 @@ def directions(
 
 
 def _add_waits(chart: Figure, times: np.ndarray, seconds: np.ndarray, slice_ns: int) -> None:
-    """Seconds of each slice that were waiting for a turn: a slice's whole length is the chart's whole height."""
     add_steps(
         chart, times, np.where(seconds > 0, seconds, np.nan), "waiting for its turn", style.TURN, 1, fill="tozeroy",
         yaxis="y2", fillcolor=style.transparent(style.TURN, 0.3), hovertemplate="%{y:.3~g} s",

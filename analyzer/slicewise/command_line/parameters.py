@@ -94,7 +94,6 @@ def option(form: str, help: str, type: Any = str, name: str = "", **more: Any) -
 
 
 def flag(names: str, help: str, name: str = "", default: bool = False, **more: Any) -> click.Option:
-    """An option without a value."""
     return click.Option([names, *([name] if name else [])], is_flag=True, default=default, help=help, **more)
 
 

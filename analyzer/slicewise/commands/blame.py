@@ -90,7 +90,6 @@ def _tell_counted(found: CountedJob | None, anonymous: bool) -> None:
 
 
 def _of_all(directory: Path, others: list[Path], alone: list[Path]) -> None:
-    """Every job in a directory, held against all others there."""
     from slicewise.report.blame import all_words
 
     if others or alone:

@@ -90,7 +90,6 @@ def ingest(
 
 @contextmanager
 def _progress(jobs: int, size: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal, else nothing."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda jobs, size: None
         return
@@ -285,7 +284,6 @@ def _named_partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
 
 
 def _window(catalog: Catalog, since: str | None, until: str | None) -> tuple[int, int]:
-    """The time that is asked for; without any the last day of the catalog."""
     days = catalog.days()
     if not days:
         raise UserError(f"{catalog.path}: is empty; fill it with: slicewise catalog ingest {catalog.path} PROFILE...")

@@ -188,7 +188,6 @@ def _content_of(path: Path) -> bytes:
 
 
 def _lines_of(path: Path) -> list[str]:
-    """The lines of a text file, unpacked where it is gzipped. Raises UserError where it cannot be read."""
     try:
         content = _content_of(path)
         is_packed = content.startswith(GZIP_MAGIC)

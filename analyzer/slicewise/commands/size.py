@@ -97,7 +97,6 @@ def run(
 
 
 def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, pl.DataFrame, list[str]]:
-    """The first job's sizes and what they cost it, all jobs' points, and what their profiles could not see."""
     if not places:
         return None, pl.DataFrame(schema=POINTS), []
     digests = read_digests(places, distributions=True)

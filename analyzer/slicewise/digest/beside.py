@@ -71,7 +71,6 @@ class Surroundings:
         return jobs.beside(own, places)
 
     def _places(self, directory: Path) -> list[Path]:
-        """The other jobs of a job's directory."""
         there = {one for one in directory.parent.iterdir() if is_job_directory(one) and not is_of_servers(one)}
         running = {one for one in self.copies if one.parent == directory.parent}
         return sorted(self.copies.get(one, one) for one in there | running if one != directory)
@@ -92,7 +91,6 @@ class _DirectoryJobs:
         return next((job for job in self.jobs if job.place == place), None)
 
     def beside(self, own: Outline, places: Sequence[Path]) -> Beside:
-        """What of these places counts for a job."""
         wanted = set(places)
         others = {
             at: job
@@ -121,7 +119,6 @@ class _DirectoryJobs:
 
 
 def _active(jobs: Mapping[int, Outline]) -> pl.DataFrame:
-    """When the jobs were active, each by its place."""
     columns = NEVER.columns[1:]
     rows = pl.concat([NEVER.select(columns), *(job.active.select(columns) for job in jobs.values())])
     lengths = pl.Series([job.active.height for job in jobs.values()], dtype=pl.UInt32)
@@ -130,7 +127,6 @@ def _active(jobs: Mapping[int, Outline]) -> pl.DataFrame:
 
 
 def servers_beside(place: Path) -> list[Path]:
-    """The profiles of file servers that lie beside a job's, and may be read."""
     try:
         there = sorted(one for one in job_directory(place).parent.iterdir() if is_of_servers(one))
         return [one for one in there if os.access(one, os.R_OK | os.X_OK) and is_job_directory(one)]

@@ -114,7 +114,6 @@ def _alike(texts: list[list[str]]) -> int:
 
 
 def _signals() -> Iterator[str]:
-    """The list of what nodes' collectors sample."""
     yield "## Signals\n"
     yield "What `node_slices` holds, by its column `signal`: `amount` divided by `per`. `mount_...` needs `--bpf`.\n"
     for unit in dict.fromkeys(signal.unit for signal in nodes.SIGNALS.values()):

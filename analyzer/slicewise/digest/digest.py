@@ -124,7 +124,6 @@ class Digest:
 
     @cached_property
     def _who(self) -> pl.DataFrame:
-        """The profile's processes by the digest's names, without what they did."""
         processes = self._profile.processes
         last_slices = self._profile.sums.group_by("process").agg(pl.col("slice").max())
         return (
@@ -158,7 +157,6 @@ class Digest:
 
     @property
     def _job_of_rows(self) -> pl.Expr:
-        """The job that a row of the profile's processes is of."""
         return pl.lit(self.job)
 
     @_frame
@@ -245,7 +243,6 @@ class Digest:
         )
 
     def _of_later_version(self, name: str) -> pl.Series:
-        """A text about each process, which profiles of older versions do not have."""
         processes = self._profile.processes
         return processes[name] if name in processes.columns else pl.Series(name, [], pl.String)
 

@@ -205,7 +205,6 @@ def _outlined(read: _Read) -> list[Outline]:
 
 
 def _who(read: _Read) -> pl.DataFrame:
-    """The processes of all jobs as in a digest. job: its number; process: unique among all jobs; id: its own."""
     ends = read.tables["sums"].group_by(SOURCE, "process").agg(pl.col("slice").max())
     return (
         read.tables["processes"]
@@ -232,7 +231,6 @@ def _who(read: _Read) -> pl.DataFrame:
 
 
 def _numbered(read: _Read, table: str) -> pl.DataFrame:
-    """A table with the processes' numbers in place of their ids."""
     numbers = read.tables["processes"].select(SOURCE, "process").with_row_index("number")
     return (
         read.tables[table].join(numbers, on=[SOURCE, "process"]).drop("process", SOURCE).rename({"number": "process"})
@@ -265,7 +263,6 @@ class KnownOutlines:
         self.outlines = {outline.place: outline for outline in self._outlines()}
 
     def keep(self, fresh: Iterable[Outline]) -> None:
-        """Keep what was found of the others, if that took long."""
         added = [one for one in fresh if self._own.get(one.place.name) == one.place and self._states[one.place][0]]
         if sum(self._states[one.place][1] for one in added) < LEAST_BYTES:
             return
@@ -279,7 +276,6 @@ class KnownOutlines:
         return f"{FORMAT} {os.fsencode(self._directory)!r}"
 
     def _read(self) -> pl.DataFrame:
-        """The rows of jobs that are as they were."""
         content = user_cache.kept(KIND, self._key)
         if content is None:
             return _NOTHING

@@ -31,7 +31,6 @@ class Frame:
 
     @property
     def polars_schema(self) -> pl.Schema:
-        """The columns' names and types, as polars wants them."""
         return pl.Schema({name: column.dtype for name, column in self.columns.items()})
 
 
@@ -69,7 +68,6 @@ CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls",
 
 
 def _of_kinds(where: str) -> dict[str, Field]:
-    """Operations and seconds by kind of call, and bytes where a kind moves any."""
     columns = {
         f"{kind}_bytes": _number("bytes", f"bytes transferred by {CALLS[kind]} {where}") for kind in ("read", "write")
     }

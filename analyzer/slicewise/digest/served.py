@@ -551,7 +551,6 @@ def _users_of_all(users: pl.DataFrame, digests: Sequence[Digest]) -> pl.DataFram
 
 
 def amounts_on_grid(total: pl.DataFrame, slice_ns: int, grid_ns: int) -> pl.DataFrame:
-    """slice, sent, with slices of the grid."""
     if slice_ns <= grid_ns:
         slices = total.with_columns(slice=pl.col("slice") * slice_ns // grid_ns)
         return slices.group_by("slice").agg(pl.col("sent").sum())

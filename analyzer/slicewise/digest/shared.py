@@ -82,7 +82,6 @@ class Jobs(Digest):
 
     @cached_property
     def _of_nodes(self) -> list[dict[str, pl.DataFrame]]:
-        """The frames OF_NODES of each job whose nodes were sampled."""
         found = []
         for number in self.node_slice_lengths:
             own, numbered = self.digest(number), pl.lit(number, pl.UInt32).alias(SOURCE)
@@ -98,7 +97,6 @@ class Jobs(Digest):
 
     @cached_property
     def _rows(self) -> dict[str, dict[int, tuple[int, int]]]:
-        """Where each job's rows lie in each table but the slices."""
         return {name: rows_of_jobs(table) for name, table in self._profile.tables.items() if name != "slices"}
 
     def _part(self, number: int, name: str) -> pl.DataFrame | None:

@@ -54,7 +54,6 @@ def _first_ns(digest: Digest, hardware: Hardware, found: Sites) -> int:
 
 
 def _clocks(time_ns: int) -> bytes:
-    """The first packet: times are CLOCK_REALTIME, which the trace shows."""
     clock = _field(1, REALTIME) + _field(2, time_ns)
     defaults = _field(58, REALTIME)
     return (

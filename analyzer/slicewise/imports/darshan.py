@@ -424,7 +424,6 @@ def _by_rank(log: Log, rank: int, amount: int) -> Iterator[tuple[int, int]]:
 
 
 def _extent(log: Log, record: Record, time: str) -> tuple[int, int]:
-    """From when to when a file's calls of some kind were, as far as the log says it."""
     if time == "META":
         known = [record.seconds(name) for name in ("OPEN_START_TIMESTAMP", "CLOSE_END_TIMESTAMP")]
     else:
@@ -436,7 +435,6 @@ def _extent(log: Log, record: Record, time: str) -> tuple[int, int]:
 
 
 def _processes(log: Log) -> Iterator[Process]:
-    """One for each rank, also of those that did nothing: a rank that is not there would seem to be missing."""
     hosts = set(log.hosts.values())
     elsewhere = hosts.pop() if len(hosts) == 1 else unknown_node(log.job)
     is_mpi = log.ranks > 1

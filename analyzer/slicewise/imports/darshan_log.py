@@ -264,7 +264,6 @@ def _loaded(place: Path, digest: str, package: Any, log: Any) -> Log:
 
 
 def _each(place: Path, package: Any, log: Any, module: str) -> Iterator[Any]:
-    """All records of a module. The package gives None at the end and at an error alike: then there is not even one."""
     is_there, count = module in package.log_get_modules(log), 0
     while is_there and (record := package.log_get_record(log, module)) is not None:
         yield record

@@ -152,7 +152,6 @@ class _CutShort(Exception):
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """The lines of a trace, unpacked if it is packed: what is damaged ends them."""
     try:
         with file.open("rb") as packed:
             is_packed = packed.read(len(GZIP)) == GZIP

@@ -28,7 +28,6 @@ SHORTEST_NS = 1
 
 
 def events(rows: Sequence[tuple[object, ...]] | Mapping[str, object]) -> pl.DataFrame:
-    """A frame of events from rows in the order of SCHEMA, or from columns."""
     if isinstance(rows, Mapping):
         return pl.DataFrame(rows).select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

@@ -77,7 +77,6 @@ class Numbered(Generic[Thing]):
 
     @property
     def things(self) -> list[Thing]:
-        """All of them, by their numbers."""
         return list(self._places)
 
 

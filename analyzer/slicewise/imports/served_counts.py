@@ -146,7 +146,6 @@ def done_between(readings: pl.DataFrame, looks: pl.DataFrame) -> tuple[pl.DataFr
 
 
 def _with_looks(ordered: pl.DataFrame, looks: pl.DataFrame) -> pl.DataFrame:
-    """With look_ns: when the target was looked at before the reading."""
     if looks.is_empty():
         return ordered.with_columns(look_ns=pl.lit(None, pl.Int64))
     times = looks.unique().sort("time_ns")

@@ -373,7 +373,6 @@ def _results(found: Any) -> Iterable[pl.DataFrame | None]:
 
 
 def is_series(head: bytes) -> bool:
-    """Whether a text is what exporters answer, or line protocol."""
     return EXPOSED.search(head) is not None or POINT.search(head) is not None
 
 

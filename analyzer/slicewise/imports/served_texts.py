@@ -113,13 +113,11 @@ class Texts:
         self._apart_ns: int | None = None
 
     def read(self, lines: Iterable[bytes]) -> Readings:
-        """All lines of a log."""
         for line in lines:
             self.take(line)
         return self.end()
 
     def take(self, line: bytes) -> None:
-        """The next line."""
         entry = self._entry
         if entry is not None and (b"samples" in line or b"_time" in line) and not line.lstrip().startswith(NO_KIND):
             self._kind(entry, line)
@@ -127,7 +125,6 @@ class Texts:
             self._line(line)
 
     def end(self) -> Readings:
-        """What came of all lines."""
         self._end_sample()
         usual = max(Counter(self._numbers_of_unnamed.values()).items(), key=lambda one: one[::-1], default=(0, 0))[0]
         self.made.mixed.extend(time for time, number in self._numbers_of_unnamed.items() if number != usual)

@@ -67,7 +67,6 @@ OF_IMPORTS = {
 
 
 def _tables() -> list[dict[str, Any]]:
-    """The tables of imported profiles."""
     keys = ("name", "type", "unit", "merge", "meaning")
     found = []
     for table in contract.tables():
@@ -82,7 +81,6 @@ TABLES = _tables()
 
 
 def schema_text(tables: Sequence[Mapping[str, Any]] = TABLES) -> bytes:
-    """The schema of imported profiles."""
     enumerations = {name: [{"name": one} for one in names] for name, names in ENUMERATIONS.items()}
     told = {"format": FORMAT_VERSION, "writer": f"slicewise {__version__} import"}
     return json.dumps(told | {"enumerations": enumerations, "tables": tables}).encode()
@@ -149,14 +147,12 @@ def frames(job: ImportedJob, rows: pl.DataFrame | None = None) -> list[bytes]:
 
 @cache
 def _packer() -> tuple[Packer, bytes]:
-    """What makes frames of the schema, and the frame of the schema itself."""
     text = schema_text()
     packer = Packer(zlib.crc32(text))
     return packer, packer.frame(SCHEMA_PROCESS, 0, text)
 
 
 def schema_frame() -> bytes:
-    """The first frame of each file."""
     return _packer()[1]
 
 
@@ -181,7 +177,6 @@ class Packer:
         return head + struct.pack("<I", zlib.crc32(head)) + content
 
     def frames(self, process: int, payloads: Sequence[bytes]) -> Iterator[bytes]:
-        """All frames of a process."""
         for number, payload in enumerate(payloads):
             yield self.frame(process, number, payload, number == len(payloads) - 1)
 
@@ -273,7 +268,6 @@ def _numbers(values: npt.NDArray[np.uint64]) -> bytes:
 
 
 def _texts(values: Sequence[str]) -> bytes:
-    """A column of text; of a long one its end."""
     encoded = [value.encode("utf-8", "replace")[-MOST_TEXT_BYTES:] for value in values]
     return struct.pack(f"<{len(encoded)}H", *map(len, encoded)) + b"".join(encoded)
 

@@ -48,7 +48,6 @@ class Laggards:
 
 
 def laggards(run: IO500Run) -> list[Laggards]:
-    """The laggards of each phase of a run that has per-rank files."""
     found: list[Laggards] = []
     nodes: dict[int, str] | None = None
     for phase in PHASES:

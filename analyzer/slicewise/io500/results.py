@@ -113,7 +113,6 @@ def phase_file(directory: Path, phase: str, suffix: str) -> Path | None:
 
 
 def _directories(place: Path, unreadable: list[NotRead]) -> Iterable[tuple[Path, list[Path]]]:
-    """The directories with results at or below a place, each with the files that make one run."""
     if not place.exists():
         unreadable.append(NotRead(str(place), "there is no such file or directory"))
         return
@@ -232,7 +231,6 @@ def _name(place: Path, directory: Path, file: Path) -> str:
 
 
 def _named(runs: list[IO500Run]) -> list[IO500Run]:
-    """The runs with names that are nobody else's."""
     times = Counter(run.name for run in runs)
     known: Counter[str] = Counter()
     named = []

@@ -111,7 +111,6 @@ def local_time(text: str) -> datetime | None:
 
 
 def _of_lines(lines: list[str]) -> ResultSummary:
-    """The layouts of result_summary.txt."""
     phases: dict[str, Phase] = {}
     trouble = []
     for number, line in enumerate(lines, 1):
@@ -132,7 +131,6 @@ def _of_lines(lines: list[str]) -> ResultSummary:
 
 
 def _of_sections(lines: list[str]) -> ResultSummary:
-    """The layouts of result.txt: with a section [run] first, or with what it holds before any section."""
     sections: dict[str, dict[str, str]] = {"run": {}}
     invalid: set[str] = set()
     name = "run"

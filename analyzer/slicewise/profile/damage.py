@@ -58,7 +58,6 @@ def in_words(
 
 
 def unfinished_in_words(profile: str, processes: int, is_directory: bool) -> str:
-    """The line for processes without an end."""
     have = "1 process has" if processes == 1 else f"{processes:,} processes have"
     directory = profile if is_directory else "JOBDIR"
     return f"{profile}: {have} not finished (still running, or killed: slicewise recover {directory})"

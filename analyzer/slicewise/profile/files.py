@@ -70,7 +70,6 @@ def is_of_servers(place: Path) -> bool:
 
 
 def is_job_directory(path: Path) -> bool:
-    """Whether a directory holds a profile's files."""
     try:
         return next(_own_files(path), None) is not None
     except (NotADirectoryError, FileNotFoundError):

@@ -216,7 +216,6 @@ def library() -> ctypes.CDLL:
 
 
 def packed(content: bytes, level: int = 3) -> bytes:
-    """The bytes as one zstd frame, with their number and a checksum."""
     room = library().slicewise_reader_pack_bound(len(content))
     frame = ctypes.create_string_buffer(room)
     size = library().slicewise_reader_pack(frame, room, content, len(content), level)
@@ -325,19 +324,15 @@ class Decoder:
         return list(states)
 
     def holes(self) -> list[Hole]:
-        """What of the files is no frame."""
         return list(self._list("holes"))
 
     def losses(self) -> list[NativeLoss]:
-        """Whose frames are missing."""
         return self._list("losses")
 
     def unfinished(self) -> list[Unfinished]:
-        """Whose last frame is missing."""
         return self._list("unfinished")
 
     def sources(self) -> list[NativeSource]:
-        """What was found of each source."""
         return list(library().slicewise_reader_sources(self._reader)[: self._source_count])
 
     def first_schema(self, source: int) -> int:

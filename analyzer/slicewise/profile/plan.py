@@ -50,7 +50,6 @@ class Want:
     without: tuple[str, tuple[str, ...]] | None = None
 
     def takes(self, column: PayloadColumn, is_key: bool) -> bool:
-        """Whether the column is wanted."""
         if is_key:
             return column.name not in self.summed_over
         if column.bins and self.bins:
@@ -230,7 +229,6 @@ def _column(
 
 
 def _names(column: str, schema: Schema, table: PayloadTable | None) -> tuple[str, ...]:
-    """What a schema's numbers in that column stand for."""
     place = None if table is None else table.places.get(column)
     return () if table is None or place is None else schema.enumerations.get(table.columns[place].enumeration, ())
 

@@ -114,7 +114,6 @@ def _odd_times(processes: Sequence[tuple[int, int, int]]) -> dict[int, str]:
 
 
 def _date(ns: int) -> str:
-    """A time as a clock says it, also one of the century before 1970."""
     seconds = (ns if ns < (1 << 64) - 100 * A_YEAR_NS else ns - (1 << 64)) // SECOND_NS
     try:
         return datetime.fromtimestamp(seconds, timezone.utc).date().isoformat()
@@ -141,7 +140,6 @@ def _odd_numbers(
 
 
 def _without(frame: pl.DataFrame, number: int, processes: Collection[int]) -> pl.DataFrame:
-    """A table without these processes of one source."""
     is_one = pl.col(PROCESS).is_in(pl.Series(sorted(processes), dtype=pl.UInt64).implode())
     return frame.filter(~(is_one & (pl.col(PROFILE) == number) if PROFILE in frame.columns else is_one))
 
@@ -221,7 +219,6 @@ def _slice_ns_of(name: str, tables: Mapping[str, pl.DataFrame], slice_ns: int) -
 
 
 def _span_ns(tables: Mapping[str, pl.DataFrame], slice_ns: int) -> int:
-    """From the first slice of anything to the last one."""
     spans = [
         (whole(frame[SLICE].min()) * length, whole(frame[SLICE].max()) * length)
         for name, frame in tables.items()

@@ -40,7 +40,6 @@ class Profile:
         return self.tables[name]
 
     def with_tables(self, **tables: pl.DataFrame) -> Profile:
-        """The profile with some tables in place of its own."""
         return replace(self, tables={**self.tables, **tables})
 
 
@@ -77,7 +76,6 @@ def read_profile(
 
 
 def wants_of(slices: Want, other_slices: Want, distributions: bool) -> dict[str, Want]:
-    """What is wanted for a profile, by the names of its frames."""
     wants = {name: Want(name) for name in TABLES}
     sums = Want("slices", bins=distributions, last_of=("slice",))
     return wants | {"slices": slices, "sums": sums, "other_slices": other_slices}

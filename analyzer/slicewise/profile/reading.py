@@ -223,7 +223,6 @@ def _jobs_of_processes(identity: pl.DataFrame) -> Iterable[tuple[int, str, int]]
 def _why_nothing(
     path: Path, source: int, loading: Loading, found: native.NativeSource, holes: list[native.Hole]
 ) -> str:
-    """The line for a profile of which no frame could be read."""
     own = {at for at, (_, whose) in enumerate(loading.flat) if whose == source}
     if not any(loading.states[at].bytes for at in own):
         return f"{path}: is empty: nothing was written to it (a full disk?)"
@@ -246,7 +245,6 @@ class _SourceDamage:
     unfinished: list[int] = field(default_factory=list)
 
     def told(self, slice_ns: int) -> Iterator[Damage]:
-        """In words, file by file."""
         for at, (file, state) in sorted(self.files.items()):
             if state.is_foreign:
                 yield Damage("damaged", str(file), f"{file}: is not a Slicewise profile, and was passed over")
@@ -271,7 +269,6 @@ class _SourceDamage:
 
 
 def _damages(loading: Loading, decoder: native.Decoder, identity: pl.DataFrame) -> dict[int, _SourceDamage]:
-    """What is amiss with each source that is not as it should be."""
     damages: dict[int, _SourceDamage] = {}
 
     def of(source: int) -> _SourceDamage:

@@ -50,12 +50,10 @@ class PayloadTable:
 
     @property
     def keys(self) -> list[str]:
-        """The names of the columns that, with the process, tell one row from another."""
         return [column.name for column in self.columns if column.merge == "KEY"]
 
     @functools.cached_property
     def places(self) -> dict[str, int]:
-        """Each column's place."""
         return {column.name: place for place, column in enumerate(self.columns)}
 
 

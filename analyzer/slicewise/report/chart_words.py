@@ -15,7 +15,6 @@ MOST_TRACES = 12
 
 
 def in_words(chart: Figure) -> str:
-    """One sentence for each trace, of at most so many."""
     told = [said for trace in chart.data if (said := _trace(chart, trace))]
     if not told:
         return "The chart has no values."

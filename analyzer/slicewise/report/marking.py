@@ -25,7 +25,6 @@ def _unbroken(interval: str) -> str:
 
 
 def terms_in(texts: Iterable[str]) -> list[Term]:
-    """Our terms that any of the texts has, in the order of the glossary."""
     forms = glossary.by_form()
     found = {forms[match.lower()].name for text in texts for match in glossary.pattern().findall(text)}
     return [term for term in glossary.TERMS if term.name in found]
@@ -42,7 +41,6 @@ class TermLinks:
         self._told: set[str] = set()
 
     def of_a_new_part(self, heading: str) -> str:
-        """The heading of a part, in which terms are marked anew."""
         self._told.clear()
         return heading
 

@@ -218,7 +218,6 @@ def packed(text: str) -> str:
 
 
 def in_base64(content: bytes) -> str:
-    """Bytes as text that is safe inside a script element whatever they hold."""
     return base64.b64encode(content).decode()
 
 

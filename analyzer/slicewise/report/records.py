@@ -20,7 +20,6 @@ def or_none(thing: object, *names: str) -> dict[str, Any]:
 
 
 def mib_s(bytes_per_second: float | None) -> float | None:
-    """A rate in MiB/s, as JSON has all of them."""
     return None if bytes_per_second is None else bytes_per_second / words.MIB
 
 

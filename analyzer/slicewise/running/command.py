@@ -122,7 +122,6 @@ def _not_taken(profiles: Path, name: str) -> tuple[str, str]:
 
 
 def _require_writable(directory: Path) -> None:
-    """Raises OSError where no file can be made."""
     probe = directory / f".{os.getpid()}.probe"
     os.close(os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     probe.unlink()
@@ -228,7 +227,6 @@ def _is_open_mpi(command: Sequence[str]) -> bool:
 
 
 def _passed(environment: Mapping[str, str]) -> list[str]:
-    """What is set of what the library goes by."""
     return ["LD_PRELOAD", *(setting for setting in settings_of_the_library() if environment.get(setting))]
 
 

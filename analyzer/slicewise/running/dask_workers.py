@@ -99,7 +99,6 @@ class DaskWorkers:
             ) from error
 
     def close(self) -> None:
-        """Leave the scheduler."""
         with suppress(Exception):
             self._client.close(timeout=ANSWER_SECONDS)
 
@@ -157,7 +156,6 @@ class DaskWorkers:
             self._reconnect()
 
     def _threads(self) -> int:
-        """Threads of all workers, as far as known."""
         with suppress(Exception):
             return sum(self._client.nthreads().values())
         return 1

@@ -74,7 +74,6 @@ def sampled(
 def _collector(
     host: str, job: str, slice_seconds: float | None
 ) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]]:
-    """A collector at work, with the files of its archive and of what it says."""
     command = ["ssh", "-oBatchMode=yes", "--", host, f"exec sh -c {shlex.quote(_script(job, slice_seconds))}"]
     with tempfile.TemporaryFile() as archive, tempfile.TemporaryFile() as words:
         try:
@@ -91,7 +90,6 @@ def _collector(
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
-    """The end of its input, which ends a collector."""
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()
@@ -290,7 +288,6 @@ def _profiled(plan: DeltaPlan, job: str, directory: Path, command: Sequence[str]
 
 @contextlib.contextmanager
 def _started(command: Sequence[str], directory: Path, job: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A running command, its output in a file."""
     with (
         (directory / "output" / job).open("wb") as output,
         started(

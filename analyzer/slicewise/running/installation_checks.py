@@ -59,7 +59,6 @@ def check_all() -> Iterator[Finding]:
 
 
 def _output_of(*command: str | Path, **environment: str) -> tuple[int, str]:
-    """Exit status and all output of a command; a status of -1 and the reason if it cannot be run."""
     try:
         done = subprocess.run(
             command,
@@ -199,7 +198,6 @@ def _kernel_count() -> Finding:
 
 
 def _mpi() -> Finding:
-    """Names the launchers that are there. None is no fault: programs without MPI are profiled as well."""
     found: dict[str, str] = {}
     for name in ("mpirun", "mpirun.openmpi", "mpirun.mpich", "srun"):
         path = shutil.which(name)
@@ -209,7 +207,6 @@ def _mpi() -> Finding:
 
 
 def _version(launcher: str) -> str:
-    """The first line with a number in what a launcher says of its version."""
     lines = _output_of(launcher, "--version")[1].splitlines()
     telling = (" ".join(line.split()) for line in lines if any(letter.isdigit() for letter in line))
     return next(telling, "version unknown")

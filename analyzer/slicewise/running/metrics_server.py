@@ -214,7 +214,6 @@ def _make_way(path: Path) -> None:
 
 
 def _is_left_behind(path: Path) -> bool:
-    """Whether a socket is there at which nobody listens."""
     try:
         if not stat.S_ISSOCK(path.lstat().st_mode):
             return False

@@ -53,7 +53,6 @@ class PageServer(ThreadingHTTPServer):
             return None
 
     def is_ours(self, host: str) -> bool:
-        """Whether a request's Host is this server."""
         return host in (f"{HOST}:{self.server_address[1]}", f"localhost:{self.server_address[1]}")
 
 
@@ -80,13 +79,11 @@ class _PageHandler(BaseHTTPRequestHandler):
 
 
 def pages(root: Path) -> list[Path]:
-    """The pages below a directory, the newest first."""
     found = [file for file in root.rglob("*.html") if file.is_file()]
     return sorted(found, key=lambda file: (-file.stat().st_mtime, str(file)))[:MOST_PAGES]
 
 
 def _index(root: Path) -> str:
-    """A page with links to all pages."""
     names = [str(file.relative_to(root)) for file in pages(root)]
     links = "\n".join(f'<li><a href="{quote(name)}">{html.escape(visible(name))}</a></li>' for name in names)
     title = html.escape(visible(root.name or str(root)))

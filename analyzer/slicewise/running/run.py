@@ -283,7 +283,6 @@ def _ask(
 
 
 def say_where(job_dir: Path) -> None:
-    """The profile, and what to do next."""
     shown = as_named_from_here(job_dir)
     say(f"profile in {shown}; next: slicewise report {shown}")
 

@@ -138,7 +138,6 @@ def run_size_campaign(plan: SizePlan, say: Callable[[str], None]) -> SizeCampaig
 
 @contextlib.contextmanager
 def _place(directory: Path) -> Iterator[Path]:
-    """A directory for the campaign's files, removed at its end."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix="slicewise-size-", dir=directory)).resolve()
@@ -237,7 +236,6 @@ def _lines_until(process: subprocess.Popen[bytes], deadline: float) -> Iterator[
 
 
 def _point(plan: SizePlan, trials: Sequence[Trial], mount: str, line: str) -> dict[str, object] | None:
-    """The point of a line; None for what is no result."""
     fields = line.split()
     if len(fields) != FIELDS:
         return None
@@ -259,7 +257,6 @@ def _point(plan: SizePlan, trials: Sequence[Trial], mount: str, line: str) -> di
 
 
 def _mount(directory: Path) -> str:
-    """The mount point that a directory lies below."""
     place = directory.resolve()
     while not place.is_mount():
         place = place.parent

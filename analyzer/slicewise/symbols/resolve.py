@@ -84,7 +84,6 @@ def _readable(path: Path) -> Elf | None:
 
 
 def _lines(file: Path, offsets: Sequence[int]) -> dict[int, list[CodePlace]]:
-    """What a symbolizer says of offsets; nothing where there is none, or it fails."""
     program = next(([path, *options] for name, options in SYMBOLIZERS if (path := shutil.which(name))), None)
     if program is None:
         return {}

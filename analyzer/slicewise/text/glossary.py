@@ -21,7 +21,6 @@ class Term:
 
     @property
     def id(self) -> str:
-        """The anchor of its meaning on a page."""
         return f"term-{re.sub(r'[^a-z0-9]+', '-', self.name.lower()).strip('-')}"
 
 
@@ -159,7 +158,6 @@ def pattern() -> re.Pattern[str]:
 
 
 def page() -> str:
-    """docs/glossary.md."""
     lines = [
         "# Glossary",
         "",

@@ -66,7 +66,6 @@ def active_on(
 
 
 def _with_those_of_requests(taken: pl.DataFrame, by_requests: pl.DataFrame) -> pl.DataFrame:
-    """The rows of active_on with those of which requests alone are known."""
     more = by_requests.join(taken, on=WHO, how="anti", nulls_equal=True).select(WHO)
     return pl.concat([taken, more], how="diagonal").with_columns(pl.exclude(WHO).fill_null(0))
 

@@ -333,7 +333,6 @@ def _require_same_program(run: Digest, job: Job) -> None:
 
 
 def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storage]:
-    """The storages that the job used, the one that took most time first."""
     took = (
         slices.group_by("storage", maintain_order=True)
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
@@ -352,7 +351,6 @@ def _with_exponent(traffic: Traffic, known: Capacities | None) -> Traffic:
 
 
 def _unevenness(calls: pl.DataFrame) -> float:
-    """How many times as long as the mean process the one with most was in calls."""
     by_process = process_seconds(calls)["seconds"].to_numpy()
     return float(by_process.max() / by_process.mean()) if len(by_process) and by_process.mean() > 0 else 1.0
 
@@ -584,7 +582,6 @@ def _io_bounds(slices: pl.DataFrame, job: Job, grid_ns: int) -> tuple[float, flo
 
 
 def _why_unknown(slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[Baseline]) -> str:
-    """Why no source tells what the job's I/O would have taken alone: one clause each that adds something."""
     if slices.is_empty():
         return "it made no calls on files"
     if company.is_empty():

@@ -62,7 +62,6 @@ class Case:
         return losses(self.job, self.neighbours, self.alone, self.found, rows)
 
     def result(self) -> Blame:
-        """What the job lost, and to whom."""
         rows = RowsOfNeighbours()
         result = blame(
             self.job, self.neighbours, self.alone, self.found, rows, counted=self.counted, same_as=self.same_as

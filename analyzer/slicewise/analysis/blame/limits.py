@@ -60,7 +60,6 @@ def _of_kinds(its: pl.DataFrame) -> dict[str, float]:
 
 
 def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], lower: Sequence[LowerLimit]) -> list[str]:
-    """What to say of the limits that held a job up."""
     told = []
     then = {one.storage.number: f"; in runs alone it was {one.told(one.alone)}" for one in lower}
     for storage in storages:

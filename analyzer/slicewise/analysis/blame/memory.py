@@ -54,7 +54,6 @@ class Fetched:
 
     @property
     def of_files(self) -> int:
-        """What was fetched from files."""
         return round(self.fetched * (1 - self.in_swap))
 
     @property
@@ -184,7 +183,6 @@ def is_mostly_io(digest: Digest) -> bool:
 
 
 def _longest_in(digest: Digest, *columns: str) -> float:
-    """Seconds in calls, of the process with most."""
     sums = digest.process_slices.group_by("process").agg(ns=pl.sum_horizontal(*columns).sum())["ns"]
     return real(sums.max()) / 1e9 if len(sums) else 0.0
 

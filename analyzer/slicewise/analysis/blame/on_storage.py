@@ -48,12 +48,10 @@ class SlicesOnStorage:
 
     @cached_property
     def in_calls(self) -> Floats:
-        """Seconds of the mean process in calls of all kinds."""
         return np.asarray(sum(self.seconds.values()))
 
     @cached_property
     def is_at_work(self) -> Mask:
-        """Where nearly all processes were in calls."""
         return np.asarray(self.at_work >= FILLED * self.at_work.max())
 
     @cached_property
@@ -64,7 +62,6 @@ class SlicesOnStorage:
         return np.asarray((self.slice > self.slice[0]) & (self.slice < self.slice[-1]) & self.is_at_work)
 
     def of(self, chosen: Mask) -> SlicesOnStorage:
-        """Some of the slices."""
         by_kind = (
             {kind: values[chosen] for kind, values in one.items()}
             for one in (self.seconds, self.amounts, self.calls, self.together)
@@ -86,7 +83,6 @@ class SlicesOnStorage:
 
 
 def main_kind(seconds: Mapping[Kind, float]) -> Kind:
-    """The kind of calls in which a job spent most time."""
     return max(KINDS, key=lambda kind: seconds[kind])
 
 

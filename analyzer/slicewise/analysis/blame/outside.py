@@ -199,7 +199,6 @@ def _took(digest: Digest, processes: int) -> _Took:
 
 
 def _rate(took: _Took) -> float:
-    """How often a processor was taken away, a second of computing."""
     return took.switches / took.processor if took.processor > 0 else 0.0
 
 

@@ -41,12 +41,10 @@ class Cost:
 
     @property
     def low(self) -> float:
-        """The least that it may be."""
         return self.seconds * (1 - self.error)
 
     @property
     def high(self) -> float:
-        """The most that it may be."""
         return self.seconds * (1 + self.error)
 
 

@@ -158,7 +158,6 @@ class LowerLimit:
     seconds: float = 0.0
 
     def told(self, rate: float) -> str:
-        """One of its rates, in words."""
         return f"{words.number(rate)} requests a second" if self.is_requests else words.rate(rate)
 
 

@@ -101,14 +101,12 @@ def _by_each_other(beside: Sequence[tuple[Digest, float]], grid_ns: int) -> list
 
 
 def _did_alike(one: Digest, other: Digest) -> bool:
-    """Whether two runs had one command line and moved as much."""
     pairs = [(one.about[name], other.about[name]) for name in (*BYTES, "meta_ops")]
     is_alike = all(abs(its - others) <= EQUAL_VOLUMES * max(its, others) for its, others in pairs)
     return is_alike and one.about["command"] == other.about["command"]
 
 
 def _longest_in_calls(run: Digest, grid_ns: int) -> float:
-    """Seconds in calls of the strand with most."""
     spent = job_strands(run, grid_ns).calls.group_by("process").agg(seconds=in_calls().sum())["seconds"].max()
     return real(spent or 0.0)
 

@@ -250,7 +250,6 @@ def _clients_of(
 
 
 def _own(jobs: Sequence[Digest], node: str, storage: int, grid_ns: int) -> pl.DataFrame:
-    """What jobs did on a node: slice, and AMOUNTS."""
     own = job_rows(jobs, grid_ns, [node]).filter(pl.col("storage") == storage)
     return own.group_by("slice").agg(pl.col(AMOUNTS.values()).sum())
 
@@ -292,7 +291,6 @@ def _together(clients: Sequence[str]) -> str:
 
 
 def _before_and_after(clients: pl.DataFrame, jobs: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
-    """What clients moved in the last slice before some jobs and in the first one after them: job and bytes."""
     first = int(min(one.about["start_ns"] for one in jobs)) // grid_ns
     last = int(max(one.about["end_ns"] for one in jobs)) // grid_ns
     near = by_slice(clients, grid_ns, (first - 1) * grid_ns, (last + 2) * grid_ns, ("job",))
@@ -325,7 +323,6 @@ def _is_meanwhile(jobs: Sequence[Digest]) -> pl.Expr:
 def _shared_out(
     rows: pl.DataFrame, client: str, jobs: Sequence[Digest], nodes: Sequence[str], storage: int, grid_ns: int
 ) -> pl.DataFrame:
-    """The rows of one client while jobs ran on its node, as rows of these jobs and of the rest of the node."""
     did = job_rows(jobs, grid_ns, nodes).filter(pl.col("storage") == storage)
     moved = did.group_by("job").agg(bytes=pl.sum_horizontal(BYTES).sum()).filter(pl.col("bytes") > 0).sort("job")
     if rows.is_empty() or moved.is_empty():
@@ -486,12 +483,10 @@ def _is_of(counted: pl.DataFrame, storage: Storage) -> bool:
 
 
 def _is_on(counted: pl.DataFrame, storage: Storage) -> pl.Expr:
-    """Which rows of what servers counted are of a storage's targets."""
     return pl.col("target").is_in([name for name in counted["target"].unique() if _is_target(name, storage)])
 
 
 def _is_target(target: str, storage: Storage) -> bool:
-    """Whether a target is one of the storage's: by its file system's name; without a name it is of any network one."""
     if storage.type not in NETWORK_TYPES:
         return False
     if target in ("", "storage") or target.startswith("#"):

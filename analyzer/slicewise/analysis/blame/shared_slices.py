@@ -128,7 +128,6 @@ class _Work:
 
     @cached_property
     def _all(self) -> Floats:
-        """Bytes and metadata calls."""
         return self._bytes + self._of(self.own.amounts["meta"], "meta")
 
     @cached_property
@@ -172,7 +171,6 @@ class _Work:
         return mine / (mine + self._beside(others))
 
     def _beside(self, others: Floats) -> float:
-        """What others were served while the job was in calls."""
         in_calls = np.minimum(1.0, self.own.in_calls / self.slice_seconds)
         return float((others * in_calls)[self.is_shared].sum())
 
@@ -203,5 +201,4 @@ class _Work:
 
 
 def seconds_alone(own: SlicesOnStorage, kind: Kind, part: PartAlone) -> Floats:
-    """What calls of a kind would have taken alone, a value a slice."""
     return np.asarray(own.seconds[kind] * np.where(own.has_company, part.of_shared, 1.0), float)

@@ -54,7 +54,6 @@ class Answered:
 
     @property
     def confidence(self) -> Confidence:
-        """How sure the I/O time alone is."""
         known: Confidence = self.base.confidence if self.base else "unknown"
         return LESS_SURE[known] if self.contradiction else known
 

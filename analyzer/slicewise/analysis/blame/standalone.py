@@ -61,12 +61,10 @@ class StandaloneRows:
 
     @property
     def least_alone(self) -> float:
-        """Seconds in I/O that it took alone at least."""
         return self.in_calls - (self.strangers or 0.0)
 
     @property
     def is_nearly_alone(self) -> bool:
-        """Whether what it had beside it can have cost it little."""
         return self.in_calls > 0 and self.least_alone >= (1 - MOST_BY_STRANGERS) * self.in_calls
 
 
@@ -130,7 +128,6 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
 
 
 def _beside_strangers(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> list[StandaloneRows]:
-    """The runs that did what the job did beside traffic without a profile."""
     its = [run for run in runs if run.processes == processes and run.strangers is not None and run.is_same_command]
     return [run for run in its if _did_as_much(scene, run, list(scene.places))]
 

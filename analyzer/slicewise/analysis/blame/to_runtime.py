@@ -80,7 +80,6 @@ def by_phase(rows: pl.DataFrame, phases: pl.DataFrame, value: pl.Expr) -> np.nda
 
 
 def in_calls() -> pl.Expr:
-    """Seconds in calls of all kinds."""
     return pl.sum_horizontal(SECONDS.values())
 
 
@@ -142,7 +141,6 @@ class Strands:
 
     @cached_property
     def by_itself(self) -> dict[int, SlicesOnStorage]:
-        """The job by storage, as if it had each to itself."""
         return on_storages(self.slices)
 
 

@@ -82,7 +82,6 @@ class Price:
     idle: float = 0.0
 
     def of(self, own: SlicesOnStorage, kind: Kind) -> float:
-        """What the calls of a kind cost."""
         calls = float(own.calls[kind].sum()) if self.call_seconds else 0.0
         return self.seconds * float(own.amounts[kind].sum()) + self.call_seconds * calls
 
@@ -227,11 +226,9 @@ class Points:
 
     @property
     def speed(self) -> float:
-        """What was done a second in calls."""
         return float(self.done.sum()) / max(float(self.seconds.sum()), 1e-12)
 
     def of(self, chosen: Mask) -> Points:
-        """Some of the slices."""
         return Points(self.done[chosen], self.seconds[chosen], self.others[chosen], self.company[chosen])
 
     def by_company(self) -> list[Points]:
@@ -394,7 +391,6 @@ def _is_filled(full: SlicesOnStorage, kind: Kind, middle: float) -> bool:
 
 
 def as_baseline(prices: Prices, scene: Scene) -> Baseline:
-    """A source's I/O time alone, of the slowest process, as what blame tells."""
     if prices.refused:
         return Baseline(prices.source, None, "unknown", prices.refused, list(prices.runs))
     uneven = prices.uneven or 1.0
@@ -446,7 +442,6 @@ def alone_seconds(kind: Kind) -> pl.Expr:
 
 
 def expected_seconds(scene: Scene, prices: Mapping[Place, Price]) -> float:
-    """The I/O time alone of the mean process."""
     return sum(
         prices[storage, kind].of(own, kind) if (storage, kind) in prices else float(own.seconds[kind].sum())
         for storage, own in scene.own.items()
@@ -502,7 +497,6 @@ def _was_faster(own: SlicesOnStorage, kind: Kind, price: Price, slice_seconds: f
 
 
 def _quiet(own: SlicesOnStorage, kind: Kind) -> SlicesOnStorage | None:
-    """The slices with such calls in which nobody else was there, nor in those next to them; None if they are few."""
     if len(own) - own.has_company.sum() < FEWEST_SLICES:
         return None
     taken = own.slice[own.has_company]

@@ -24,7 +24,6 @@ SOMEBODY_WAITED = (
 
 
 def _with_part_of_neighbours(told: Blame, part: float) -> Blame:
-    """The blame where each neighbour cost only so much of what it is blamed for."""
     neighbours = [
         replace(
             one,

@@ -90,7 +90,6 @@ def _bytes_there(moved: pl.DataFrame, region: Region | None) -> np.ndarray:
 
 
 def _in_region(region: Region | None, processes: np.ndarray, there: np.ndarray) -> dict[str, object]:
-    """A job's figures, of its rows' processes and bytes in the region."""
     if region is None:
         return {}
     return {
@@ -168,7 +167,6 @@ def together_table(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _means(runs: pl.DataFrame, by: list[str], spread: str) -> pl.DataFrame:
-    """Means over runs, and the RSD over runs of the column `spread`."""
     rows = []
     averaged = ("overall", "overlap", "process_rsd", "run_process_rsd", "start", "bytes", "seconds", "overlap_seconds")
     for key, table in runs.group_by(by, maintain_order=True):

@@ -47,7 +47,6 @@ class CostLine:
     power: int = 1
 
     def at(self, clients: float) -> float:
-        """Bytes/s with so many clients."""
         return 1 / (self.seconds + self.per_client * clients**self.power)
 
 
@@ -77,7 +76,6 @@ class CapacityCurve:
         return max(rates) - min(rates) <= 2 * CONSTANT * sum(rates) / len(rates)
 
     def at(self, clients: float) -> float:
-        """Bytes/s with so many clients."""
         return self._at(clients, [point.rate.value for point in self.points], 1.0)
 
     def low(self, clients: float) -> float:

@@ -235,7 +235,6 @@ def shown_together(storage: Storage, everyone: Sequence[Digest], alone: Mapping[
 
 
 def _slower(shared: pl.DataFrame, rows: pl.DataFrame, alone: Mapping[str, Digest]) -> dict[str, set[Kind]]:
-    """The kinds of call that took longer in shared slices than alone, for each job that shared some."""
     found: dict[str, set[Kind]] = {}
     for (job,), own in shared.group_by("job", maintain_order=True):
         run = alone.get(str(job))
@@ -251,7 +250,6 @@ def _slower(shared: pl.DataFrame, rows: pl.DataFrame, alone: Mapping[str, Digest
 
 
 def _cost(rows: pl.DataFrame, kind: Kind) -> float | None:
-    """Seconds in calls for each byte, or for each metadata call."""
     amount = float(rows[AMOUNTS[kind]].sum())
     return float(rows[SECONDS[kind]].sum()) / amount if amount else None
 

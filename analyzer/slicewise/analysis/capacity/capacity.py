@@ -77,7 +77,6 @@ def given(bytes_per_second: float) -> Capacity:
 
 
 def fitted(curve: CapacityCurve | None) -> Capacity | None:
-    """That of a fitted model."""
     return Capacity(curve.points[-1].rate, "fitted curve", curve=curve) if curve is not None else None
 
 

@@ -45,7 +45,6 @@ class KindPrice:
     error: float = LEAST_ERROR
 
     def knows(self, size: float) -> bool:
-        """Whether calls of that mean size are near enough to those that were seen."""
         reach = LIKE_SIZES if self.per_call is None else MOST_BEYOND
         return self.sizes[0] / reach <= size <= self.sizes[1] * reach
 
@@ -81,7 +80,6 @@ def price_of_bytes(rows: pl.DataFrame, seconds: float) -> KindPrice | None:
 
 
 def price_of_calls(rows: pl.DataFrame, seconds: float) -> KindPrice | None:
-    """The price of metadata calls, which move nothing."""
     calls = float(rows["calls"].sum())
     if not (calls and seconds):
         return None
@@ -89,7 +87,6 @@ def price_of_calls(rows: pl.DataFrame, seconds: float) -> KindPrice | None:
 
 
 def with_size_class(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows with size_class, by the mean size of a row's calls."""
     size = (pl.col("bytes") / pl.col("calls").clip(1)).clip(1)
     return rows.with_columns(size_class=(size.log(2) / CLASS_BITS).floor().cast(pl.Int64))
 
@@ -140,7 +137,6 @@ class Amounts(NamedTuple):
 
     @property
     def size(self) -> float:
-        """Bytes a call."""
         return self.bytes / max(1, self.calls)
 
 
@@ -204,7 +200,6 @@ class Difference:
 
     @property
     def longer_seconds(self) -> float:
-        """The longer one of the two runtimes."""
         return max(self.of.runtime_ns, self.against.runtime_ns) / 1e9
 
     @property
@@ -214,7 +209,6 @@ class Difference:
 
     @property
     def has_other_program(self) -> bool:
-        """Whether the two ran different programs, as far as their names tell."""
         return self.of.job.program != self.against.job.program
 
     @property
@@ -405,7 +399,6 @@ def _amounts(work: Tasks, kind: Kind, place: str, alone: float) -> Amounts:
 
 
 def _share_alone(work: Tasks, loss: Loss | None) -> float:
-    """Which share of a run's I/O time it would have taken without its neighbours, as far as they are known."""
     if loss is None or not work.io_ns:
         return 1.0
     return min(1.0, max(0.0, 1 - loss.seconds.value / (work.io_ns / 1e9)))

@@ -50,7 +50,6 @@ class Tasks:
 
 
 def work_of(digest: Digest) -> Tasks:
-    """What a job did."""
     row = digest.jobs.row(0, named=True)
     who = members(digest)
     strands = job_strands(digest, digest.slice_ns)

@@ -57,7 +57,6 @@ class Demand:
 
     @property
     def duty(self) -> float:
-        """The share of its runtime that the job is in I/O."""
         return self.io_seconds / self.runtime_seconds
 
 
@@ -247,7 +246,6 @@ def _speed(segment: Segment, weight: float, free: Sequence[float]) -> float:
 
 @cache
 def _compositions(count: int, kinds: int) -> Numbers:
-    """All ways to part so many copies among kinds of call, a row each."""
     if kinds == 1:
         return np.array([[float(count)]])
     parts = [
@@ -293,7 +291,6 @@ class Losses:
         return (self.demand.computing_seconds + longest) / self.demand.runtime_seconds - 1
 
     def rate(self, copies: int) -> float:
-        """The bytes/s that each gets while all, and all others, are in I/O."""
         return self.demand.rate.value * self._service(0, "processes", copies, range(len(self.others)))[0]
 
     @property
@@ -338,7 +335,6 @@ class Losses:
 
 
 def together(demand: Demand, region: Capacities) -> Estimate:
-    """The bytes/s that a full storage serves of what a job does."""
     assert region.level is not None
     one = demand.volume / float(fullness(list(region.parts(demand.amounts).values()), region.p))
     return region.level.through(lambda level: level * one, region.level.how)
@@ -431,7 +427,6 @@ class Copies:
         return "medium" if apart or is_assumed else "high"
 
     def row(self, copies: int) -> Row | None:
-        """The row of so many copies."""
         return next((row for row in self.rows if row.copies == copies), None)
 
 
@@ -553,7 +548,6 @@ def _within(rows: Sequence[Row], copies: int, end: str, most_loss: float) -> boo
 
 
 def _rows(losses: Losses, others: Sequence[Demand], most_loss: float) -> list[Row]:
-    """Rows up to where even the low end of the loss is more than allowed, and beyond."""
     rows: list[Row] = []
     too_many = 0
     for number in range(1, _limit(others) + 1):
@@ -586,7 +580,6 @@ def _no_less_than_none(loss: float) -> float:
 
 
 def _alone(storage: Storage, everyone: Sequence[Digest]) -> dict[str, tuple[Digest, Demand | None]]:
-    """By the name of a job, the fastest of its program and size that had no company, and what that asks for."""
     each = {digest.job: demand_of(digest, storage) for digest in everyone}
     apart = [digest for digest in everyone if not company(digest, everyone)]
     found: dict[str, tuple[Digest, Demand | None]] = {}

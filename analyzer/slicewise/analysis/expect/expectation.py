@@ -46,7 +46,6 @@ class Box:
         return [axis for axis, hard, easy in zip(AXES, self.hard, self.easy, strict=True) if hard > easy]
 
     def holds(self, point: Point) -> bool:
-        """Whether a point lies in the box, its edges included."""
         return all(low <= value <= high for low, value, high in zip(self.hard, point, self.easy, strict=True))
 
 
@@ -105,7 +104,6 @@ class Growth:
 
 
 def growth(boxes: Sequence[Box]) -> Growth:
-    """How the union grew from run to run."""
     areas = [union_area(boxes[: number + 1]) for number in range(len(boxes))]
     if len(areas) <= LATER_RUNS or areas[-1] <= 0:
         return Growth(areas, None, None)
@@ -177,7 +175,6 @@ class Boxes:
         return median(box.easy[0] for box in self.union), median(box.easy[1] for box in self.union)
 
     def within(self, point: Point) -> list[str]:
-        """The names of the runs whose boxes hold a point."""
         return [run.run.name for run in self.good if run.box.holds(point)]
 
 
@@ -229,7 +226,6 @@ class Expectation:
         return next((boxes for boxes in self.boxes if boxes.api == api and boxes.kind == "aggregate"), None)
 
     def like(self, boxes: Boxes, kind: Aspect) -> Boxes | None:
-        """The boxes of the same runs, of another kind."""
         same = (boxes.api, boxes.benchmark, kind)
         return next((other for other in self.boxes if (other.api, other.benchmark, other.kind) == same), None)
 
@@ -316,7 +312,6 @@ def _tails(runs: Sequence[IO500Run]) -> list[Tail]:
 
 
 def _places(boxes: Boxes, public: Results) -> list[Placement]:
-    """Where the median run's rates lie among those of public results."""
     own = [run.box for run in boxes.runs]
     others = [box_of(run.phases, "aggregate") for run in public.runs]
     if not own or not others:

@@ -248,7 +248,6 @@ def _share_of_easy(work: PlacedWork, easy: Point | None) -> tuple[float | None, 
 
 
 def _busiest_storage(rows: pl.DataFrame) -> int:
-    """Where the job spent most of its time in calls."""
     spent = pl.sum_horizontal(f"{kind}_ns" for kind in ("read", "write", "meta", "sync")) + pl.sum_horizontal(
         "read_request_ns", "write_request_ns"
     )

@@ -26,7 +26,6 @@ BY_ONE = 0.8
 
 
 def no_sizes(paths: Sequence[str], end_ns: int) -> Mapping[str, int]:
-    """Of files that nobody looks at."""
     return {}
 
 

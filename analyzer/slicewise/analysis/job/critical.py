@@ -91,7 +91,6 @@ def _by_slice(digest: Digest, ranks: pl.DataFrame, communication: pl.DataFrame, 
 
 
 def _io_stretches(rows: pl.DataFrame) -> list[range]:
-    """The stretches of slices in which ranks were in I/O for a part of the time that matters."""
     summed = rows.group_by("slice").agg(io=pl.sum_horizontal(IO_KINDS).sum()).filter(pl.col("io") > 0).sort("slice")
     if summed.is_empty():
         return []
@@ -103,7 +102,6 @@ def _io_stretches(rows: pl.DataFrame) -> list[range]:
 
 
 def _most_in_io(rows: pl.DataFrame, run: range) -> float:
-    """The largest share of a stretch that any rank was in I/O for."""
     inside = rows.filter(pl.col("slice").is_between(run.start, run.stop - 1))
     shares = inside.group_by("process").agg(share=pl.sum_horizontal(IO_KINDS).sum() / pl.col("alive").sum())
     most = shares["share"].max()
@@ -124,7 +122,6 @@ def _ends(numbers: np.ndarray, stretches: list[range], meets: set[int]) -> np.nd
 
 
 def _longest(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rank that took longest in each phase: phase, process, longer, PARTS (longer than the mean rank's), by."""
     count = rows["process"].n_unique()  # a rank that is not there any more took no time
     ranks = rows.group_by("phase", "process").agg(pl.col("took", *PARTS).sum())
     of_mean = (pl.col("took", *PARTS) - pl.col("took", *PARTS).sum().over("phase") / count).name.keep()

@@ -115,7 +115,6 @@ class JobCalls:
         return int(self.digest.calls.filter(pl.col("operation").is_in(list(operations)))["calls"].sum())
 
     def seconds(self, kind: str) -> float:
-        """Seconds of the runtime in calls of a kind."""
         return self.part * real(self.own[f"{kind}_ns"].sum()) / 1e9
 
     def accesses(self, way: Direction) -> pl.DataFrame:
@@ -126,7 +125,6 @@ class JobCalls:
 
     @property
     def computing(self) -> float:
-        """Seconds of the runtime out of calls."""
         return max(0.0, self.runtime - sum(self.seconds(kind) for kind in KINDS))
 
     def with_what_is_around(self, saving: Estimate, calls: int, each_ns: int = AROUND_NS) -> Estimate:
@@ -162,7 +160,6 @@ class JobCalls:
         ]
 
     def site_of(self, kind: str) -> tuple[CodePlace, ...]:
-        """The call site of a kind of calls with most time."""
         return self.site(self.operations(kind))
 
     def at_large(self, way: Direction, size: int, seconds: float) -> Estimate | None:

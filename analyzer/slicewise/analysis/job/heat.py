@@ -128,7 +128,6 @@ def _heat(
 
 
 def _label(row: Mapping[str, Any]) -> str:
-    """A row's name: its ranks, or its place among the processes where there is no MPI, and its node."""
     if row["first_rank"] >= 0:
         ranks = (
             f"rank {row['first_rank']}" if row["members"] == 1 else f"ranks {row['first_rank']} to {row['last_rank']}"

@@ -37,7 +37,6 @@ def own_slices(digest: Digest) -> pl.DataFrame:
 
 
 def of_own_processes(digest: Digest, rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the job's own processes, in their order."""
     others = digest.processes.filter(~pl.col("is_of_job"))
     return rows.join(others, on="process", how="anti", maintain_order="left") if others.height else rows
 

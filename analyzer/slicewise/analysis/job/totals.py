@@ -190,7 +190,6 @@ def _in_seconds(frame: pl.DataFrame, digest: Digest) -> pl.DataFrame:
 
 
 def _merged(digest: Digest) -> list[pl.Expr]:
-    """An expression for every counter that merges it as the profile asks."""
     return [
         pl.col(column.name).sum() if column.merge == "SUM" else pl.col(column.name).max().fill_null(0)
         for column in digest.counter_columns
@@ -218,7 +217,6 @@ def _mounts(own: pl.DataFrame, digest: Digest) -> list[dict[str, Any]]:
 
 
 def _added_up(frame: pl.DataFrame, name: str, number: str) -> Iterable[tuple[str, int]]:
-    """Numbers added up by name, the largest first."""
     summed = frame.group_by(name).agg(pl.col(number).sum()).filter(pl.col(number) > 0)
     return summed.sort(number, name, descending=[True, False]).iter_rows()
 

@@ -60,7 +60,6 @@ NONE = TurnWaits(0.0, 0, "", pl.DataFrame(schema=SCHEMA), False)
 
 
 def turns(digest: Digest) -> TurnWaits:
-    """What a job's own processes waited."""
     own = digest.processes.filter("is_of_job")
     if not (own["waits"].sum() or own["waited_ns"].sum() or digest.waits.height):
         return NONE

@@ -159,7 +159,6 @@ def node_signals(digest: Digest) -> pl.DataFrame:
 
 
 def _resent_share(samples: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
-    """The share of the TCP segments of a node and slice that had been sent before."""
     keys = ["node", "slice"]
     sent, again = (
         counted.filter(pl.col("signal") == signal).select(*keys, pl.col("value").alias(signal))

@@ -84,7 +84,6 @@ class AfterTheFact:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the best policy gains more than nothing."""
         before = self.comparison.undisturbed.cost(self.comparison.metric)
         return self.comparison.gain(self.best) > LEAST_GAIN * before
 

@@ -138,7 +138,6 @@ def sweep(
 
 
 def _length_alone(capacity: Capacity, jobs: Sequence[PolicyJob], place: int) -> float:
-    """From a job's start to the end of its last phase if it ran alone (s)."""
     alone: Outcome = simulate(
         capacity if not callable(capacity) else capacity([place]), [jobs[place]], "interfere"
     ).jobs[0]

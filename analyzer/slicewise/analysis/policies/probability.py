@@ -202,7 +202,6 @@ def io_share_of(digests: Sequence[Digest]) -> float:
 
 
 def _median(by_size: Sequence[LoggedJob], weights: Sequence[float]) -> int:
-    """The size up to which jobs have half of the weight."""
     reached = np.cumsum(weights)
     return by_size[int(np.searchsorted(reached, reached[-1] / 2))].processes
 

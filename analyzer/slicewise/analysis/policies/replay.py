@@ -132,7 +132,6 @@ def _those_that_fit(ordered: Sequence[Present]) -> set[int]:
 
 
 def _dynamic(jobs: Sequence[Present], now: float, metric: Metric, delay: float) -> set[int]:
-    """What the rule does whose predicted cost is the least."""
     if len(jobs) > MOST_CONSIDERED:
         jobs = _shortest_first(jobs, metric)[:MOST_CONSIDERED]
     if len(jobs) <= 1:
@@ -239,7 +238,6 @@ class _State:
         )
 
     def expected(self) -> dict[int, str]:
-        """The decisions that the rule takes now, by job."""
         chosen = decide(self.policy, list(self.present.values()), self.time, self.metric, self.delay)
         may_go = {name for name, job in self.present.items() if job.sequence in chosen}
         found = dict.fromkeys(self.going - may_go, "pause")

@@ -157,7 +157,6 @@ class _Job:
 
     @property
     def to_stop(self) -> float:
-        """Volume until it can stop."""
         if not self.plan.unit:
             return 0.0
         over = (self.phase.volume - self.left) % self.plan.unit
@@ -180,7 +179,6 @@ class _Job:
         return self.number == len(self.plan.phases)
 
     def did(self, doing: Doing, until: float, rate: float = 0.0) -> None:
-        """Note what it did since the last note."""
         if until <= self.since:
             return
         last = self.stretches[-1] if self.stretches else None

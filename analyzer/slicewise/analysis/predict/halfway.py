@@ -75,7 +75,6 @@ def misfits_seen(found: Predicted) -> list[Misfit]:
 
 
 def _in_calls(seen: AloneRun, job: str) -> pl.DataFrame:
-    """The slices in which all of its processes were in calls: bytes, and those of each kind."""
     moved = [AMOUNTS[kind] for kind in MOVES]
     busy = is_always_in_calls(MOVES, seen.digest.slice_ns / 1e9, seen.processes)
     return seen.rows.filter(busy).select("slice", *moved, job=pl.lit(job), bytes=pl.sum_horizontal(moved))

@@ -51,7 +51,6 @@ class ServiceRates:
 
 
 def served_by(quiet: Sequence[AloneRun]) -> ServiceRates:
-    """By jobs that had the storage to themselves."""
     return ServiceRates(serves(quiet), serves(run.in_requests for run in quiet))
 
 

@@ -239,7 +239,6 @@ def _job_row(job: RunOnStorage, mounts: pl.DataFrame) -> dict[str, object]:
 
 
 def _pair_by_name(name: str, names: Collection[str]) -> str:
-    """The run that a job is one of two of by its name, if the other one is there; else empty."""
     partners = PARTNERS.fullmatch(name)
     if partners is None or not all(f"{partners[1]}-{last}" in names for last in PAIRS[partners[2]]):
         return ""

@@ -136,7 +136,6 @@ def of_group(storage: Storage, limit: Limit, digest: Digest) -> pl.DataFrame:
 
 
 def limits_of(storages: Sequence[Storage], digest: Digest) -> dict[int, Limit]:
-    """By storage, the limits that held a job up."""
     found = {one.number: limit_of(one, digest) for one in storages}
     return {number: limit for number, limit in found.items() if limit is not None}
 

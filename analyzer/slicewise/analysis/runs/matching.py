@@ -73,7 +73,6 @@ def each_once(digests: Sequence[Digest]) -> list[Digest]:
 
 
 def run_of(digest: Digest) -> Run:
-    """A digest as a run."""
     row = digest.about
     job = Job(row["job"], row["program"], row["processes"], row["nodes"], row["start_ns"], row["end_ns"],
               row["command"] or "", row["directory"] or "")  # fmt: skip
@@ -81,7 +80,6 @@ def run_of(digest: Digest) -> Run:
 
 
 def company(digest: Digest, others: Sequence[Digest]) -> list[Digest]:
-    """Those of the others that were active on a storage while a job was."""
     known = [other for other in others if other is not digest]
     rows = pl.concat([NEVER, *(_active(other, place) for place, other in enumerate(known))])
     return [known[place] for place in company_of(_active(digest), rows)]

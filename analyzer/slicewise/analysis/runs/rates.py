@@ -32,7 +32,6 @@ class StandaloneRun:
 
 
 def rates_of(slices: pl.DataFrame, slice_ns: int) -> Rates:
-    """The bytes of slices as bytes/s."""
     return slices["bytes"].to_numpy() * (1e9 / slice_ns)
 
 
@@ -95,7 +94,6 @@ def as_one_run(runs: Sequence[StandaloneRun]) -> StandaloneRun | None:
 
 
 def is_like(volume: int, other: int) -> bool:
-    """Whether two runs moved the same volume."""
     return abs(volume - other) <= EQUAL_VOLUMES * max(volume, other)
 
 

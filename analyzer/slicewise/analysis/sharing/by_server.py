@@ -115,7 +115,6 @@ def cross_check_by_server(parts: Parts, jobs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _predicted(model: FittedModel, jobs: pl.DataFrame) -> dict[str, ModelledRuntime]:
-    """How long each part takes beside the others at its server."""
     found = dict[str, ModelledRuntime]()
     for _, rows in jobs.group_by("run", maintain_order=True):
         members = [model_job(model, row) for row in rows.iter_rows(named=True)]

@@ -330,7 +330,6 @@ def _misfits(
     table: pl.DataFrame,
     slices: pl.DataFrame,
 ) -> dict[str, Misfit]:
-    """The jobs of a run that did not go as predicted."""
     assert model.weight.chosen is not None
     names, weights = [job.job for job in jobs], weights_of(model, jobs, model.weight.chosen)
     own = shares_shown(slices, names)

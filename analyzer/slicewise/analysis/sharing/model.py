@@ -188,7 +188,6 @@ class Solved:
 
 
 def model_job(model: FittedModel, row: Mapping[str, Any]) -> ModelJob:
-    """A row of a campaign's jobs as a job to predict."""
     alone = model.alone_rate(row["processes"], row["nodes"], row["mounts"], row["program"])
     return ModelJob(
         row["job"],
@@ -293,7 +292,6 @@ def weights_of(model: FittedModel, jobs: Sequence[ModelJob], weighting: Weightin
 
 
 def model_record(model: FittedModel) -> dict[str, Any]:
-    """The model as what a file of it holds."""
     return {"format": FORMAT} | asdict(model)
 
 

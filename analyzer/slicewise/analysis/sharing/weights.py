@@ -37,7 +37,6 @@ class Weighting:
     beta: float = 1.0
 
     def of(self, processes: float, nodes: float, mounts: float, outstanding: float) -> float:
-        """The weight of a job."""
         weights: dict[WeightKind, float] = {
             "processes": processes,
             "nodes": nodes,

@@ -123,15 +123,12 @@ class _Everyone:
         return np.asarray(sum(self._taken[one] * (1.0 if one == kind else self._across) for one in KINDS))
 
     def each(self, what: np.ufunc, values: Floats) -> Floats:
-        """What becomes of the values of each piece's rows, taken together."""
         return np.asarray(what.reduceat(values, self._starts), np.float64)
 
     def number(self, chosen: Mask) -> Integers:
-        """How many rows of each piece are chosen."""
         return np.bincount(self.piece[chosen], minlength=len(self._starts))
 
     def any_of_job(self, chosen: Mask) -> Mask:
-        """Whether any of a job's pieces is chosen, by the job's place."""
         return np.bincount(self.job[chosen], minlength=self.jobs) > 0
 
     @property
@@ -334,7 +331,6 @@ class AroundMany(Around, Rows):
         return whole(self.job(key).row["records"])
 
     def quiet_runs(self, kept: KeptJob) -> list[KeptJob]:
-        """As of the catalog."""
         if self._runs_alone is None:
             return super().quiet_runs(kept)
         keys = list(self._runs_alone.get(kept.key, ()))
@@ -343,7 +339,6 @@ class AroundMany(Around, Rows):
         return [by_key[key] for key in keys]
 
     def partners(self, kept: KeptJob) -> pl.DataFrame:
-        """As of the catalog."""
         begin_ns, end_ns = kept.times
         slice_ns = cast(int, kept.row["slice_ns"])
         begins = self._rows["begin_ns"]
@@ -353,7 +348,6 @@ class AroundMany(Around, Rows):
         return partners_among(rows, kept.key)
 
     def jobs_of_keys(self, keys: Sequence[int], start_ns: int, end_ns: int) -> list[KeptJob]:
-        """As of the catalog."""
         elsewhere = [key for key in keys if key not in self._place_of_job]
         return [
             *(self.job(key) for key in keys if key in self._place_of_job),
@@ -368,14 +362,12 @@ class AroundMany(Around, Rows):
         return self._known[key]
 
     def runs_of(self, program: str) -> pl.DataFrame:
-        """As of the catalog."""
         if not self._runs_of:
             runs = self.catalog.scan("jobs").filter(~pl.col("is_running")).select(*RUNS, "program").collect()
             self._runs_of = _by_program(runs.sort("start_ns", KEY))
         return self._runs_of.get(program, pl.DataFrame(schema=dict.fromkeys(RUNS, pl.Int64) | {KEY: pl.UInt64}))
 
     def storages_of(self, program: str) -> pl.DataFrame:
-        """As of the catalog."""
         if not self._storages_of:
             programs = self.catalog.scan("jobs").filter(~pl.col("is_running")).select(KEY, "program")
             moved = self.catalog.scan("storages").filter(MOVED).select(PLACES).join(programs, on=KEY)
@@ -481,7 +473,6 @@ class _FewOfMany(Shelf):
         self._keys = {job.key for job in jobs}
 
     def has(self, job: KeptJob) -> bool:
-        """Whether it is one of these jobs."""
         return job.key in self._keys
 
     def frame(self, name: str, job: KeptJob) -> pl.DataFrame:

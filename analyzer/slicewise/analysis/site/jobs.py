@@ -30,7 +30,6 @@ class Wanted:
     storage: str | None = None
 
     def batches(self, catalog: Catalog) -> list[Batch]:
-        """Where such jobs can be."""
         if self.since_ns is None and self.until_ns is None:
             return catalog.batches()
         return catalog.batches_between(self.since_ns or 0, LAST_NS if self.until_ns is None else self.until_ns)
@@ -100,7 +99,6 @@ def places_of_storages(catalog: Catalog, batches: Sequence[Batch]) -> pl.LazyFra
 
 
 def with_key_text(frame: pl.DataFrame, column: str = KEY) -> pl.DataFrame:
-    """The frame with keys as people see them."""
     keys = [key_text(key) for key in frame[column]]
     return frame.with_columns(pl.Series(column, keys, pl.String))
 

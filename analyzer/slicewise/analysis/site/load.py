@@ -232,5 +232,4 @@ def _data_ns() -> pl.Expr:
 
 
 def _by(amount: pl.Expr, count: pl.Expr) -> pl.Expr:
-    """An amount by a count; null where that is 0."""
     return pl.when(count > 0).then(amount / count)

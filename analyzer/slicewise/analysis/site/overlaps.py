@@ -154,7 +154,6 @@ def _moved(catalog: Path, span: Span) -> pl.DataFrame:
 
 
 def _rows(path: Path, span: Span, storage: int, grid_ns: int) -> pl.LazyFrame:
-    """What jobs did on one storage in a span."""
     # A place on the grid is in one span as a whole.
     begin = pl.col("begin_ns") // grid_ns * grid_ns
     return span.rows(path, begin).filter(pl.col("storage") == storage)
@@ -171,7 +170,6 @@ class _Places:
 
 
 def _places(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> _Places:
-    """Where some jobs were on one storage in a span. keys: theirs, in the order of their ranks."""
     ranked = pl.DataFrame({KEY: keys}).with_row_index("rank")
     rows = _rows(path, span, storage, grid_ns).select(KEY, "begin_ns").join(ranked.lazy(), on=KEY)
     code = pl.col("begin_ns") // grid_ns * len(keys) + pl.col("rank")

@@ -156,7 +156,6 @@ def summary(
 
 
 def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers | None) -> Callable[..., SiteSummary]:
-    """A summary that lacks `worst` alone."""
     batches = catalog.batches_between(start_ns, end_ns)
     jobs = list_jobs(catalog, Wanted(since_ns=start_ns, until_ns=end_ns))
     moved = pl.sum_horizontal("read_bytes", "write_bytes")

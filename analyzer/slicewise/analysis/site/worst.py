@@ -149,7 +149,6 @@ class _Day:
 
     @cached_property
     def around(self) -> AroundMany:
-        """What the catalog has around its jobs."""
         return AroundMany(
             self._catalog, self._batches, self._begin_ns - MARGIN_NS, self._last_ns + MARGIN_NS, self._runs
         )
@@ -159,7 +158,6 @@ class _Day:
         return self._answers.known(self._name, self._company)
 
     def keep(self, known: pl.DataFrame) -> None:
-        """Keep what blame said."""
         self._answers.keep(self._name, known)
 
     def _company(self) -> pl.DataFrame:
@@ -168,7 +166,6 @@ class _Day:
         return pl.concat([KEPT.to_frame(), jobs], how="diagonal")
 
     def asked(self, keys: Sequence[int]) -> Iterator[list[_Answer]]:
-        """What blame says of jobs, some at a time."""
         some, records = list[int](), 0
         for key in keys:
             some.append(key)
@@ -284,7 +281,6 @@ def _with(known: pl.DataFrame, told: Sequence[_Answer]) -> pl.DataFrame:
 
 
 def _answer_of(row: Mapping[str, Any]) -> _Answer:
-    """What was kept of a job of which a loss is claimed."""
     beside = {by: dict(zip(row[by], row[f"{by}_seconds"], strict=True)) for by in GROUPS if row[by]}
     return _Answer(row[KEY], list(zip(row["others"], row["seconds"], strict=True)), row["confidence"], beside)
 
@@ -296,7 +292,6 @@ def _by_cost(rows: pl.DataFrame, then: str) -> pl.DataFrame:
 
 
 def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
-    """The rows of `Worst`."""
     losses: dict[int, tuple[float, str]] = {}
     caused: dict[int, list[tuple[float, str]]] = {}
     for one in asked:
@@ -421,6 +416,5 @@ def _asked(around: Around, rows: Rows, job: KeptJob) -> tuple[Blame | None, dict
 
 
 def _of_most(parts: Sequence[tuple[float | None, str]]) -> str:
-    """The confidence that most of the seconds have."""
     by_confidence = {name: sum(seconds or 0.0 for seconds, other in parts if other == name) for name in CONFIDENCES}
     return max(by_confidence, key=lambda name: by_confidence[name])

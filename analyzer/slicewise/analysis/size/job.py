@@ -117,7 +117,6 @@ def _drawn_anew(rows: pl.DataFrame) -> Iterator[npt.NDArray[np.float64]]:
 
 
 def _by_curve(accesses: Accesses, curves: Sequence[SizeCurve]) -> SizeCost | None:
-    """By the curve that was measured most like the job; None where there is none with several sizes."""
     fitting = [curve for curve in curves if len(curve.points) > 1 and _is_like(curve.curve, accesses.curve)]
     if not fitting:
         return None
@@ -207,7 +206,6 @@ class JobSizes:
 
     @property
     def saved(self) -> list[SizeCost]:
-        """What is claimed to be saved."""
         return [cost for cost in self.costs if cost.is_claimed]
 
 
@@ -221,7 +219,6 @@ def job_sizes(digest: Digest, accesses: Sequence[Accesses], curves: Sequence[Siz
 
 
 def site_sizes(digest: Digest, found: Sites) -> list[SiteSize]:
-    """The call sites of reads and writes, those with most time first."""
     summed = found.samples.group_by("stack", "operation").agg(pl.col("seconds", "bytes", "calls").sum())
     kinds = {name: digest.kind_of_operation(name) for name in summed["operation"].unique()}
     all_seconds = {
@@ -244,7 +241,6 @@ def site_sizes(digest: Digest, found: Sites) -> list[SiteSize]:
 
 
 def _stripes(digest: Digest, accesses: Sequence[Accesses]) -> list[Stripes]:
-    """The stripes of the busiest files on Lustre, as far as these are still there."""
     points = [each.curve.mount for each in accesses if each.storage_type == "lustre"]
     if not points:
         return []

@@ -56,7 +56,6 @@ class Mean:
         return Estimate(self.value, low, high, HOW.format(self.runs) if self.runs > 1 else "one run")
 
     def over(self, other: Mean) -> Mean:
-        """The ratio of this mean to another one of other runs."""
         error = math.hypot(self.error, other.error)
         return Mean(self.value / other.value, error, min(self.runs, other.runs))
 
@@ -156,7 +155,6 @@ class CompanyEffect:
 
 
 def company_effects(curves: Sequence[SizeCurve]) -> list[CompanyEffect]:
-    """The effect at every size that was measured both ways."""
     alone = {each.curve: each for each in curves if not each.curve.beside}
     effects = []
     for beside in curves:

@@ -159,7 +159,6 @@ def _size(digest: Digest, storage: int, direction: Direction, mean_size: float) 
 
 
 def size_bins(digest: Digest, storage: int, direction: Direction) -> pl.DataFrame:
-    """least, most, calls of the bins of transfer sizes that were used."""
     return _bins(digest, storage, direction, "size")
 
 

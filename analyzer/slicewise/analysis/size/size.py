@@ -89,7 +89,6 @@ def advise(curve: SizeCurve, goal: Goal, bounds: Requirements | None = None) -> 
 
 
 def _steady(points: Sequence[SizePoint], better: Callable[[SizePoint], Mean], best: SizePoint) -> SizePoint:
-    """The first point whose interval stays near the best mean, else the one with the highest low end."""
     lows = [better(point).estimate.low for point in points]
     if any(map(math.isnan, lows)):
         return points[0]
@@ -176,7 +175,6 @@ class SizeResult:
 
     @property
     def first(self) -> CurveAdvice:
-        """The curve that is told first."""
         return self.advices[0]
 
 

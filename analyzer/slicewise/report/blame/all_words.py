@@ -109,7 +109,6 @@ def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
 
 
 def _lost(blame: Blame) -> float:
-    """In I/O, and outside of it."""
     in_io = blame.lost.value if blame.lost and blame.is_claimed else 0.0
     return in_io + (blame.outside.seconds if blame.outside else 0.0)
 

@@ -243,7 +243,6 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
 
 
 def outside_record(outside: Outside) -> dict[str, Any]:
-    """What a job took longer than alone outside of I/O calls."""
     return {
         **picked(outside, "seconds", "computed_seconds", "waited_seconds", "io_seconds", stall_share="stall"),
         **picked(outside, "memory_seconds", "loaded_seconds", "slept_seconds", "slept_at", major_faults="faults"),

@@ -57,7 +57,6 @@ def _answer(found: CountedJob) -> str:
 
 
 def anonymous(found: CountedJob) -> CountedJob:
-    """The same with neighbours by number."""
     hidden = [
         replace(one, job=f"neighbour {number}", is_client=False) for number, one in enumerate(found.neighbours, 1)
     ]

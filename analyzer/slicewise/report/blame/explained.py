@@ -142,7 +142,6 @@ def _traffic(blame: Blame) -> Iterator[str]:
 
 
 def _meeting(exponent: float) -> str:
-    """How a storage serves several kinds of calls at once."""
     if exponent < NEARLY_TURNS:
         return "take turns"
     return "hardly meet" if exponent >= HARDLY_MEET else "partly get in each other's way"

@@ -71,7 +71,6 @@ def evidence(found: Copies) -> str:
 
 
 def _served(found: Copies) -> str:
-    """Such as: serves 100 MiB/s [98-102], what jobs side by side wrote ..."""
     capacity, most = found.capacity, found.capacity.rate
     serves = "serves at least" if capacity.is_floor else "serves"
     if capacity.region is None:
@@ -173,7 +172,6 @@ def rate_per_copy(found: Copies) -> float | None:
 
 
 def requests_per_second(found: Copies) -> int | None:
-    """The same in full requests of Lustre, one at least."""
     rate = rate_per_copy(found)
     return None if rate is None else max(1, math.floor(rate / RPC_BYTES))
 

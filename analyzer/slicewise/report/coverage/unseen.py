@@ -54,7 +54,6 @@ def least_seen_lines(digests: Sequence[Digest], direction: Direction) -> list[st
 
 
 def _lost(digest: Digest) -> list[str]:
-    """Damage, trouble that the profiler met, processes that were killed."""
     lines = [damage.message for damage in digest.damage]
     lines.extend(_mishaps(digest))
     killed = digest.processes.filter(pl.col("ending") == "killed").height

@@ -91,7 +91,6 @@ def by_itself(graph: DeltaGraph, evidence: pl.DataFrame) -> list[str]:
 
 
 def explains(graph: DeltaGraph) -> str:
-    """What the expected curve is, before its figure."""
     return "without sharing it would be" if graph.apart else "sharing explains"
 
 
@@ -181,7 +180,6 @@ def delta_page(
 
 
 def resource_sections(configuration: str, levels: pl.DataFrame) -> list[Section]:
-    """A chart a signal of the nodes, on the axis of the Delta-graph."""
     sections = []
     for (signal,), rows in levels.group_by("signal", maintain_order=True):
         said = signal_name(str(signal))

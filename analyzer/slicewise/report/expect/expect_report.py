@@ -148,7 +148,6 @@ def _capital(text: str) -> str:
 
 
 def _ranks(ranks: Sequence[int]) -> str:
-    """Such as "rank 3", "ranks 8-11", "ranks 1, 5 and 9"."""
     if len(ranks) == 1:
         return f"rank {ranks[0]}"
     if len(ranks) > 2 and ranks[-1] - ranks[0] == len(ranks) - 1:

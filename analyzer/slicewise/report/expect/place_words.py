@@ -75,7 +75,6 @@ def lines(placed: Placed) -> list[str]:
 
 
 def _operations(thousands: float | None) -> str:
-    """A rate of operations; few of them are not told in thousands."""
     if thousands is not None and abs(thousands) < FEW_THOUSANDS:
         return f"{words.number(1000 * thousands)} IOPS"
     return f"{words.number(thousands)} kIOPS"
@@ -185,7 +184,6 @@ def verdict(placed: Placed) -> str:
 
 
 def _where(position: Position) -> str:
-    """Such as "in the box", "outside of the box (bandwidth below any hard phase)"."""
     if position.is_inside:
         return "in the box"
     if not position.sides:

@@ -87,7 +87,6 @@ WHAT: dict[Habit, tuple[str, str]] = {
 
 
 def how(habit: Habit) -> str:
-    """What to do instead."""
     return WHAT[habit][1]
 
 

@@ -130,7 +130,6 @@ def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float =
 
 
 def opening(report: JobReport) -> list[str]:
-    """What the job did, and how much of it was seen."""
     summary = report.summary
     moved = summary.by_object["file"]
     who = words.processes_on_nodes(summary.processes, len(summary.hosts))

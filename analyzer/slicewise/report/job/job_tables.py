@@ -108,7 +108,6 @@ def _size_at_most(known: int, error: int) -> Cell | str:
 
 
 def calls_table(summary: JobTotals) -> Table:
-    """One row a function that was called, the most called first."""
     return columns.table(
         summary.calls.items(),
         columns.text("function", lambda called: called[0]),
@@ -125,7 +124,6 @@ def _size(value: int) -> Cell:
 
 
 def _in_calls(seconds: float | None, over_time: Callable[[Cell, FigureKind, str], Cell], column: str) -> Cell:
-    """Time in calls; None: it is not known."""
     return Cell("-") if seconds is None else over_time(_duration(seconds), "duration", column)
 
 
@@ -134,7 +132,6 @@ def _duration(seconds: float) -> Cell:
 
 
 def usage_lines(usage: Usage | None) -> Iterator[str]:
-    """How many pages came from storage, which no call's time has."""
     if usage is None:
         return
     faults = int(usage.processes["major_faults"].sum())
@@ -144,8 +141,6 @@ def usage_lines(usage: Usage | None) -> Iterator[str]:
 
 
 def usage_table(usage: Usage) -> Table:
-    """One row a process, those with most processor time."""
-
     def busy(row: dict[str, Any]) -> Cell:
         share = (row["user"] + row["system"]) / row["sampled"] if row["sampled"] > 0 else 0.0
         return Cell(words.percent(share), share)
@@ -170,5 +165,4 @@ def usage_table(usage: Usage) -> Table:
 
 
 def usage_record(usage: Usage | None) -> list[dict[str, Any]] | None:
-    """The same of all processes as JSON."""
     return None if usage is None else usage.processes.drop("process").to_dicts()

@@ -60,8 +60,6 @@ def _every(period: Period) -> str:
 
 
 def phases_table(found: Phases, slice_ns: int) -> Table:
-    """One row a phase, the first ones."""
-
     def rate(heading: str, name: str) -> columns.Made[dict[str, Any]]:
         return columns.figure(heading, lambda phase: Cell(words.rate(phase[name]), phase[name]), "bytes/s")
 

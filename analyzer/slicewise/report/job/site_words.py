@@ -109,7 +109,6 @@ def _shown_callers(stack: tuple[CodePlace, ...]) -> tuple[CodePlace, ...]:
 
 
 def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTime | None]:
-    """Seconds, bytes and calls of a row's stack by slice."""
     from slicewise.report.over_time import sums  # brings numpy along
 
     samples = found.samples.filter(pl.col("stack") == row["stack"])
@@ -118,7 +117,6 @@ def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTi
 
 
 def place_words(stack: tuple[CodePlace, ...]) -> str:
-    """The function that was called, and the code that called it."""
     called = f"{stack[-1].function}()"
     if len(stack) < 2:
         return called
@@ -128,5 +126,4 @@ def place_words(stack: tuple[CodePlace, ...]) -> str:
 
 
 def _short(place: CodePlace) -> str:
-    """Where a frame is: file and line, else the module."""
     return f"{Path(place.file).name}:{place.line}" if place.file else place.module

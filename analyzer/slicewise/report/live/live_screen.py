@@ -40,7 +40,6 @@ class Screen:
     stacks_of: str = ""
 
     def show_stacks(self, lines: list[str]) -> None:
-        """Show these instead of the jobs, until Esc is pressed."""
         self.stacks, self.stacks_of, self.asked = lines, self.asked or "", None
         self.selected = 0
 
@@ -165,7 +164,6 @@ def _activity(spare: int = 0) -> list[columns.Made[JobNow | ProcessNow]]:
 
 
 def sparkline(values: list[float]) -> str:
-    """Bars of eight heights, the highest for the greatest value."""
     greatest = max(values, default=0.0)
     if greatest <= 0:
         return BARS[0] * len(values)

@@ -19,7 +19,6 @@ OUTCOMES = {
 
 
 def stack_lines(job: str, host: str, found: Sequence[ProcessStacks], root: Node) -> list[str]:
-    """The headline, the tree, and what is missing in it."""
     threads = [thread for process in found for thread in process.threads]
     shown = [process for process in found if process.threads]
     states = {state: sum(thread.state == state for thread in threads) for state in {thread.state for thread in threads}}
@@ -67,7 +66,6 @@ def _states(states: Mapping[str, int]) -> str:
 
 
 def _names(found: Sequence[ProcessStacks]) -> dict[int, str]:
-    """Ranks where all have one, else process numbers."""
     if all(process.rank >= 0 for process in found) and len({process.rank for process in found}) == len(found):
         return {process.pid: f"rank {process.rank}" for process in found}
     return {process.pid: f"process {process.pid}" for process in found}

@@ -34,7 +34,6 @@ MEANINGS: dict[WeightKind, str] = {
 
 
 def misfit_words(misfit: Misfit) -> str:
-    """What differs from the prediction, in up to three sentences."""
     time = misfit.predicted
     took = (
         f"{misfit.job} took {words.seconds(misfit.observed)}; the prediction is {words.interval(time.low, time.high)} s"
@@ -75,7 +74,6 @@ def dropped(runs: Sequence[str]) -> list[str]:
 
 
 def answer(fit: WeightFit) -> str:
-    """To whom the storage is fair, in words, with the evidence."""
     behind = (
         f"{words.count(fit.runs, 'run')} of {words.count(fit.pairs, 'combination')}, {words.count(fit.slices, 'slice')}"
     )
@@ -219,8 +217,6 @@ def capacity_lines(model: FittedModel) -> list[str]:
 
 
 def check_table(checked: pl.DataFrame) -> Table:
-    """Predicted against observed runtimes, a row a job of a run."""
-
     def between(row: Mapping[str, Any]) -> str:
         return words.interval(row["low"], row["high"]) if row["predicted"] is not None else ""
 

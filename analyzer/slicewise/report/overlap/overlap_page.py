@@ -106,7 +106,6 @@ def meanings(direction: DirectionOverlap) -> str:
 
 
 def regions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
-    """The active overlapping region and its variants, each with its definition."""
     found = direction.regions
     return columns.table(
         (region for region in (found.every_process, found.union, found.any_process) if region is not None),
@@ -424,7 +423,6 @@ def _runtimes_section(overlap: Overlap, direction: DirectionOverlap) -> Section:
 
 
 def _runtimes_frame(direction: DirectionOverlap) -> pl.DataFrame:
-    """The rows of the chart of runtimes: job, kind, label, seconds, low, high."""
     rows: list[tuple[str, str, str, float, float, float]] = []
     for job in direction.jobs:
         estimates: list[tuple[str, str, Estimate | None]] = [
@@ -446,7 +444,6 @@ def _runtimes_frame(direction: DirectionOverlap) -> pl.DataFrame:
 
 
 def _behind(overlap: Overlap, direction: DirectionOverlap) -> str:
-    """What stands behind a chart: slices, processes, nodes, and the processes that never moved a byte."""
     active = direction.activity["slice"].n_unique()
     nodes = len(known_nodes(overlap.members))
     idle = sum(job.idle_processes for job in direction.jobs)

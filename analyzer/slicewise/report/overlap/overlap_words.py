@@ -43,7 +43,6 @@ def opening(overlap: Overlap, direction: DirectionOverlap, blames: Sequence[Blam
 
 
 def of_blames(blames: Sequence[Blame]) -> list[str]:
-    """The first two sentences on each job of which anything is known."""
     sentences = []
     for one in blames:
         if one.lost is not None:
@@ -192,7 +191,6 @@ def how_well_predicted(direction: DirectionOverlap) -> str:
 
 
 def _misfit(prediction: Prediction) -> str:
-    """The worst of the jobs that the model's interval does not hold; empty where it holds all."""
     found = {misfit.job: misfit for misfit in prediction.misfits}
     known = [job for job in prediction.jobs if job.job in found and job.relative_error is not None]
     if not known:
@@ -262,7 +260,6 @@ def _in_brackets(job: JobInDirection, is_first: bool) -> str:
 
 
 def _processes(job: JobInDirection, is_first: bool) -> str:
-    """A job's processes and nodes, such as: 60 processes on 5 nodes, or 12 on 1. They must be known."""
     assert job.processes is not None
     if is_first:
         return words.processes_on_nodes(job.processes, job.nodes)

@@ -176,7 +176,6 @@ def replay_lines(found: Replay, name: str) -> list[str]:
 
 
 def comparison_record(comparison: PolicyComparison, chosen: str) -> dict[str, Any]:
-    """What every comparison of policies has in JSON."""
     return {
         "metric": comparison.metric,
         "policies": [_policy(comparison, one) for one in comparison.simulated],

@@ -95,7 +95,6 @@ def _basis(found: Predicted) -> str:
 
 
 def model_words(model: FittedModel) -> str:
-    """What the fitted model goes by, in a clause."""
     chosen, curve = model.weight.chosen, model.capacity
     by = "each job has the same share" if chosen is None or chosen.kind == "equal" else f"shares go by {chosen.kind}"
     if chosen is not None and chosen.kind == "processes^beta":
@@ -107,7 +106,6 @@ def model_words(model: FittedModel) -> str:
 
 
 def law_words(law: Law) -> str:
-    """What shares go by, in a clause."""
     by = {
         "processes": "each process in a call has the same share",
         "nodes": "each node has the same share",

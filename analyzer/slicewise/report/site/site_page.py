@@ -58,7 +58,6 @@ def _sentences(found: SiteSummary, when: str) -> list[str]:
 
 
 def _steps(found: SiteSummary, catalog: str) -> list[Step]:
-    """The command that says to whom the job lost that lost most."""
     losers = found.worst.rows.filter(found.worst.rows["lost_seconds"] > 0).sort("lost_seconds", descending=True)
     if losers.is_empty():
         return []
@@ -252,7 +251,6 @@ def _unseen(found: SiteSummary) -> list[str]:
 
 
 def _linked(table: Table, links: Sequence[str]) -> Table:
-    """The table with its first column as links, where there are any."""
     rows: list[Sequence[Cell]] = [
         [Cell(row[0].text, row[0].value, row[0].colour, link), *row[1:]]
         for row, link in zip(table.rows, links, strict=True)

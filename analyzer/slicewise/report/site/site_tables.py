@@ -27,7 +27,6 @@ def jobs_table(rows: Iterable[Row]) -> Table:
     """A row a job: who, what, when, how much, where."""
 
     def many(heading: str, name: str, spare: int) -> columns.Made[Row]:
-        """Processes and nodes, which file servers do not know."""
         return columns.figure(
             heading, lambda row: Cell("-" if row["source"] == SERVED else f"{row[name]:,}"), spare=spare
         )
@@ -68,7 +67,6 @@ def partners_table(rows: Iterable[Row]) -> Table:
 
 
 def pairs_table(rows: Iterable[Row]) -> Table:
-    """A row a pair of jobs and storage."""
     return columns.table(
         rows,
         named("job"),
@@ -83,7 +81,6 @@ def pairs_table(rows: Iterable[Row]) -> Table:
 
 
 def quality_table(rows: Iterable[Row]) -> Table:
-    """A row a job with something missing."""
     return columns.table(
         rows,
         named("job"),
@@ -131,7 +128,6 @@ def unasked_table(rows: Iterable[Row]) -> Table:
 
 
 def pairs_sentence(found: Pairs) -> str:
-    """Among which jobs pairs were looked for, where these were not all."""
     return (
         f"{words.count(found.of, 'job')} met too often to count all; these pairs are of the {found.jobs:,} that moved "
         "most. Ask for a shorter time with --since and --until"
@@ -139,7 +135,6 @@ def pairs_sentence(found: Pairs) -> str:
 
 
 def quality_sentence(frame: pl.DataFrame) -> str:
-    """How many jobs are whole and well seen."""
     good, bad = (frame.filter(is_so).height for is_so in (pl.col("is_good"), ~pl.col("is_good")))
     unknown, imported = frame.height - good - bad, frame.filter("is_imported").height
     unasked = f" ({imported:,} imported)" if imported else ""

@@ -98,8 +98,6 @@ def profile_notes() -> list[str]:
 
 
 def costs_table(costs: Sequence[SizeCost]) -> Table:
-    """A row a file system and direction."""
-
     def saved(cost: SizeCost) -> Cell | str:
         return "unknown" if cost.saved is None else Cell(words.duration(cost.saved.value), cost.saved.value)
 
@@ -128,7 +126,6 @@ def _calls_of(cost: SizeCost) -> str:
 
 
 def sites_table(found: JobSizes) -> Table:
-    """A row a call site, those with most time."""
     table = Table(
         [
             Column("call", is_figure=False),

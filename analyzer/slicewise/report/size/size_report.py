@@ -125,7 +125,6 @@ def as_good(told: CurveAdvice) -> list[str]:
 
 
 def sureness(told: CurveAdvice, bounds: Requirements) -> list[str]:
-    """How far off the advice may be, and whether its bounds are sure."""
     advice = told.throughput
     if advice is None or len(told.curve.points) < 2:
         return []
@@ -351,7 +350,6 @@ def curves_table(advices: Sequence[CurveAdvice]) -> Table:
 
 
 def effects_table(effects: Sequence[CompanyEffect]) -> Table:
-    """A row a size with a second job beside it."""
     return columns.table(
         effects,
         columns.text("for", lambda effect: curve_words(effect.curve)),
@@ -403,7 +401,6 @@ def _facts(found: SizeResult) -> list[Fact]:
 
 
 def _curve_sections(found: SizeResult) -> list[Section]:
-    """The first curve's trade-off and table, then a section for each direction and access."""
     first = found.first
     taken = first.throughput.point.size if first.throughput is not None else None
     alone = [first]
@@ -442,7 +439,6 @@ def _kind(curve: Curve) -> tuple[str, str, str]:
 
 
 def _line_name(curve: Curve, has_blocks: bool) -> str:
-    """What tells the lines of one chart apart."""
     processes = f"{words.count(curve.processes, 'process')}, " if curve.processes else ""
     beside = f", beside {curve.beside}" if curve.beside else ""
     blocks = f", blocks of {words.size(curve.block_size)}" if has_blocks and curve.block_size else ""

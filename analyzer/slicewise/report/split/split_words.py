@@ -130,7 +130,6 @@ def _critical(row: dict[str, Any]) -> str:
 
 
 def _clock(row: dict[str, Any], name: str) -> str:
-    """A time of day; with tenths where the phase is short."""
     return words.clock(row[name], 1 if row["seconds"] < SECONDS_OF_TENTHS else SECOND_NS)
 
 
