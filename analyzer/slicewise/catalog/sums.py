@@ -127,14 +127,10 @@ _sound: tuple[int, set[int]] = (0, set())
 _lock = threading.Lock()
 
 
-def _today() -> int:
-    return int(time.time()) // SECONDS_A_DAY
-
-
 def _remembered() -> set[int]:
     """The numbers of files that were sound today, from this process and from the user's cache."""
     global _sound
-    day = _today()
+    day = int(time.time()) // SECONDS_A_DAY
     if _sound[0] != day:
         _sound = (day, _read_cache(day))
     return _sound[1]

@@ -137,13 +137,8 @@ def _nodes(directory: Path, ranks: int) -> dict[int, str]:
         return {}
     each = math.ceil(ranks / count)
     maps = (match[1] for text in texts if (match := NODE_MAP.search(text)))
-    is_in_turn = next((_is_in_turn(said, each) for said in maps), False)
+    is_in_turn = next(((each > 1 and not said.startswith("1" * min(each, len(said)))) for said in maps), False)
     return {rank: f"node {rank % count if is_in_turn else rank // each} of {count}" for rank in range(ranks)}
-
-
-def _is_in_turn(node_map: str, each: int) -> bool:
-    """Whether ranks are dealt out to nodes one by one. The map has a 1 for each rank on the first rank's node."""
-    return each > 1 and not node_map.startswith("1" * min(each, len(node_map)))
 
 
 def _text(file: Path) -> str:

@@ -62,10 +62,6 @@ def merge(sources: list[Path], output: Path) -> Merged:
     return Merged(output, len(sources), copied, resumed)
 
 
-def _size(file: Path) -> int:
-    return file.stat().st_size
-
-
 def _lock(descriptor: int, output: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,7 +104,7 @@ def _write_plan(plan: Path, sources: list[list[str | int]], copied: int) -> None
 def _parts(sources: list[Path], done: int) -> Iterator[tuple[Path, int, int]]:
     """What is left to copy after `done` bytes: (source, begin, end), none across a place where progress is noted."""
     for source in sources:
-        size = _size(source)
+        size = source.stat().st_size
         skipped = min(done, size)
         done -= skipped
         for begin in range(skipped, size, BYTES_BETWEEN_NOTES):

@@ -92,7 +92,7 @@ def _replaced(name: str, descriptor: int, *, is_needed: bool) -> _Descriptor | N
     stream: IO[str] | None = getattr(sys, name)
     if stream is None:
         raw: _Descriptor = _Closed(descriptor, is_needed=is_needed)
-    elif isinstance(stream, io.TextIOWrapper) and _is_file(stream.buffer):
+    elif isinstance(stream, io.TextIOWrapper) and isinstance(getattr(stream.buffer, "raw", stream.buffer), io.FileIO):
         stream.flush()
         raw = _Descriptor(stream.fileno(), is_needed=is_needed)
     else:
@@ -105,11 +105,6 @@ def _replaced(name: str, descriptor: int, *, is_needed: bool) -> _Descriptor | N
     text = io.TextIOWrapper(io.BufferedWriter(raw), encoding, "backslashreplace", line_buffering=is_by_line)
     setattr(sys, name, text)
     return raw
-
-
-def _is_file(buffer: object) -> bool:
-    """Whether a descriptor lies under it; unbuffered streams have no buffer between."""
-    return isinstance(getattr(buffer, "raw", buffer), io.FileIO)
 
 
 def _lose(output: _Descriptor | None) -> None:
