@@ -279,10 +279,10 @@ docs: $(BUILD)/generate $(VENV)/.installed  ## write the pages that are made fro
 	$< counters > docs/counters.md
 	$< coverage > docs/coverage.md
 	$< contract > analyzer/slicewise/contract.json
-	$(VENV)/bin/python -m slicewise.digest.describe > docs/digest.md
+	$(VENV)/bin/python make/digest_pages.py digest > docs/digest.md
 	$(VENV)/bin/python make/catalog_page > $(BUILD)/catalog.md && cp $(BUILD)/catalog.md docs/catalog.md
-	$(VENV)/bin/python -m slicewise.digest.describe python > docs/python.md
-	$(VENV)/bin/python -m slicewise.text.glossary > docs/glossary.md
+	$(VENV)/bin/python make/digest_pages.py python > docs/python.md
+	$(VENV)/bin/python make/digest_pages.py glossary > docs/glossary.md
 	COLUMNS=100 $(VENV)/bin/python make/options_page > docs/options.md
 
 .PHONY: man
@@ -293,10 +293,10 @@ man: $(VENV)/.installed  ## make man pages of the help: build/share/man
 .PHONY: docs-check
 docs-check: $(BUILD)/generate $(VENV)/.installed
 	$< counters | diff docs/counters.md - && $< coverage | diff docs/coverage.md - && $< contract | diff analyzer/slicewise/contract.json - || { echo "run make docs" >&2; exit 1; }
-	$(VENV)/bin/python -m slicewise.digest.describe | diff docs/digest.md - || { echo "run make docs" >&2; exit 1; }
+	$(VENV)/bin/python make/digest_pages.py digest | diff docs/digest.md - || { echo "run make docs" >&2; exit 1; }
 	$(VENV)/bin/python make/catalog_page | diff docs/catalog.md - || { echo "run make docs" >&2; exit 1; }
-	$(VENV)/bin/python -m slicewise.digest.describe python | diff docs/python.md - || { echo "run make docs" >&2; exit 1; }
-	$(VENV)/bin/python -m slicewise.text.glossary | diff docs/glossary.md - || { echo "run make docs" >&2; exit 1; }
+	$(VENV)/bin/python make/digest_pages.py python | diff docs/python.md - || { echo "run make docs" >&2; exit 1; }
+	$(VENV)/bin/python make/digest_pages.py glossary | diff docs/glossary.md - || { echo "run make docs" >&2; exit 1; }
 	COLUMNS=100 $(VENV)/bin/python make/options_page | diff docs/options.md - || { echo "run make docs" >&2; exit 1; }
 
 .PHONY: clean

@@ -4,7 +4,7 @@
 
 TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c turns/*.c collector/*.c interface/*.c reader/*.c schema/*.c)
 FORMATTED = $(filter-out turns/mpi_turns_%.c,$(foreach room,store libprofiler turns collector interface interface/slicewise reader schema,$(wildcard $(room)/*.[ch])))
-PYTHON_SOURCES = analyzer tests demo make/audit make/catalog_page make/layout make/pack_wheel make/slim make/wheel_file.py make/man_pages make/options_page make/sbom
+PYTHON_SOURCES = analyzer tests demo make/audit make/catalog_page make/digest_pages.py make/layout make/pack_wheel make/slim make/wheel_file.py make/man_pages make/options_page make/sbom
 RUFF = $(VENV)/bin/ruff
 LINT_PARTS = lint-exports lint-c lint-format lint-python lint-types lint-rooms lint-shell lint-layout lint-audit docs-check
 # What is not committed yet; in a clean tree, what the last commit changed. Asked only where it is the question.

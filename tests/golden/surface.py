@@ -10,8 +10,8 @@ import json
 import re
 from pathlib import Path
 
+from digest_pages import FUNCTIONS, public_functions
 from slicewise.cli import RENAMED
-from slicewise.digest.describe import FUNCTIONS, public_functions
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 import pytest
+from digest_pages import page
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest import Digest
-from slicewise.digest.describe import page
 from slicewise.digest.digest import read_digest
 from slicewise.digest.full import full_slices
 from slicewise.digest.schema import FRAMES

@@ -10,10 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import digest_pages
 import pytest
 import slicewise
 from slicewise import answers
-from slicewise.digest import describe
 from slicewise.digest.digest import Digest
 from support.tabled_jobs import write_job
 
@@ -22,7 +22,7 @@ LARGE = ("jinja2", "numpy", "plotly", "polars", "rich", "click")
 
 
 def test_the_page_is_made_from_the_functions():
-    assert PAGE.read_text(encoding="utf-8") == describe.python_page(), "run make docs"
+    assert PAGE.read_text(encoding="utf-8") == digest_pages.python_page(), "run make docs"
 
 
 def test_the_example_of_the_page(tmp_path, monkeypatch):
@@ -56,7 +56,7 @@ def test_what_is_no_profile_is_refused_in_one_line(tmp_path):
 
 
 def test_every_public_function_and_frame_is_documented():
-    functions = [*describe.FUNCTIONS, *describe.public_functions(answers)]
+    functions = [*digest_pages.FUNCTIONS, *digest_pages.public_functions(answers)]
     members = [member for name, member in inspect.getmembers(Digest) if not name.startswith("_")]
     offered = [getattr(slicewise, name) for name in slicewise.__all__]
     undocumented = [each for each in (*functions, *members, *offered) if not inspect.getdoc(each)]

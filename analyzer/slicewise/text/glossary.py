@@ -4,7 +4,6 @@ A meaning holds on every page. Forms are what a text may say instead of the term
 """
 
 import re
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -155,20 +154,3 @@ def pattern() -> re.Pattern[str]:
     """Finds forms as whole words, the longest first. What stands in a path or a name with signs is none."""
     forms = sorted(by_form(), key=len, reverse=True)
     return re.compile(rf"(?<![\w/.@+-])(?:{'|'.join(map(re.escape, forms))})(?![\w/@+-]|\.\w)", re.IGNORECASE)
-
-
-def page() -> str:
-    lines = [
-        "# Glossary",
-        "",
-        "What Slicewise's words mean. In the HTML pages that Slicewise writes, point at a dotted word or go",
-        "there with the keyboard: its meaning appears. `make docs` makes this page from",
-        "`analyzer/slicewise/text/glossary.py`.",
-    ]
-    for term in TERMS:
-        lines += ["", f"#### {term.name[:1].upper()}{term.name[1:]}", *textwrap.wrap(term.meaning, 100)]
-    return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    print(page(), end="")

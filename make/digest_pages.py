@@ -1,5 +1,5 @@
-"""Two pages of the documentation: the digest's frames (`python -m slicewise.digest.describe`), and its functions (`...
-python`).
+"""Pages of the documentation that are made of the code: `digest_pages.py digest` prints the digest's frames, `python`
+its functions, `glossary` what our words mean.
 """
 
 import importlib
@@ -14,10 +14,10 @@ from itertools import takewhile
 from types import ModuleType
 
 import polars as pl
-
 from slicewise.digest import activity, full, nodes
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES, Field, Frame
+from slicewise.text.glossary import TERMS
 
 OPENING = """# The digest
 
@@ -287,5 +287,18 @@ def _line(documented: object) -> str:
     return " ".join(_text(documented).split())
 
 
+def glossary_page() -> str:
+    lines = [
+        "# Glossary",
+        "",
+        "What Slicewise's words mean. In the HTML pages that Slicewise writes, point at a dotted word or go",
+        "there with the keyboard: its meaning appears. `make docs` makes this page from",
+        "`analyzer/slicewise/text/glossary.py`.",
+    ]
+    for term in TERMS:
+        lines += ["", f"#### {term.name[:1].upper()}{term.name[1:]}", *textwrap.wrap(term.meaning, 100)]
+    return "\n".join(lines) + "\n"
+
+
 if __name__ == "__main__":
-    print(python_page() if sys.argv[1:] == ["python"] else page(), end="")
+    print({"digest": page, "python": python_page, "glossary": glossary_page}[sys.argv[1]](), end="")
