@@ -8,9 +8,10 @@ from pathlib import Path
 
 from slicewise.errors import UserError
 from slicewise.profile.files import SUFFIX, unreadable
+from slicewise.profile.many import batches
 
 # Profiles that are read together.
-BYTES_AT_ONCE, JOBS_AT_ONCE = 16 << 20, 512
+JOBS_AT_ONCE = 512
 WAY_OUT = "give a directory with profiles in it or anywhere below, such as SLICEWISE_DIR"
 
 
@@ -90,14 +91,5 @@ def _file(name: str, stat: os.stat_result) -> tuple[str, int, int]:
 
 
 def chunks(places: Sequence[JobFiles], most: int = JOBS_AT_ONCE) -> Iterator[list[JobFiles]]:
-    """Profiles that are to be read together: so many at most, and about BYTES_AT_ONCE."""
-    chunk: list[JobFiles] = []
-    together = 0
-    for place in places:
-        if chunk and (len(chunk) >= most or together + place.size > BYTES_AT_ONCE):
-            yield chunk
-            chunk, together = [], 0
-        chunk.append(place)
-        together += place.size
-    if chunk:
-        yield chunk
+    """Profiles that are to be read together."""
+    return batches(places, lambda place: place.size, most)

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
 from slicewise.kinds import KINDS
 from slicewise.profile.damage import Damage
+from slicewise.profile.many import rows_of
 from slicewise.profile.reader import Profile
 from slicewise.profile.schema import PayloadColumn, Schema
 from slicewise.scalars import whole
@@ -81,11 +81,7 @@ class Shelf:
         is_asked = pl.col(KEY).is_in([job.key for job in self._jobs])
         rows = self._catalog.scan(name, batches).filter(is_asked).select(KEY, *columns).collect()
         ordered = rows.sort(KEY, *{"processes": ("node", "rank", "process")}.get(name, DIGEST_FRAMES[name].keys))
-        runs = ordered[KEY].rle()
-        lengths = runs.struct.field("len").to_list()
-        starts = accumulate(lengths, initial=0)
-        places = dict(zip(runs.struct.field("value"), zip(starts, lengths, strict=False), strict=True))
-        return ordered.drop(KEY), places
+        return ordered.drop(KEY), rows_of(ordered, KEY)
 
 
 class KeptDigest(Digest):

@@ -1,7 +1,6 @@
 """Turn other profilers' logs into profiles: Darshan, DFTracer, CSV, and servers' counts."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from rich.console import RenderableType
 from slicewise.errors import UserError
 from slicewise.imports.job import ImportedJob, Mount
 from slicewise.imports.write import write_profile
-from slicewise.terminal.output import wants_json, write_answer, write_json, write_text
+from slicewise.terminal.output import write_answer
 from slicewise.text import words
 from slicewise.text.safe_text import say
 
@@ -60,15 +59,12 @@ def jobstats(logs: list[Path], storage: str | None, into: Path, slice_seconds: f
             "the logs name no file system: a catalog cannot tell whose neighbours these jobs are; import them with "
             "--storage NAME (of Lustre: its fsname)"
         )
-    if wants_json():
-        write_json([{**asdict(one), "path": str(one.path)} for one in written])
-        return
-    lines: list[RenderableType] = [
+    lines = [
         f"{one.path}: {words.count(one.jobs, 'job')} on {words.count(one.targets, 'target')} "
         f"{words.wrote_and_read(one.write_bytes, one.read_bytes)}"
         for one in written
     ]
-    write_text(lines)
+    write_answer(lambda: written, lines)
 
 
 def recorder(directories: list[Path]) -> None:

@@ -7,7 +7,7 @@ from slicewise.analysis.nodes.causes import moved
 from slicewise.catalog.sources import read_digest
 from slicewise.report.job.info_lines import info_lines
 from slicewise.report.job.phase_words import phases_record
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import write_answer
 
 
 def info(profile: Path, phases: bool) -> None:
@@ -18,8 +18,7 @@ def info(profile: Path, phases: bool) -> None:
         from slicewise.analysis.job.phases import phases as find_phases  # numpy comes along
 
         found = find_phases(digest)
-    if wants_json():
-        record = vars(summary) | {"nodes": moved(digest).to_dicts()}
-        write_json(record | ({"phases": phases_record(found)} if found else {}))
-    else:
-        write_text(info_lines(digest, summary, found))
+    of_phases = {"phases": phases_record(found)} if found else {}
+    write_answer(
+        lambda: vars(summary) | {"nodes": moved(digest).to_dicts()} | of_phases, info_lines(digest, summary, found)
+    )

@@ -7,7 +7,7 @@ from slicewise.errors import UserError
 from slicewise.profile.files import SUFFIX, profile_files
 from slicewise.profile.merge import merge as merge_files
 from slicewise.running.installation import find_installation
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import wants_json, write_answer
 from slicewise.text import words
 
 
@@ -26,9 +26,6 @@ def recover(job_dir: Path | None, into: Path | None, merge: bool, output: Path |
 
 def _merge(job_dir: Path, output: Path | None) -> None:
     merged = merge_files(profile_files(job_dir), output or job_dir.resolve().with_name(job_dir.resolve().name + SUFFIX))
-    if wants_json():
-        write_json(merged)
-    else:
-        files = "1 file" if merged.files == 1 else f"{merged.files} files"
-        resumed = f", {words.size(merged.resumed_bytes)} of them by an earlier attempt" if merged.resumed_bytes else ""
-        write_text([f"Merged {files}, {words.size(merged.bytes)}{resumed}: {merged.file}"])
+    resumed = f", {words.size(merged.resumed_bytes)} of them by an earlier attempt" if merged.resumed_bytes else ""
+    what = f"{words.count(merged.files, 'file')}, {words.size(merged.bytes)}{resumed}"
+    write_answer(lambda: merged, [f"Merged {what}: {merged.file}"])

@@ -1,9 +1,12 @@
 """How well a job's slices are known: counted where they are by ourselves, or taken from another profiler's log."""
 
 from dataclasses import dataclass
+from itertools import groupby
 
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import COUNTED, SERVED
+from slicewise.digest.processes import COUNTED, SERVED, has_rank
+from slicewise.scalars import whole_or_none
+from slicewise.text import words
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,20 @@ def imported(digest: Digest) -> Imported | None:
     if job["source"] == COUNTED:
         return None
     return Imported(job["source"], job["spread"], job["clock_error_ns"] / 1e9)
+
+
+def missing_ranks(digest: Digest) -> list[str]:
+    """Ranks whose profile is not there, in words: the nodes that they ran on wrote none, or it was not given. Nodes
+    without any process of the profile are named where a command of the job began, or else where a collector sampled,
+    which may be a server as well.
+    """
+    ranks = digest.processes.filter(has_rank())
+    gone = sorted(set(range(whole_or_none(ranks["ranks"].max()) or 0)) - set(ranks["rank"]))
+    stretches = [[rank for _, rank in its] for _, its in groupby(enumerate(gone), lambda one: one[1] - one[0])]
+    told = [f"rank {one[0]}" if len(one) == 1 else f"ranks {one[0]} to {one[-1]}" for one in stretches]
+    began, sampled = (
+        sorted(set(frame["node"].drop_nulls()) - set(digest.processes["node"]))
+        for frame in (digest.launches, digest.node_samples)
+    )
+    where = f"on {words.listing(began)}" if began else f"perhaps on {words.listing(sampled)}" if sampled else ""
+    return [f"{one} ({where})" for one in told] if where else told

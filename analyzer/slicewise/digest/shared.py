@@ -14,7 +14,7 @@ import polars as pl
 from slicewise.digest import slices
 from slicewise.digest.digest import Digest, text_of_path
 from slicewise.digest.schema import FRAMES, conform
-from slicewise.profile.many import batches, rows_of_jobs
+from slicewise.profile.many import batches, rows_of
 from slicewise.profile.plan import SOURCE, Source
 from slicewise.profile.plausible import require_axes
 from slicewise.profile.reader import Profile, profile_of, wants_of
@@ -97,7 +97,7 @@ class Jobs(Digest):
 
     @cached_property
     def _rows(self) -> dict[str, dict[int, tuple[int, int]]]:
-        return {name: rows_of_jobs(table) for name, table in self._profile.tables.items() if name != "slices"}
+        return {name: rows_of(table, SOURCE) for name, table in self._profile.tables.items() if name != "slices"}
 
     def _part(self, number: int, name: str) -> pl.DataFrame | None:
         """A job's rows of a frame that is asked of all; None for any other frame."""
@@ -106,7 +106,7 @@ class Jobs(Digest):
         if name not in self._parts:
             frame = self.frame(name)
             self._frames[name] = frame.sort(SOURCE, maintain_order=True) if self._of else frame
-            self._parts[name] = rows_of_jobs(self._frames[name])
+            self._parts[name] = rows_of(self._frames[name], SOURCE)
         return self._frames[name].slice(*self._parts[name].get(number, (0, 0))).drop(SOURCE)
 
 

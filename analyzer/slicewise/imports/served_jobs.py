@@ -18,9 +18,10 @@ from slicewise.digest.storages import BEEGFS, BEEGFS_SOURCE, SERVERS
 from slicewise.imports.events import SCHEMA, events, slices_of
 from slicewise.imports.job import ImportedJob, Mount, Process, identity
 from slicewise.imports.jobstats import accounting_of, files_of, read_served, without_doubles
-from slicewise.imports.write import by_process, frames_of_process, schema_frame
+from slicewise.imports.write import frames_of_process, schema_frame
 from slicewise.imports.write_servers import write_servers
 from slicewise.profile.files import SUFFIX, is_of_servers
+from slicewise.profile.many import rows_of
 from slicewise.profile.servers import read_in_parts, read_servers
 
 # Into such slices logs are cut: what is sampled oftener than once a second is rare.
@@ -112,7 +113,7 @@ def _profiles(rows: pl.DataFrame, where: str, slice_ns: int, by: Sequence[str]) 
     for some in about.partition_by("part", maintain_order=True):
         here = rows.filter(pl.col("place").is_between(some["place"][0], some["place"][-1]))
         cut = slices_of(pl.concat([_events(here, kind) for kind in ("read", "write", "meta")]), slice_ns)
-        of_slices = by_process(cut)
+        of_slices = rows_of(cut, "process")
         for place, name, storage, is_client, start_ns, end_ns, *_ in some.iter_rows():
             program, user = (UNKNOWN, 0) if is_client else program_of(name)
             number = identity(SOURCE, f"{where}\0{storage}" if where else "", name)

@@ -23,6 +23,7 @@ from slicewise.imports.events import files_of, slices_of
 from slicewise.imports.job import OTHER_THINGS, ImportedJob, Process, moved_in, require_same_bytes
 from slicewise.profile import native
 from slicewise.profile.files import SUFFIX
+from slicewise.profile.many import rows_of
 from slicewise.profile.reader import read_profile
 from slicewise.profile.schema import FORMAT_VERSION
 
@@ -137,7 +138,7 @@ def frames(job: ImportedJob, rows: pl.DataFrame | None = None) -> list[bytes]:
     if rows is None:
         rows = slices_of(job.events, job.slice_ns)
     files = files_of(job.events)
-    of_slices, of_files = by_process(rows), by_process(files)
+    of_slices, of_files = rows_of(rows, "process"), rows_of(files, "process")
     made = [schema_frame()]
     for place in range(len(job.processes)):
         own_files = _files(job, place, files.slice(*of_files.get(place, (0, 0))))
@@ -179,13 +180,6 @@ class Packer:
     def frames(self, process: int, payloads: Sequence[bytes]) -> Iterator[bytes]:
         for number, payload in enumerate(payloads):
             yield self.frame(process, number, payload, number == len(payloads) - 1)
-
-
-def by_process(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
-    """Where each process's rows begin and how many they are, in a frame that is sorted by process."""
-    counts = frame.group_by("process", maintain_order=True).len()
-    ends = counts["len"].cum_sum()
-    return {process: (end - count, count) for (process, count), end in zip(counts.iter_rows(), ends, strict=True)}
 
 
 def _head(job: ImportedJob, process: Process, own: pl.DataFrame) -> bytes:

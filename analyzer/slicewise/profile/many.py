@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -15,15 +17,22 @@ from slicewise.profile.reading import Reading, read_jobs
 
 # Of files that are read together: so many bytes, so that memory does not grow with the number of large jobs.
 BYTES_AT_ONCE = 16 << 20
+Place = TypeVar("Place")
 
 
-def batches(places: Sequence[Path]) -> Iterator[list[Path]]:
-    """Jobs that are to be read together: about BYTES_AT_ONCE."""
-    batch: list[Path] = []
+def _size_of(place: Path) -> int:
+    return sum(file.stat().st_size for file in profile_files(place) if file.exists())
+
+
+def batches(
+    places: Sequence[Place], size_of: Callable[[Place], int] = _size_of, most: float = math.inf
+) -> Iterator[list[Place]]:
+    """Jobs that are to be read together: so many at most, and about BYTES_AT_ONCE."""
+    batch: list[Place] = []
     together = 0
     for place in places:
-        size = sum(file.stat().st_size for file in profile_files(place) if file.exists())
-        if batch and together + size > BYTES_AT_ONCE:
+        size = size_of(place)
+        if batch and (len(batch) >= most or together + size > BYTES_AT_ONCE):
             yield batch
             batch, together = [], 0
         batch.append(place)
@@ -58,11 +67,9 @@ def parts_of(place: Path, wants: Mapping[str, Want]) -> Iterator[Reading]:
         raise Whole
 
 
-def rows_of_jobs(frame: pl.DataFrame) -> dict[int, tuple[int, int]]:
-    """Where each job's rows begin, and how many they are, by the job's number. They are sorted by it."""
+def rows_of(frame: pl.DataFrame, by: str) -> dict[int, tuple[int, int]]:
+    """Where the rows of each value of a column begin, and how many they are. Rows with one value stand together."""
     if frame.is_empty():
         return {}
-    runs = frame[plan.SOURCE].rle().struct.unnest()
-    ends = runs["len"].cum_sum()
-    rows = zip(runs["value"], ends - runs["len"], runs["len"], strict=True)
-    return {job: (begin, length) for job, begin, length in rows}
+    runs = frame[by].rle().struct.unnest()
+    return dict(zip(runs["value"], zip(runs["len"].cum_sum() - runs["len"], runs["len"], strict=True), strict=True))

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
@@ -62,8 +61,7 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import has_rank
-from slicewise.digest.quality import imported
+from slicewise.digest.quality import imported, missing_ranks
 from slicewise.digest.slices import BYTES
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
@@ -423,7 +421,7 @@ def _told(
         unknown_because="" if base else _why_unknown(slices, company, sure.baselines),
         next_step="" if base and confidence in SURE else _next_step(job, digest),
         traffic=traffic,
-        missing=_missing(digest),
+        missing=missing_ranks(digest),
         notes=[],
         slice_ns=grid_ns,
         slices=lost.select(
@@ -541,7 +539,7 @@ def _with_ends(
     begin, end = _io_bounds(slices, job, grid_ns)
     loads, loading = [], []
     for one in told:
-        its = shares.filter(pl.col("neighbour").is_null() if one.job is None else pl.col("neighbour") == one.job)
+        its = shares.filter(pl.col("neighbour").eq_missing(pl.lit(one.job, pl.String)))
         if float(its["storage_seconds"].sum()) <= LEAST_LOAD * float(shares["storage_seconds"].sum()):
             continue
         loading.append(one)
@@ -599,29 +597,3 @@ def _next_step(job: Job, digest: Digest) -> str:
     asked = job.command.partition(INPUTS)[0]
     command = asked if asked and " -c " not in f"{asked} " else f"COMMAND OF {job.program}"
     return f"slicewise run {options}--job {job.job}-alone -- {command}, while nobody else uses the file system"
-
-
-def _missing(digest: Digest) -> list[str]:
-    """Ranks whose profile is not there: the nodes that they ran on wrote none, or it was not given. The nodes are named
-    where something else of the profile names them.
-    """
-    ranks = digest.processes.filter(has_rank())
-    if ranks.is_empty():
-        return []
-    count = int(ranks["ranks"].max() or 0)  # type: ignore[arg-type]
-    seen = set(ranks["rank"].to_list())
-    gone = [rank for rank in range(count) if rank not in seen]
-    stretches = np.split(np.array(gone), np.flatnonzero(np.diff(gone) != 1) + 1) if gone else []
-    told = [f"rank {one[0]}" if len(one) == 1 else f"ranks {one[0]} to {one[-1]}" for one in stretches]
-    where = _silent_nodes(digest)
-    return [f"{one} ({where})" for one in told] if where else told
-
-
-def _silent_nodes(digest: Digest) -> str:
-    """The nodes that no process of the profile ran on: where a command of the job began, and else where a collector
-    sampled, which may be a server as well.
-    """
-    seen = set(digest.processes["node"].to_list())
-    began = sorted(set(digest.launches["node"].drop_nulls().to_list()) - seen)
-    sampled = sorted(set(digest.node_samples["node"].drop_nulls().to_list()) - seen)
-    return f"on {words.listing(began)}" if began else f"perhaps on {words.listing(sampled)}" if sampled else ""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -62,24 +63,10 @@ class SlicesOnStorage:
         return np.asarray((self.slice > self.slice[0]) & (self.slice < self.slice[-1]) & self.is_at_work)
 
     def of(self, chosen: Mask) -> SlicesOnStorage:
-        by_kind = (
-            {kind: values[chosen] for kind, values in one.items()}
-            for one in (self.seconds, self.amounts, self.calls, self.together)
-        )
-        seconds, amounts, calls, together = by_kind
-        return SlicesOnStorage(
-            self.slice[chosen],
-            seconds,
-            amounts,
-            calls,
-            self.cached[chosen],
-            self.at_work[chosen],
-            self.has_company[chosen],
-            self.others[chosen],
-            self.company[chosen],
-            self.others_metadata[chosen],
-            together,
-        )
+        def its(values: Any) -> Any:
+            return {k: each[chosen] for k, each in values.items()} if isinstance(values, dict) else values[chosen]
+
+        return SlicesOnStorage(*(its(getattr(self, one.name)) for one in fields(self)))
 
 
 def main_kind(seconds: Mapping[Kind, float]) -> Kind:

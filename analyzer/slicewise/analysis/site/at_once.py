@@ -4,7 +4,6 @@ nothing of is counted out first. What it tells is the same, to the last byte, as
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -53,6 +52,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.served import Counters, counters_of
 from slicewise.digest.slices import with_mapped
 from slicewise.digest.storages import WRITTEN
+from slicewise.profile.many import rows_of
 from slicewise.scalars import whole
 
 Integers = npt.NDArray[np.int64]
@@ -409,11 +409,8 @@ class AroundMany(Around, Rows):
             rows = pl.concat([empty, *parts])
             if not rows["place"].is_sorted():
                 rows = rows.sort("place", maintain_order=True)
-            found = rows["place"].rle()
-            lengths = found.struct.field("len").to_list()
-            keys = self._jobs[KEY].gather(found.struct.field("value"))
-            starts = accumulate(lengths, initial=0)
-            self._did[grid_ns] = rows, dict(zip(keys, zip(starts, lengths, strict=False), strict=True))
+            keys = self._jobs[KEY]
+            self._did[grid_ns] = rows, {keys[place]: its for place, its in rows_of(rows, "place").items()}
         return self._did[grid_ns]
 
     def _counters(self, batch: Batch, grid_ns: int) -> Counters:

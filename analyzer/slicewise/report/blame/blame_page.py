@@ -106,8 +106,7 @@ def neighbours_table(blame: Blame, most: int | None = None, slices: range | None
 
 def _by_slices(blame: Blame, neighbour: Neighbour, slices: range) -> tuple[OverTime | None, OverTime | None]:
     """Seconds of the runtime lost to it, and what it moved, by slice."""
-    whose = pl.col("neighbour").eq_missing(pl.lit(neighbour.job, pl.String))
-    rows = blame.shares.filter(whose, pl.col("storage") == neighbour.storage.number).select(
+    rows = blame.shares.filter(_is(neighbour.job), pl.col("storage") == neighbour.storage.number).select(
         "slice",
         lost=pl.col("lost_seconds") * runtime_factor(blame),
         moved=pl.col("read_bytes") + pl.col("write_bytes"),
@@ -507,7 +506,7 @@ def _turn_section(blame: Blame, slices: range) -> list[Section]:
 
 
 def _is(job: str | None) -> pl.Expr:
-    return pl.col("neighbour").is_null() if job is None else pl.col("neighbour") == job
+    return pl.col("neighbour").eq_missing(pl.lit(job, pl.String))
 
 
 def _loads(blame: Blame, value: pl.Expr) -> list[LoadShare]:
