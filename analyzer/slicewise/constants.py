@@ -34,6 +34,10 @@ FEWEST_FOR_A_MEAN = 2
 FEWEST_REPEATS = 4
 
 # What counts as equal, and as nothing.
+# Of a whole (a job's time in calls, its runtime, the storage's time that all took): less need not be priced or told.
+TRIVIAL = 0.02
+# Of the runtime: runs differ by so much by chance.
+LITTLE_OF_RUNTIME = 0.05
 # Of the larger of two volumes: they differ by no more. Logs, headers and what is read twice differ from run to run.
 EQUAL_VOLUMES = 0.05
 # Of the mean of a job's rate, each byte or second counting once: a slice with less is in no phase. A log is a trickle.

@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,21 +32,11 @@ FILE = "file"
 Mount = tuple[str, str, str]
 
 
-@dataclass
-class Counts:
+class Counts(Counter[str]):
     """Operations, ns and bytes by kind of call, e.g. `read_ops`, `meta_ns`, `write_bytes`; cumulative, or of a time."""
 
-    values: dict[str, int] = field(default_factory=dict)
-
-    def __getitem__(self, name: str) -> int:
-        return self.values.get(name, 0)
-
-    def add(self, other: Mapping[str, int]) -> None:
-        for name, value in other.items():
-            self.values[name] = self.values.get(name, 0) + value
-
     def since(self, before: Counts) -> Counts:
-        return Counts({name: max(0, value - before[name]) for name, value in self.values.items()})
+        return Counts({name: max(0, value - before[name]) for name, value in self.items()})
 
     @property
     def bytes(self) -> int:
@@ -81,7 +71,7 @@ class ProcessLook:
     def total(self) -> Counts:
         sum_of_mounts = Counts()
         for counts in self.mounts.values():
-            sum_of_mounts.add(counts.values)
+            sum_of_mounts.update(counts)
         return sum_of_mounts
 
 
@@ -174,7 +164,7 @@ def _process(entry: Mapping[str, Any]) -> ProcessLook:
         if mount["object"] != FILE:
             continue
         counts = {name: value for name, value in mount.items() if isinstance(value, int)}
-        mounts.setdefault((mount["point"], mount["type"], mount["source"]), Counts()).add(counts)
+        mounts.setdefault((mount["point"], mount["type"], mount["source"]), Counts()).update(counts)
     return ProcessLook(
         **{name: entry[name] for name in ("process", "job", "step", "program", "user", "pid", "rank", "start_ns")},
         mounts=mounts,
@@ -200,7 +190,7 @@ class Watch:
         moved = {process.process: _moved(process, last) for process in look.processes.values()}
         of_mount = Counts()
         for mounts in moved.values():
-            of_mount.add({str(mount): counts.bytes for mount, counts in mounts.items()})
+            of_mount.update({str(mount): counts.bytes for mount, counts in mounts.items()})
         by_job: dict[str, list[ProcessLook]] = {}
         for process in look.processes.values():
             by_job.setdefault(process.job, []).append(process)
@@ -219,9 +209,9 @@ class Watch:
         by_mount: dict[Mount, Counts] = {}
         total = Counts()
         for process in processes:
-            total.add(process.total.values)
+            total.update(process.total)
             for mount, counts in moved[process.process].items():
-                by_mount.setdefault(mount, Counts()).add(counts.values)
+                by_mount.setdefault(mount, Counts()).update(counts)
         activity = _activity(by_mount, processes, seconds)
         history = self._histories[job]
         if seconds:
@@ -280,7 +270,7 @@ def _moved(process: ProcessLook, last: Look | None) -> dict[Mount, Counts]:
 def _activity(by_mount: Mapping[Mount, Counts], processes: list[ProcessLook], seconds: float) -> Activity:
     moved = Counts()
     for counts in by_mount.values():
-        moved.add(counts.values)
+        moved.update(counts)
     closed, kernel = (sum(getattr(process, name) for process in processes) for name in ("closed_bytes", "kernel_bytes"))
     return Activity(
         read_bytes_per_s=_rate(moved["read_bytes"], seconds),

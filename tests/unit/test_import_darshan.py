@@ -250,7 +250,7 @@ def test_what_a_heat_map_log_says_comes_out(data):
         records.append(a_record(file, rank, BYTES_READ=size, READS=calls, F_READ_TIME=calls / 8))
     heat = [HeatBins("POSIX", rank, "read", 2.5, bins) for rank, bins in enumerate(mapped) if bins.any()]
     log = a_log(records, heat=heat, ranks=ranks)
-    job = darshan._LoggedJob([log], 4 * S, False, {}).made()
+    job = darshan._LoggedJob([log], False, {}).made(4 * S)
     found = slices_of(job.events, job.slice_ns)
     of_counters = {
         name: sum(record.counters[f"POSIX_{name}"] for record in records) for name in ("BYTES_READ", "READS")

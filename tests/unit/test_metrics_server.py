@@ -14,9 +14,10 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
+from slicewise.digest.clients import is_loopback
 from slicewise.errors import UserError
 from slicewise.running import metrics_server
-from slicewise.running.metrics_server import MOST_CLIENTS, MetricsServer, encryption, is_loopback
+from slicewise.running.metrics_server import MOST_CLIENTS, MetricsServer, encryption
 from support.certificates import Certificate, make_certificate
 
 TEXT = "# EOF\n"

@@ -12,7 +12,7 @@ from slicewise.catalog.answers import Answers
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS, WORTH_NAMING_BYTES
-from slicewise.digest.clients import is_address, node_name
+from slicewise.digest.clients import as_nodes, is_address
 from slicewise.digest.processes import SERVED, unknown_node
 
 # In a job's time a client was its node: from start_ns until until_ns.
@@ -87,7 +87,7 @@ class _Counted:
 
     def __init__(self, catalog: Catalog, batches: Sequence[Batch], known: pl.DataFrame) -> None:
         """known: of `clients`."""
-        known = known.with_columns(node=_names(known["node"]))
+        known = known.with_columns(node=as_nodes(known["node"]))
         rows = catalog.scan("job_slices", batches)
         self._rows = rows.select(KEY, "storage", "begin_ns", "end_ns", bytes=BYTES, calls=CALLS)
         # key, storage, begin_ns, end_ns, bytes, calls, node: of clients.
@@ -100,7 +100,7 @@ class _Counted:
         )
         ran = catalog.scan("processes", batches).select(KEY, "node").unique()
         self.ran = ran.join(self.did.select(KEY).unique().lazy(), on=KEY, how="semi").collect()
-        self.ran = self.ran.with_columns(node=_names(self.ran["node"]))
+        self.ran = self.ran.with_columns(node=as_nodes(self.ran["node"]))
         # When these lived: key, storage, start_ns, until_ns, slice_ns, own (bytes), calls, nodes.
         slice_ns = (pl.col("end_ns") - pl.col("begin_ns")).max()
         own = self.did.group_by(KEY, "storage").agg(pl.col("calls").sum(), own=pl.col("bytes").sum(), slice_ns=slice_ns)
@@ -176,10 +176,6 @@ class _Counted:
             apart = EQUAL_VOLUMES * pl.col("own") + BYTES_A_CALL * pl.col("calls")
             is_alike = _more("counted", "own").abs() <= apart
             yield _spans(loud.filter(is_own | (is_alike & (is_alike.sum().over(of_job) == 1))))
-
-
-def _names(nodes: pl.Series) -> pl.Series:
-    return nodes.replace_strict({name: node_name(name) for name in nodes.unique()}, return_dtype=pl.String)
 
 
 def _spans(found: pl.DataFrame) -> pl.DataFrame:

@@ -7,8 +7,10 @@ fuller one stays. A profile whose files are as they were is not read again.
 from __future__ import annotations
 
 import errno
+import secrets
+import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,18 @@ from typing import Any
 import polars as pl
 
 from slicewise.catalog.find import JOBS_AT_ONCE, JobFiles, chunks
-from slicewise.catalog.parts import JobsPart, Piece, part_of, write_aside
 from slicewise.catalog.rows import read_rows
-from slicewise.catalog.schema import KEY
-from slicewise.catalog.store import Batch, Catalog, Writing, number_of_name
+from slicewise.catalog.schema import FRAMES, KEY, conform
+from slicewise.catalog.store import (
+    ASIDE,
+    BATCH_PREFIX,
+    Batch,
+    Catalog,
+    Writing,
+    number_of_name,
+    write_batch,
+    write_frame,
+)
 from slicewise.catalog.workers import OneByOne, Threads, Workers
 from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS, WORTH_NAMING_BYTES
 from slicewise.digest.processes import SERVED
@@ -43,6 +53,89 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 CLOCKS_APART_NS = 3_600_000_000_000
 # What is fuller of two profiles of one job, most telling first.
 FULLNESS = ("profiled", "all_processes", "finished", "records", "moved", "calls")
+PART_PREFIX = "part-"
+
+
+@dataclass(frozen=True)
+class JobsPart:
+    """Jobs that were read together. jobs: their frame of that name, with the day of each; processes: key and process;
+    records: rows of process_slices by key; damaged: keys. frames: all of it, or, if it lies aside, nothing; bytes: that
+    these take in memory; place: where it lies.
+    """
+
+    jobs: pl.DataFrame
+    processes: pl.DataFrame
+    records: Mapping[int, int]
+    damaged: frozenset[int]
+    frames: Mapping[str, pl.DataFrame]
+    bytes: int
+    place: Path | None = None
+
+    def frame(self, name: str) -> pl.DataFrame:
+        return self.frames[name] if self.place is None else pl.read_parquet(self.place / f"{name}.parquet", glob=False)
+
+    def names(self) -> list[str]:
+        return list(self.frames) if self.place is None else sorted(file.stem for file in self.place.glob("*.parquet"))
+
+    def remove(self) -> None:
+        """Take its files away; those of somebody who was killed go when the catalog is next changed."""
+        if self.place is not None:
+            shutil.rmtree(self.place, ignore_errors=True)
+
+
+def part_of(frames: Mapping[str, pl.DataFrame], catalog: Path | None) -> JobsPart:
+    """Jobs' frames as a part. catalog: where the frames are to be put aside; None: they stay in memory."""
+    place = None
+    if catalog is not None:
+        place = catalog / ASIDE / f"{PART_PREFIX}{secrets.token_hex(8)}"
+        place.mkdir(parents=True)
+        for name, frame in frames.items():
+            write_frame(frame, place / f"{name}.parquet", compression="lz4", statistics=False)
+    jobs = frames["jobs"]
+    return JobsPart(
+        jobs,
+        frames["processes"].select(KEY, "process"),
+        dict(jobs.select(KEY, "records").iter_rows()),
+        frozenset(frames["damage"][KEY] if "damage" in frames else ()),
+        frames if place is None else {},
+        sum(int(frame.estimated_size()) for frame in frames.values()) if place is None else 0,
+        place,
+    )
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Jobs of one day: those of a part, or of a batch that is to go, with these keys; None: all of them."""
+
+    source: JobsPart | Batch
+    keys: Collection[int] | None = None
+
+    def names(self) -> list[str]:
+        if isinstance(self.source, JobsPart):
+            return self.source.names()
+        unknown = sorted(set(self.source.rows) - set(FRAMES))
+        if unknown:
+            raise UserError(
+                f"{self.source.place}: has a table {unknown[0]} that this slicewise does not know and would lose; "
+                "use the newer one that wrote it"
+            )
+        return list(self.source.rows)
+
+    def frame(self, name: str) -> pl.DataFrame:
+        frame = self.source.frame(name) if isinstance(self.source, JobsPart) else self.source.read(name)
+        return frame if self.keys is None else frame.filter(pl.col(KEY).is_in(list(self.keys)))
+
+
+def write_aside(catalog: Path, pieces: Sequence[Piece]) -> str:
+    """Write a batch of some jobs of one day beside the catalog's days, and say under what name."""
+    names = sorted({name for piece in pieces for name in piece.names()})
+    frames = (
+        (name, pl.concat([conform(name, piece.frame(name)) for piece in pieces if name in piece.names()]))
+        for name in names
+    )
+    batch = f"{BATCH_PREFIX}{secrets.token_hex(8)}"
+    write_batch(catalog / ASIDE / batch, frames)
+    return batch
 
 
 @dataclass

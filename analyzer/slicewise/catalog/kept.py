@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from slicewise.alike import rows_of
 from slicewise.catalog.find import places
 from slicewise.catalog.rows import hashed_name, hashed_user
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, NOT_KEPT
@@ -22,7 +23,6 @@ from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.errors import UserError
 from slicewise.kinds import KINDS
 from slicewise.profile.damage import Damage
-from slicewise.profile.many import rows_of
 from slicewise.profile.reader import Profile
 from slicewise.profile.schema import PayloadColumn, Schema
 from slicewise.scalars import whole

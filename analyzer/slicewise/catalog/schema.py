@@ -10,7 +10,7 @@ from dataclasses import replace
 import polars as pl
 
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
-from slicewise.digest.schema import JOB, SLICE, STORAGE, Field, Frame, Unit
+from slicewise.digest.schema import JOB, SLICE, STORAGE, Field, Frame, number
 from slicewise.digest.slices import SPREAD, SUMS
 
 KEY = "key"
@@ -24,23 +24,18 @@ NOT_KEPT = {
     "library_calls": "calls of I/O libraries",
 }
 
-
-def _number(unit: Unit, meaning: str) -> Field:
-    return Field(pl.Int64(), unit, meaning)
-
-
 MORE_OF_JOBS = {
-    "node_slice_ns": _number("ns", "length of a slice in node_samples and node_slices"),
-    "all_processes": _number("processes", "all processes of the profile, of the job or not"),
-    "unfinished": _number("processes", "processes that had not ended when the profile was read"),
-    "node_files": _number("", "files of the profile: one a node"),
-    "missing_ranks": _number("", "ranks of MPI_COMM_WORLD of which nothing is there; 0 without MPI"),
-    "records": _number("", "rows of process_slices"),
+    "node_slice_ns": number("ns", "length of a slice in node_samples and node_slices"),
+    "all_processes": number("processes", "all processes of the profile, of the job or not"),
+    "unfinished": number("processes", "processes that had not ended when the profile was read"),
+    "node_files": number("", "files of the profile: one a node"),
+    "missing_ranks": number("", "ranks of MPI_COMM_WORLD of which nothing is there; 0 without MPI"),
+    "records": number("", "rows of process_slices"),
     "fingerprint": Field(pl.UInt64(), "", "of the profile's files: path, names, sizes and times"),
 }
 
 MORE_OF_STORAGES = {
-    f"{way}_bytes": _number("bytes", f"bytes that the job's processes transferred there by {way} calls")
+    f"{way}_bytes": number("bytes", f"bytes that the job's processes transferred there by {way} calls")
     for way in ("read", "write")
 }
 
@@ -66,10 +61,10 @@ FRAMES: dict[str, Frame] = {
             KEY: KEY_COLUMN,
             "storage": STORAGE,
             "slice": SLICE,
-            "begin_ns": _number("UNIX time, ns", "when the slice began"),
-            "end_ns": _number("UNIX time, ns", "when the slice ended"),
+            "begin_ns": number("UNIX time, ns", "when the slice began"),
+            "end_ns": number("UNIX time, ns", "when the slice ended"),
             **{name: DIGEST_FRAMES["process_slices"].columns[name] for name in SUMS},
-            "at_work": _number("processes", "processes with any call in the slice"),
+            "at_work": number("processes", "processes with any call in the slice"),
             SPREAD: DIGEST_FRAMES["process_slices"].columns[SPREAD],
         },
     ),
@@ -83,9 +78,9 @@ FRAMES: dict[str, Frame] = {
                            "implausible: processes with numbers that no job has, which are left out"),
             "file": Field(pl.String(), "", "the file"),
             "message": Field(pl.String(), "", "the same in words; empty where names are hashed"),
-            "processes": _number("processes", "processes concerned, as far as known"),
-            "lost_frames": _number("", "pieces of the file (frames, see format.md) that are in no copy"),
-            "lost_slices": _number("slices", "slices that only such pieces held"),
+            "processes": number("processes", "processes concerned, as far as known"),
+            "lost_frames": number("", "pieces of the file (frames, see format.md) that are in no copy"),
+            "lost_slices": number("slices", "slices that only such pieces held"),
         },
     ),
 }  # fmt: skip

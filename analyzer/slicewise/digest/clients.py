@@ -21,10 +21,10 @@ def with_jobs(rows: pl.DataFrame, allocations: pl.DataFrame) -> pl.DataFrame:
     """
     if not allocations.height or not rows["is_client"].any():
         return rows
-    had = allocations.with_columns(node=_as_nodes(allocations["node"])).unique()
+    had = allocations.with_columns(node=as_nodes(allocations["node"])).unique()
     numbered = rows.with_row_index("row")
     clients = numbered.filter("is_client")
-    clients = clients.select("row", "begin_ns", "end_ns", node=_as_nodes(clients["job"]))
+    clients = clients.select("row", "begin_ns", "end_ns", node=as_nodes(clients["job"]))
     there = (
         clients.join(had, on="node", suffix="_had")
         .filter(pl.col("begin_ns_had") < pl.col("end_ns"), pl.col("end_ns_had") > pl.col("begin_ns"))
@@ -41,7 +41,7 @@ def with_jobs(rows: pl.DataFrame, allocations: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _as_nodes(names: pl.Series) -> pl.Series:
+def as_nodes(names: pl.Series) -> pl.Series:
     return names.replace_strict({name: node_name(name) for name in names.unique()}, return_dtype=pl.String)
 
 
@@ -73,4 +73,7 @@ def is_address(text: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    return ipaddress.ip_address(address).is_loopback
+    """Whether no other machine reaches an address, which is given in digits."""
+    at = ipaddress.ip_address(address)
+    mapped = at.ipv4_mapped if isinstance(at, ipaddress.IPv6Address) else None
+    return (mapped or at).is_loopback

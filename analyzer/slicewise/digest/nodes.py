@@ -58,20 +58,26 @@ TABLES = tuple(dict.fromkeys(signal.table for signal in SIGNALS.values()))
 DEVICE_KEYS = ("node", "kind", "device")
 
 
+def runs_of(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Collectors' runs: process, node, run_slice_ns (of a run's own slices)."""
+    return tables["nodes"].select("process", node=pl.col("host").cast(pl.String), run_slice_ns=pl.col("slice_ns"))
+
+
+def is_within(slice_ns: int, start_ns: int, end_ns: int | None) -> pl.Expr:
+    """Whether a slice has any of a job's time; end_ns: None while it runs."""
+    begins_ns = pl.col("slice") * slice_ns
+    return (begins_ns + slice_ns > start_ns) & (True if end_ns is None else begins_ns < end_ns)
+
+
 def sampled(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, end_ns: int | None) -> pl.DataFrame:
     """The time that was sampled of each node and slice: process and run_slice (a collector's run, and its own number of
     the slice), node, slice, seconds. tables: nodes and node_slices, as a profile has them. slice_ns: of the slices that
     are told, at least as long as those of the collectors. Slices outside of the job's time are left out; end_ns: None
     while it runs.
     """
-    begins_ns = pl.col("slice") * slice_ns
-    is_within = begins_ns + slice_ns > start_ns
-    if end_ns is not None:
-        is_within = is_within & (begins_ns < end_ns)
-    runs = tables["nodes"].select("process", node=pl.col("host").cast(pl.String), run_slice_ns=pl.col("slice_ns"))
     return (
         tables["node_slices"]
-        .join(runs, on="process")
+        .join(runs_of(tables), on="process")
         .select(
             "process",
             "node",
@@ -79,7 +85,7 @@ def sampled(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, en
             slice=(pl.col("slice") * pl.col("run_slice_ns") // slice_ns).cast(pl.Int64),
             seconds=pl.col("sampled_ns") / 1e9,
         )
-        .filter(pl.col("seconds") > 0, is_within)
+        .filter(pl.col("seconds") > 0, is_within(slice_ns, start_ns, end_ns))
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from slicewise.digest.nodes import is_within, runs_of
 from slicewise.digest.sampled import COUNTS, UNSURE
 from slicewise.digest.schema import FRAMES, conform
 
@@ -23,14 +24,9 @@ def others(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, end
     """
     if tables[TABLE].is_empty() or tables["nodes"].is_empty():
         return pl.DataFrame(schema=FRAMES["others"].polars_schema)
-    begins_ns = pl.col("slice") * slice_ns
-    is_within = begins_ns + slice_ns > start_ns
-    if end_ns is not None:
-        is_within = is_within & (begins_ns < end_ns)
-    runs = tables["nodes"].select("process", node=pl.col("host").cast(pl.String), run_slice_ns=pl.col("slice_ns"))
     found = (
         tables[TABLE]
-        .join(runs, on="process")
+        .join(runs_of(tables), on="process")
         .select(
             "node",
             user=pl.when(pl.col("user") != NOT_NAMED).then(pl.col("user").cast(pl.Int64)),
@@ -39,7 +35,7 @@ def others(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, end
             **{name: pl.col(column) for name, column in COUNTS.items()},
             **{UNSURE: pl.col(UNSURE)},
         )
-        .filter(is_within)
+        .filter(is_within(slice_ns, start_ns, end_ns))
         .group_by("node", "user", "slice")
         .agg(pl.col("processes", UNSURE).max(), pl.col(*COUNTS).sum())
     )

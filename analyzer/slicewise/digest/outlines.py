@@ -22,7 +22,7 @@ from slicewise.digest.layers import KERNEL_LAYER, is_own
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.errors import UserError
 from slicewise.profile.files import profile_files
-from slicewise.profile.many import Whole, batches, parts_of
+from slicewise.profile.many import Whole, batches, parts_of, profile_bytes
 from slicewise.profile.plan import SOURCE, Want
 from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 from slicewise.profile.reading import Reading, read_jobs
@@ -94,7 +94,7 @@ def outlines(places: Sequence[Path], progress: Progress | None = None) -> list[O
 
 def _readable(places: Sequence[Path]) -> list[Outline]:
     try:
-        return [job for some in batches(places) for job in _outlined(_read(some))]
+        return [job for some in batches(places, profile_bytes) for job in _outlined(_read(some))]
     except UserError:
         if len(places) == 1:
             return []

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from slicewise.digest.nodes import runs_of
 from slicewise.digest.processes import DIRECTIONS, WITHOUT_PATH
 from slicewise.digest.schema import FRAMES, conform
 
@@ -35,7 +36,7 @@ def sampled(
     empty = tuple(pl.DataFrame(schema=FRAMES[name].polars_schema) for name in ("sampled_processes", "sampled_slices"))
     if any(tables[name].is_empty() for name in (PROCESSES, "nodes")):
         return empty[0], empty[1]
-    runs = tables["nodes"].select("process", node=pl.col("host").cast(pl.String), run_slice_ns=pl.col("slice_ns"))
+    runs = runs_of(tables)
     who = (
         tables[PROCESSES]
         .rename({"number": "nth"})

@@ -46,14 +46,14 @@ def _amount(unit: Unit, meaning: str) -> Field:
     return Field(pl.Float64(), unit, meaning)
 
 
-def _number(unit: Unit, meaning: str) -> Field:
+def number(unit: Unit, meaning: str) -> Field:
     return Field(pl.Int64(), unit, meaning)
 
 
-CLOCK_ERROR = _number(
+CLOCK_ERROR = number(
     "ns", "how far its slices may be off the clock, of imported jobs; 0 in profiles of Slicewise: not measured"
 )
-SPREAD_AT_MOST = _number(
+SPREAD_AT_MOST = number(
     "slices",
     "of imported jobs: a log without fine times has its bytes spread evenly over slices, and over this many at most; "
     "1: each byte is in its slice, as in profiles of Slicewise",
@@ -61,26 +61,25 @@ SPREAD_AT_MOST = _number(
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
 PROCESS = Field(pl.UInt64(), "", "unique id of the process's run")
 STORAGE = Field(pl.UInt64(), "", "which file system: one number for the same storage, on all nodes and in all jobs")
-SLICE = _number("", "number of the slice; it begins at slice * slice_ns, in ns since 1970")
+SLICE = number("", "number of the slice; it begins at slice * slice_ns, in ns since 1970")
 NODE = _name("the node's name")
-NODE_SLICE = _number("", "number of the node's slice; it begins at slice * the job's `node_slice_ns`, in ns since 1970")
+NODE_SLICE = number("", "number of the node's slice; it begins at slice * the job's `node_slice_ns`, in ns since 1970")
 CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
 
 
 def _of_kinds(where: str) -> dict[str, Field]:
     columns = {
-        f"{kind}_bytes": _number("bytes", f"bytes transferred by {CALLS[kind]} {where}") for kind in ("read", "write")
+        f"{kind}_bytes": number("bytes", f"bytes transferred by {CALLS[kind]} {where}") for kind in ("read", "write")
     }
     columns |= {
-        f"{kind}_ops": _number("calls", f"{calls} {where}, asynchronous requests included")
+        f"{kind}_ops": number("calls", f"{calls} {where}, asynchronous requests included")
         for kind, calls in CALLS.items()
     }
     columns |= {
-        f"{kind}_ns": _number("ns", f"time in {calls} {where}, of all threads together")
-        for kind, calls in CALLS.items()
+        f"{kind}_ns": number("ns", f"time in {calls} {where}, of all threads together") for kind, calls in CALLS.items()
     }
     return columns | {
-        f"{kind}_request_ns": _number(
+        f"{kind}_request_ns": number(
             "ns", f"time of asynchronous {kind} requests {where}; they overlap with each other and with computing"
         )
         for kind in ("read", "write")
@@ -108,22 +107,22 @@ SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
 DISTRIBUTION = {
     "kind": _name("read, write, or meta"),
     "what": _name("size or latency"),
-    "bin": _number("", "number of the bin, from 0 on"),
-    "least": _number("", "the least that the bin holds, in bytes or ns"),
-    "most": _number("", "the most that it holds; null: no bound"),
-    "calls": _number("calls", "calls in the bin"),
+    "bin": number("", "number of the bin, from 0 on"),
+    "least": number("", "the least that the bin holds, in bytes or ns"),
+    "most": number("", "the most that it holds; null: no bound"),
+    "calls": number("calls", "calls in the bin"),
 }
 
 SAMPLED_PROCESS = Field(
     pl.UInt64(), "", "unique id of the collector's run, which sampled the process; `nth` says which process it was"
 )
 SAMPLED_COUNTS = {
-    "read_bytes": _number("bytes", "bytes read"),
-    "write_bytes": _number("bytes", "bytes written"),
-    "read_ops": _number("calls", "read calls"),
-    "write_ops": _number("calls", "write calls"),
-    "storage_read_bytes": _number("bytes", "bytes that the kernel fetched from storage"),
-    "storage_write_bytes": _number("bytes", "bytes that the kernel sent to storage"),
+    "read_bytes": number("bytes", "bytes read"),
+    "write_bytes": number("bytes", "bytes written"),
+    "read_ops": number("calls", "read calls"),
+    "write_ops": number("calls", "write calls"),
+    "storage_read_bytes": number("bytes", "bytes that the kernel fetched from storage"),
+    "storage_write_bytes": number("bytes", "bytes that the kernel sent to storage"),
 }
 
 FRAMES: dict[str, Frame] = {
@@ -138,13 +137,13 @@ FRAMES: dict[str, Frame] = {
             "command": _name("command line of its first process: as of `processes`"),
             "directory": _name("working directory of its first process when its profiling began"),
             "is_mpi": _yes_or_no("its processes have ranks"),
-            "processes": _number("processes", "processes of the job that matter"),
-            "nodes": _number("", "nodes of these processes"),
-            "user": _number("", "numeric user id"),
+            "processes": number("processes", "processes of the job that matter"),
+            "nodes": number("", "nodes of these processes"),
+            "user": number("", "numeric user id"),
             "account": _name("the account that the scheduler charges, if any"),
-            "slice_ns": _number("ns", "length of a slice"),
-            "start_ns": _number("UNIX time, ns", "when its first process began"),
-            "end_ns": _number("UNIX time, ns", "when its last process ended; of a running job, when it was last seen"),
+            "slice_ns": number("ns", "length of a slice"),
+            "start_ns": number("UNIX time, ns", "when its first process began"),
+            "end_ns": number("UNIX time, ns", "when its last process ended; of a running job, when it was last seen"),
             "is_running": _yes_or_no("some process had not ended when the profile was read"),
             "spread": SPREAD_AT_MOST,
             "clock_error_ns": CLOCK_ERROR,
@@ -158,9 +157,9 @@ FRAMES: dict[str, Frame] = {
             "job": JOB,
             "process": PROCESS,
             "node": NODE,
-            "pid": _number("", "process id on its node"),
-            "rank": _number("", "rank in MPI_COMM_WORLD; -1 without MPI"),
-            "ranks": _number("", "size of MPI_COMM_WORLD; 0 without MPI"),
+            "pid": number("", "process id on its node"),
+            "rank": number("", "rank in MPI_COMM_WORLD; -1 without MPI"),
+            "ranks": number("", "size of MPI_COMM_WORLD; 0 without MPI"),
             "program": _name(
                 "the executable's name; of an interpreter with the script, module or archive that it runs"
             ),
@@ -174,20 +173,20 @@ FRAMES: dict[str, Frame] = {
                 "what to call it: its rank and node, with the process id where others of the job have that rank; "
                 "without a rank its process id and node"
             ),
-            "start_ns": _number("UNIX time, ns", "when it began"),
-            "end_ns": _number("UNIX time, ns", "when it ended; of one that still runs, when it was last seen"),
+            "start_ns": number("UNIX time, ns", "when it began"),
+            "end_ns": number("UNIX time, ns", "when it ended; of one that still runs, when it was last seen"),
             "ending": _name("how it ended"),
             "clock": _name("by which clock its calls were timed: counter (the processor's) or vdso (the kernel's)"),
-            "profiler_ns": _number("ns", "time that the profiler took beside the calls that it counted"),
-            "call_cost_ps": _number("", "what counting a call cost, in picoseconds"),
-            "system_call_ps": _number("", "what the least of system calls took there, in picoseconds; 0: not measured"),
-            "site_ns": _number("ns", "time in calls that a sample of a call site stands for; 0: there are none"),
-            "all_read_bytes": _number("bytes", "the kernel's last count of bytes read, before profiling included"),
-            "all_write_bytes": _number("bytes", "the kernel's last count of bytes written, before profiling included"),
-            "waited_ns": _number(
+            "profiler_ns": number("ns", "time that the profiler took beside the calls that it counted"),
+            "call_cost_ps": number("", "what counting a call cost, in picoseconds"),
+            "system_call_ps": number("", "what the least of system calls took there, in picoseconds; 0: not measured"),
+            "site_ns": number("ns", "time in calls that a sample of a call site stands for; 0: there are none"),
+            "all_read_bytes": number("bytes", "the kernel's last count of bytes read, before profiling included"),
+            "all_write_bytes": number("bytes", "the kernel's last count of bytes written, before profiling included"),
+            "waited_ns": number(
                 "ns", "time that it waited for its turn, where jobs take turns; none of its calls' time"
             ),
-            "waits": _number("", "how often it waited for it"),
+            "waits": number("", "how often it waited for it"),
             "spread": SPREAD_AT_MOST,
             "clock_error_ns": CLOCK_ERROR,
             "is_of_job": _yes_or_no("it is the job's own: it has a rank, or no process has one"),
@@ -218,8 +217,8 @@ FRAMES: dict[str, Frame] = {
             "storage": STORAGE,
             "slice": SLICE,
             **_of_kinds("in the slice"),
-            "threads": _number("threads", "threads whose calls ended in the slice; at least 1"),
-            "spread": _number(
+            "threads": number("threads", "threads whose calls ended in the slice; at least 1"),
+            "spread": number(
                 "slices",
                 "over how many slices its bytes were spread evenly; 1: they were transferred in this very slice",
             ),
@@ -232,9 +231,9 @@ FRAMES: dict[str, Frame] = {
             "process": PROCESS,
             "storage": STORAGE,
             "point": _name("where the process has it mounted"),
-            "read_bytes": _number("bytes", "bytes read through that mount"),
-            "write_bytes": _number("bytes", "bytes written through that mount"),
-            "past_cache_bytes": _number(
+            "read_bytes": number("bytes", "bytes read through that mount"),
+            "write_bytes": number("bytes", "bytes written through that mount"),
+            "past_cache_bytes": number(
                 "bytes",
                 "of these, those to files that were open with O_DIRECT, O_SYNC or "
                 "O_DSYNC, as far as files have a row of their own",
@@ -250,9 +249,9 @@ FRAMES: dict[str, Frame] = {
             "process": PROCESS,
             "storage": STORAGE,
             "slice": SLICE,
-            "fetched_bytes": _number("bytes", "bytes that the kernel fetched for it beyond its calls"),
-            "faults": _number("", "page faults that read them"),
-            "waited_ns": _number("ns", "time in which it did not compute, was not in calls and not ready to run"),
+            "fetched_bytes": number("bytes", "bytes that the kernel fetched for it beyond its calls"),
+            "faults": number("", "page faults that read them"),
+            "waited_ns": number("ns", "time in which it did not compute, was not in calls and not ready to run"),
         },
     ),
     "files": Frame(
@@ -261,21 +260,21 @@ FRAMES: dict[str, Frame] = {
         ("process", "file"),
         {
             "process": PROCESS,
-            "file": _number("", "number within the process; 0 is all files without a row"),
+            "file": number("", "number within the process; 0 is all files without a row"),
             "path": _name("path as the program opened it, made absolute; its end where it is long"),
-            "opens": _number("calls", "times opened"),
-            "read_ops": _number("calls", "read calls"),
-            "write_ops": _number("calls", "write calls"),
-            "read_bytes": _number("bytes", "bytes read"),
-            "write_bytes": _number("bytes", "bytes written"),
-            "read_ns": _number("ns", "time in read calls"),
-            "write_ns": _number("ns", "time in write calls"),
-            "error_bytes": _number(
+            "opens": number("calls", "times opened"),
+            "read_ops": number("calls", "read calls"),
+            "write_ops": number("calls", "write calls"),
+            "read_bytes": number("bytes", "bytes read"),
+            "write_bytes": number("bytes", "bytes written"),
+            "read_ns": number("ns", "time in read calls"),
+            "write_ns": number("ns", "time in write calls"),
+            "error_bytes": number(
                 "bytes",
                 "the most bytes that the file can have transferred before it had a row: they are missing here. "
                 "In the row without a path: the most that any one file without a row can have transferred",
             ),
-            "error_ns": _number("ns", "the same for the time in read and write calls"),
+            "error_ns": number("ns", "the same for the time in read and write calls"),
         },
     ),
     "coverage": Frame(
@@ -287,23 +286,23 @@ FRAMES: dict[str, Frame] = {
         {
             "process": PROCESS,
             **{
-                f"{way}_{what}": _number(unit, f"{way}: {meaning}")
+                f"{way}_{what}": number(unit, f"{way}: {meaning}")
                 for way in ("read", "write")
                 for what, unit, meaning in SEEN_AND_COUNTED
             },
             "has_stdio": _yes_or_no("it used stdio: of the calls that stdio makes by itself, only the bytes are known"),
-            "mapped": _number("bytes", "bytes of files on storage that it mapped into memory; null: not known"),
+            "mapped": number("bytes", "bytes of files on storage that it mapped into memory; null: not known"),
         },
     ),
     "calls": Frame(
         "one row for each process and function that it called",
         ("process", "operation"),
-        {"process": PROCESS, "operation": _name("the function"), "calls": _number("calls", "how often")},
+        {"process": PROCESS, "operation": _name("the function"), "calls": number("calls", "how often")},
     ),
     "mishaps": Frame(
         "one row for each process and kind of trouble that profiling met",
         ("process", "mishap"),
-        {"process": PROCESS, "mishap": _name("what happened"), "count": _number("", "how often")},
+        {"process": PROCESS, "mishap": _name("what happened"), "count": number("", "how often")},
     ),
     "unprofiled": Frame(
         "one row for each program that could not be profiled, and process that began it",
@@ -312,9 +311,9 @@ FRAMES: dict[str, Frame] = {
             "process": PROCESS,
             "program": _name("the executable's path"),
             "reason": _name("why it could not be profiled"),
-            "times": _number("", "how often it was begun"),
-            "pid": _number("", "process id of the last one; 0 where it is not known"),
-            "time_ns": _number("UNIX time, ns", "when the last one was begun"),
+            "times": number("", "how often it was begun"),
+            "pid": number("", "process id of the last one; 0 where it is not known"),
+            "time_ns": number("UNIX time, ns", "when the last one was begun"),
         },
     ),
     "launches": Frame(
@@ -323,12 +322,12 @@ FRAMES: dict[str, Frame] = {
         ("node", "pid"),
         {
             "node": NODE,
-            "pid": _number("", "process id of the command"),
+            "pid": number("", "process id of the command"),
             "program": _name("the executable's path"),
             "reason": _name("why the command itself could not be profiled; `unknown` if it was profiled"),
-            "read_bytes": _number("bytes", "bytes read"),
-            "write_bytes": _number("bytes", "bytes written"),
-            "own_bytes": _number("bytes", "the part of the bytes written that is this profile itself"),
+            "read_bytes": number("bytes", "bytes read"),
+            "write_bytes": number("bytes", "bytes written"),
+            "own_bytes": number("bytes", "the part of the bytes written that is this profile itself"),
         },
     ),
     "sampled_processes": Frame(
@@ -338,15 +337,15 @@ FRAMES: dict[str, Frame] = {
         ("process", "nth"),
         {
             "process": SAMPLED_PROCESS,
-            "nth": _number("", "number within that run; a program that took another one's place has its own"),
+            "nth": number("", "number within that run; a program that took another one's place has its own"),
             "node": NODE,
-            "pid": _number("", "process id on its node"),
+            "pid": number("", "process id on its node"),
             "program": _name("the executable's name"),
             "path": _name("the executable's path"),
             "label": _name("what to call it: its process id and node"),
             "reason": _name("why it could not be profiled, as far as known"),
-            "start_ns": _number("UNIX time, ns", "when the process began"),
-            "end_ns": _number("UNIX time, ns", "when it was last looked at; what it did after that is missing"),
+            "start_ns": number("UNIX time, ns", "when the process began"),
+            "end_ns": number("UNIX time, ns", "when it was last looked at; what it did after that is missing"),
             "is_refused": _yes_or_no("the kernel did not tell its counts: it has none"),
             **SAMPLED_COUNTS,
         },
@@ -356,10 +355,10 @@ FRAMES: dict[str, Frame] = {
         ("process", "nth", "slice"),
         {
             "process": SAMPLED_PROCESS,
-            "nth": _number("", "number of the process within that run"),
+            "nth": number("", "number of the process within that run"),
             "slice": NODE_SLICE,
             **SAMPLED_COUNTS,
-            "unsure_ns": _number(
+            "unsure_ns": number(
                 "ns",
                 "doubt about the slice's edges: what was transferred within this many ns may belong to the slice "
                 "before or after, since the collector did not look exactly at the edges",
@@ -373,11 +372,11 @@ FRAMES: dict[str, Frame] = {
         ("node", "user", "slice"),
         {
             "node": NODE,
-            "user": _number("", "numeric user id; null: all users whom the site does not name, together"),
+            "user": number("", "numeric user id; null: all users whom the site does not name, together"),
             "slice": NODE_SLICE,
-            "processes": _number("processes", "the most processes of the user without a profile at one time"),
+            "processes": number("processes", "the most processes of the user without a profile at one time"),
             **SAMPLED_COUNTS,
-            "unsure_ns": _number(
+            "unsure_ns": number(
                 "ns",
                 "doubt about the slice's edges: what was transferred within this many ns may belong to the slice "
                 "before or after, since the collector did not look exactly at the edges",
@@ -401,11 +400,11 @@ FRAMES: dict[str, Frame] = {
         {
             "storage": STORAGE,
             "direction": _name("read or write"),
-            "calls": _number("calls", "how many, requests included"),
-            "bytes": _number("bytes", "bytes that they transferred"),
-            "sequential": _number("calls", "calls that began at or after the end of the thread's last one on the file"),
-            "consecutive": _number("calls", "calls that began exactly at that end"),
-            "first": _number("calls", "calls that had nothing to follow: the thread's first on a descriptor"),
+            "calls": number("calls", "how many, requests included"),
+            "bytes": number("bytes", "bytes that they transferred"),
+            "sequential": number("calls", "calls that began at or after the end of the thread's last one on the file"),
+            "consecutive": number("calls", "calls that began exactly at that end"),
+            "first": number("calls", "calls that had nothing to follow: the thread's first on a descriptor"),
         },
     ),
     "events": Frame(
@@ -424,7 +423,7 @@ FRAMES: dict[str, Frame] = {
             "process": PROCESS,
             "slice": SLICE,
             "event": _name("the event"),
-            "value": _number("", "how many, in its unit"),
+            "value": number("", "how many, in its unit"),
         },
     ),
     "waits": Frame(
@@ -433,8 +432,8 @@ FRAMES: dict[str, Frame] = {
         {
             "process": PROCESS,
             "slice": SLICE,
-            "waited_ns": _number("ns", "time that it waited in the slice"),
-            "waits": _number("", "waits that began in the slice"),
+            "waited_ns": number("ns", "time that it waited in the slice"),
+            "waits": number("", "waits that began in the slice"),
         },
     ),
     "communication": Frame(
@@ -444,9 +443,9 @@ FRAMES: dict[str, Frame] = {
             "process": PROCESS,
             "slice": SLICE,
             "class": _name("what the calls are for; [counters.md](counters.md#names-of-mpi_classes) lists the classes"),
-            "calls": _number("calls", "calls that ended in the slice"),
-            "ns": _number("ns", "time in calls in the slice"),
-            "bytes": _number("bytes", "bytes that the calls' arguments name"),
+            "calls": number("calls", "calls that ended in the slice"),
+            "ns": number("ns", "time in calls in the slice"),
+            "bytes": number("bytes", "bytes that the calls' arguments name"),
         },
     ),
     "library_calls": Frame(
@@ -469,18 +468,18 @@ FRAMES: dict[str, Frame] = {
         {
             "process": PROCESS,
             "slice": SLICE,
-            "late_ns": _number("ns", "how long after the slice's begin this look was"),
-            "sampled_ns": _number(
+            "late_ns": number("ns", "how long after the slice's begin this look was"),
+            "sampled_ns": number(
                 "ns", "time from this look to the next one: more than a slice if no call ended in the next slice"
             ),
-            "user_ns": _number("ns", "processor time of the program's code"),
-            "system_ns": _number("ns", "processor time of the kernel for it"),
-            "voluntary_switches": _number("", "times that a thread gave its processor up"),
-            "involuntary_switches": _number("", "times that a thread's processor was taken away"),
-            "minor_faults": _number("", "page faults without I/O"),
-            "major_faults": _number("", "page faults that read from storage"),
-            "peak_bytes": _number("bytes", "the most memory that the process had until the end of that time"),
-            "delayed_ns": _number(
+            "user_ns": number("ns", "processor time of the program's code"),
+            "system_ns": number("ns", "processor time of the kernel for it"),
+            "voluntary_switches": number("", "times that a thread gave its processor up"),
+            "involuntary_switches": number("", "times that a thread's processor was taken away"),
+            "minor_faults": number("", "page faults without I/O"),
+            "major_faults": number("", "page faults that read from storage"),
+            "peak_bytes": number("bytes", "the most memory that the process had until the end of that time"),
+            "delayed_ns": number(
                 "ns", "time in which its first thread was ready to run and waited for a processor; null: not counted"
             ),
         },
@@ -490,10 +489,10 @@ FRAMES: dict[str, Frame] = {
         ("process", "site", "operation", "slice"),
         {
             "process": PROCESS,
-            "site": _number("", "number of the call site within the process; 0: all that did not fit"),
+            "site": number("", "number of the call site within the process; 0: all that did not fit"),
             "operation": _name("the function that was called"),
             "slice": SLICE,
-            "samples": _number("", "how many samples"),
+            "samples": number("", "how many samples"),
             "seconds": _amount("s", "time in calls that they stand for"),
             "bytes": _amount("bytes", "bytes that they stand for"),
             "calls": _amount("calls", "calls that they stand for"),
@@ -504,14 +503,14 @@ FRAMES: dict[str, Frame] = {
         ("process", "site", "depth"),
         {
             "process": PROCESS,
-            "site": _number("", "number of the call site within the process"),
-            "depth": _number("", "place in the stack; 0: the code that called the function"),
+            "site": number("", "number of the call site within the process"),
+            "depth": number("", "place in the stack; 0: the code that called the function"),
             "module": _name("path of the executable or library that the code is in; empty: in no file"),
             "build_id": _name("the module's build id; empty: it has none"),
-            "offset": _number("bytes", "address within the module as its own file counts them"),
+            "offset": number("bytes", "address within the module as its own file counts them"),
             "function": _name("of an interpreted program, the function's name; else empty"),
             "file": _name("of an interpreted program, its source file"),
-            "line": _number("", "of an interpreted program, the line in it; 0: not known"),
+            "line": number("", "of an interpreted program, the line in it; 0: not known"),
         },
     ),
     "node_samples": Frame(

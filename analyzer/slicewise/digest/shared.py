@@ -11,10 +11,11 @@ from pathlib import Path
 
 import polars as pl
 
+from slicewise.alike import rows_of
 from slicewise.digest import slices
 from slicewise.digest.digest import Digest, text_of_path
 from slicewise.digest.schema import FRAMES, conform
-from slicewise.profile.many import batches, rows_of
+from slicewise.profile.many import batches, profile_bytes
 from slicewise.profile.plan import SOURCE, Source
 from slicewise.profile.plausible import require_axes
 from slicewise.profile.reader import Profile, profile_of, wants_of
@@ -129,7 +130,7 @@ def several(places: Sequence[Path], *, distributions: bool = False) -> list[Dige
         order.setdefault(places[at], []).append(at)
     found = [
         jobs.digest(source.number)
-        for some in batches(places)
+        for some in batches(places, profile_bytes)
         for jobs in read_together(some, distributions=distributions)
         for source in jobs.sources
     ]

@@ -12,8 +12,7 @@ from slicewise.constants import SECOND_NS
 from slicewise.contract import job_name
 from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
-from slicewise.imports import events
-from slicewise.imports.job import WAYS, ImportedJob, Mount, Numbered, Process, identity, refuse_lines
+from slicewise.imports.job import WAYS, Gathered, ImportedJob, Mount, Process, identity, refuse_lines
 from slicewise.kinds import KINDS
 from slicewise.profile.plausible import MOST_NS, MOST_OF_ANYTHING
 
@@ -34,16 +33,10 @@ class _BadRow(Exception):
 
 
 @dataclass
-class _CsvJob:
-    """A job while its rows are read."""
-
-    name: str
+class _CsvJob(Gathered):
+    name: str = ""
     user: int = 0
     who: dict[tuple[str, str], _CsvProcess] = field(default_factory=dict)
-    rows: list[tuple[object, ...]] = field(default_factory=list)
-    moved: dict[tuple[str, str], int] = field(default_factory=dict)
-    mounts: Numbered[Mount] = field(default_factory=Numbered)
-    paths: Numbered[str] = field(default_factory=Numbered)
 
 
 @dataclass
@@ -118,7 +111,7 @@ def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _CsvJob]) -> None:
     rank = _whole(row, "rank", MOST_OF_ANYTHING) if row.get("rank") else -1
     user = _whole(row, "user", MOST_NS) if row.get("user") else 0
     name = job_name(row.get("job") or file.stem)
-    job = jobs.setdefault(name, _CsvJob(name))
+    job = jobs.setdefault(name, _CsvJob(name=name))
     job.user = max(job.user, user)
     key = (row.get("node") or unknown_node(), row.get("process") or str(max(rank, 0)))
     who = job.who.setdefault(key, _CsvProcess(len(job.who), rank, row.get("program") or "", begin_ns, end_ns))
@@ -128,7 +121,7 @@ def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _CsvJob]) -> None:
     place = job.mounts(mount)
     job.rows.append((who.place, place, path, LAYER, kind, begin_ns, end_ns, moved, calls, busy_ns, calls != 1))
     if kind in WAYS:
-        job.moved[LAYER, kind] = job.moved.get((LAYER, kind), 0) + moved
+        job.moved[LAYER, kind] += moved
 
 
 def _ns(row: Mapping[str, str], column: str) -> int:
@@ -164,15 +157,4 @@ def _made(job: _CsvJob, slice_ns: int) -> ImportedJob:
         )
         for (node, process), who in job.who.items()
     ]
-    return ImportedJob(
-        name=job.name,
-        source=SOURCE,
-        user=job.user,
-        account="",
-        slice_ns=slice_ns,
-        processes=processes,
-        mounts=job.mounts.things,
-        paths=job.paths.things,
-        events=events.events(job.rows),
-        moved=job.moved,
-    )
+    return job.job(job.name, SOURCE, job.user, slice_ns, processes)

@@ -30,9 +30,9 @@ from slicewise.imports.events import Numbers, by_weight
 from slicewise.imports.job import (
     OTHER_THINGS,
     WAYS,
+    Gathered,
     ImportedJob,
     Mount,
-    Numbered,
     Process,
     identity,
     mount_of,
@@ -147,7 +147,6 @@ NEITHER = (
     "has neither DXT nor heat maps, so it does not say when anything was moved; run the program with "
     "DXT_ENABLE_IO_TRACE=1, or with Darshan 3.4 or newer"
 )
-Rows = list[tuple[object, ...]]
 
 
 def read_logs(
@@ -187,7 +186,7 @@ def read_logs(
         else:
             try:
                 _require_joined(own)
-                jobs.append(_LoggedJob(own, slice_ns, heat_maps, known).made())
+                jobs.append(_LoggedJob(own, heat_maps, known).made(slice_ns))
             except UserError as error:
                 refused.append(str(error))
     return jobs, refused
@@ -263,23 +262,17 @@ def _require_whole_trace(log: Log) -> None:
     raise UserError(f"{log.place}: its DXT was cut short: {there}; {way_out}")
 
 
-class _LoggedJob:
-    """A job while its logs are put together."""
-
-    def __init__(self, logs: Sequence[Log], slice_ns: int, heat_maps: bool, known: Mapping[str, Mount]) -> None:
+class _LoggedJob(Gathered):
+    def __init__(self, logs: Sequence[Log], heat_maps: bool, known: Mapping[str, Mount]) -> None:
+        super().__init__()
         self.logs = sorted(logs, key=lambda log: (log.start_ns, log.place))
-        self.slice_ns, self.heat_maps, self.known = slice_ns, heat_maps, known
-        self.mounts: Numbered[Mount] = Numbered()
-        self.paths: Numbered[str] = Numbered()
-        self.processes: list[Process] = []
-        self.rows: Rows = []
-        self.opens: Counter[tuple[int, int]] = Counter()
-        self.moved: Counter[tuple[str, str]] = Counter()
+        self.heat_maps, self.known = heat_maps, known
 
-    def made(self) -> ImportedJob:
+    def made(self, slice_ns: int) -> ImportedJob:
+        processes: list[Process] = []
         for log in self.logs:
-            first = len(self.processes)
-            self.processes += _processes(log)
+            first = len(processes)
+            processes += _processes(log)
             self._take(log, first)
         with_traces = {takes_traces(log, self.heat_maps) for log in self.logs}
         how = words.listing(
@@ -287,27 +280,12 @@ class _LoggedJob:
         )
         shift_ns = self.logs[0].shift_ns
         shifted = f", its clock set forward by {shift_ns / 1e9:,.10g} s" if shift_ns else ""
-        return ImportedJob(
-            name=self.logs[0].job,
-            source=f"Darshan {how}{shifted}",
-            user=self.logs[0].user,
-            account="",
-            slice_ns=self.slice_ns,
-            processes=self.processes,
-            mounts=self.mounts.things,
-            paths=self.paths.things,
-            events=events.events(self.rows),
-            moved=dict(self.moved),
-            opens=self.opens,
-            notes=self._notes(),
-        )
-
-    def _notes(self) -> list[str]:
-        endless = sum(not log.has_end for log in self.logs)
-        if not endless:
-            return []
-        have = "1 log has" if endless == 1 else f"{endless:,} logs have"
-        return [f"{have} no end: its process was killed, perhaps, and the last known call is taken for its end"]
+        if endless := sum(not log.has_end for log in self.logs):
+            have = "1 log has" if endless == 1 else f"{endless:,} logs have"
+            self.notes.append(
+                f"{have} no end: its process was killed, perhaps, and the last known call is taken for its end"
+            )
+        return self.job(self.logs[0].job, f"Darshan {how}{shifted}", self.logs[0].user, slice_ns, processes)
 
     def _take(self, log: Log, first: int) -> None:
         by_module: dict[str, list[Record]] = defaultdict(list)

@@ -5,7 +5,6 @@ stdio count, not what the program itself told. A trace whose end is missing is r
 import gzip
 import json
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,13 +13,12 @@ from typing import Any
 from slicewise.contract import job_name
 from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
-from slicewise.imports import events
 from slicewise.imports.job import (
     OTHER_THINGS,
     WAYS,
+    Gathered,
     ImportedJob,
     Mount,
-    Numbered,
     Process,
     identity,
     mount_of,
@@ -80,18 +78,10 @@ class _TracedProcess:
 
 
 @dataclass
-class _TracedJob:
-    """A job while its traces are read."""
-
-    known: Mapping[str, Mount]
+class _TracedJob(Gathered):
+    known: Mapping[str, Mount] = field(default_factory=dict)
     who: dict[tuple[str, int], _TracedProcess] = field(default_factory=dict)
-    rows: list[tuple[object, ...]] = field(default_factory=list)
-    moved: Counter[tuple[str, str]] = field(default_factory=Counter)
-    opens: Counter[tuple[int, int]] = field(default_factory=Counter)
-    mounts: Numbered[Mount] = field(default_factory=Numbered)
-    paths: Numbered[str] = field(default_factory=Numbered)
     unsized: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 def read_traces(
@@ -101,7 +91,7 @@ def read_traces(
     may_be_cut: take what there is of a trace whose end is missing. Raises UserError for files that are no traces or are
     damaged, by their lines.
     """
-    job = _TracedJob(known)
+    job = _TracedJob(known=known)
     for file in dict.fromkeys(files):
         _read(file, job, may_be_cut)
     if not job.rows:
@@ -251,10 +241,9 @@ def _made(job: _TracedJob, name: str, slice_ns: int) -> ImportedJob:
         calls = "1 read or write says" if job.unsized == 1 else f"{job.unsized:,} reads and writes say"
         raise UserError(f"{name}: {calls} not how many bytes it moved; trace with DFTRACER_INC_METADATA=1")
     open_ended = sum(who.has_begin and not who.has_end for who in job.who.values())
-    notes = list(job.notes)
     if open_ended:
         are = "1 process has" if open_ended == 1 else f"{open_ended:,} processes have"
-        notes.append(f"{are} no end in the traces: killed, perhaps, and their last calls are missing")
+        job.notes.append(f"{are} no end in the traces: killed, perhaps, and their last calls are missing")
     processes = [
         Process(
             number=identity(SOURCE, name, who.host, who.pid, who.begin_ns),
@@ -269,17 +258,4 @@ def _made(job: _TracedJob, name: str, slice_ns: int) -> ImportedJob:
         )
         for who in job.who.values()
     ]
-    return ImportedJob(
-        name=name,
-        source=SOURCE,
-        user=0,
-        account="",
-        slice_ns=slice_ns,
-        processes=processes,
-        mounts=job.mounts.things,
-        paths=job.paths.things,
-        events=events.events(job.rows),
-        moved=dict(job.moved),
-        opens=job.opens,
-        notes=notes,
-    )
+    return job.job(name, SOURCE, 0, slice_ns, processes)

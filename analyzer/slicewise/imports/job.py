@@ -1,6 +1,7 @@
 """A job as an import found it: its processes, mounts and files, what it did when, and what its log says it moved."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +52,6 @@ class ImportedJob:
     name: str
     source: str
     user: int
-    account: str
     slice_ns: int
     processes: Sequence[Process]
     mounts: Sequence[Mount]
@@ -78,6 +78,23 @@ class Numbered(Generic[Thing]):
     @property
     def things(self) -> list[Thing]:
         return list(self._places)
+
+
+@dataclass
+class Gathered:
+    """A job while its logs are read: rows of events, and what else an `ImportedJob` has."""
+
+    rows: list[tuple[object, ...]] = field(default_factory=list)
+    mounts: Numbered[Mount] = field(default_factory=Numbered)
+    paths: Numbered[str] = field(default_factory=Numbered)
+    moved: Counter[tuple[str, str]] = field(default_factory=Counter)
+    opens: Counter[tuple[int, int]] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+    def job(self, name: str, source: str, user: int, slice_ns: int, processes: Sequence[Process]) -> ImportedJob:
+        found = events.events(self.rows)
+        mounts, paths, moved = self.mounts.things, self.paths.things, dict(self.moved)
+        return ImportedJob(name, source, user, slice_ns, processes, mounts, paths, found, moved, self.opens, self.notes)
 
 
 def identity(*parts: object) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
+from slicewise.alike import rows_of
 from slicewise.constants import SECOND_NS
 from slicewise.contract import layers_of
 from slicewise.digest.clients import with_jobs
@@ -21,7 +22,6 @@ from slicewise.imports.jobstats import accounting_of, files_of, read_served, wit
 from slicewise.imports.write import frames_of_process, schema_frame
 from slicewise.imports.write_servers import write_servers
 from slicewise.profile.files import SUFFIX, is_of_servers
-from slicewise.profile.many import rows_of
 from slicewise.profile.servers import read_in_parts, read_servers
 
 # Into such slices logs are cut: what is sampled oftener than once a second is rare.
@@ -119,7 +119,7 @@ def _profiles(rows: pl.DataFrame, where: str, slice_ns: int, by: Sequence[str]) 
             number = identity(SOURCE, f"{where}\0{storage}" if where else "", name)
             host = name if is_client else unknown_node()
             process = Process(number, host, 1, -1, 0, program, start_ns, end_ns, 0)
-            job = ImportedJob(name, SOURCE, user, "", slice_ns, [process], mounts, [], NO_EVENTS, {})
+            job = ImportedJob(name, SOURCE, user, slice_ns, [process], mounts, [], NO_EVENTS, {})
             own = cut.slice(*of_slices.get(place, (0, 0)))
             yield b"".join([schema_frame(), *frames_of_process(job, 0, own)])
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from slicewise import __version__, contract
+from slicewise.alike import rows_of
 from slicewise.contract import job_name, layers_of
 from slicewise.digest.digest import read_digest
 from slicewise.errors import UserError
@@ -23,7 +24,6 @@ from slicewise.imports.events import files_of, slices_of
 from slicewise.imports.job import OTHER_THINGS, ImportedJob, Process, moved_in, require_same_bytes
 from slicewise.profile import native
 from slicewise.profile.files import SUFFIX
-from slicewise.profile.many import rows_of
 from slicewise.profile.reader import read_profile
 from slicewise.profile.schema import FORMAT_VERSION
 
@@ -184,7 +184,7 @@ class Packer:
 
 def _head(job: ImportedJob, process: Process, own: pl.DataFrame) -> bytes:
     told = {
-        "job": job_name(job.name), "host": process.host, "program": process.program, "account": job.account,
+        "job": job_name(job.name), "host": process.host, "program": process.program, "account": "",
         "source": job.source, "user": job.user, "pid": process.pid, "ranks": process.ranks, "rank": process.rank,
         "start_ns": process.start_ns, "end_ns": process.end_ns, "slice_ns": job.slice_ns,
         "clock_error_ns": process.clock_error_ns, "ending": "exit", "clock": "log",

@@ -20,13 +20,11 @@ BYTES_AT_ONCE = 16 << 20
 Place = TypeVar("Place")
 
 
-def _size_of(place: Path) -> int:
+def profile_bytes(place: Path) -> int:
     return sum(file.stat().st_size for file in profile_files(place) if file.exists())
 
 
-def batches(
-    places: Sequence[Place], size_of: Callable[[Place], int] = _size_of, most: float = math.inf
-) -> Iterator[list[Place]]:
+def batches(places: Sequence[Place], size_of: Callable[[Place], int], most: float = math.inf) -> Iterator[list[Place]]:
     """Jobs that are to be read together: so many at most, and about BYTES_AT_ONCE."""
     batch: list[Place] = []
     together = 0
@@ -52,7 +50,7 @@ def parts_of(place: Path, wants: Mapping[str, Want]) -> Iterator[Reading]:
     """
     seen, kinds, before = list[pl.DataFrame](), set[object](), 0
     try:
-        for files in batches(profile_files(place)):
+        for files in batches(profile_files(place), profile_bytes):
             reading = read_jobs(files, wants)
             kinds |= {(source.job, source.slice_ns, source.schema) for source in reading.sources}
             if any(source.damage or source.schemas != 1 for source in reading.sources) or len(kinds) > 1:
@@ -65,11 +63,3 @@ def parts_of(place: Path, wants: Mapping[str, Want]) -> Iterator[Reading]:
         raise Whole from error
     if pl.concat(seen)["process"].is_duplicated().any():
         raise Whole
-
-
-def rows_of(frame: pl.DataFrame, by: str) -> dict[int, tuple[int, int]]:
-    """Where the rows of each value of a column begin, and how many they are. Rows with one value stand together."""
-    if frame.is_empty():
-        return {}
-    runs = frame[by].rle().struct.unnest()
-    return dict(zip(runs["value"], zip(runs["len"].cum_sum() - runs["len"], runs["len"], strict=True), strict=True))

@@ -4,7 +4,6 @@ group's, in a directory where nobody else could replace it. Each client has a th
 """
 
 import contextlib
-import ipaddress
 import os
 import shlex
 import socket
@@ -18,6 +17,7 @@ from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 
+from slicewise.digest.clients import is_loopback
 from slicewise.errors import UserError
 from slicewise.report.live.open_metrics import CONTENT_TYPE
 from slicewise.text.safe_text import say, visible
@@ -174,13 +174,6 @@ def encryption(certificate: Path | None, key: Path | None, client_ca: Path | Non
             raise UserError(f"{client_ca}: no certificates in PEM ({_reason(error)})") from error
         context.verify_mode = ssl.CERT_REQUIRED
     return context
-
-
-def is_loopback(address: str) -> bool:
-    """Whether no other machine reaches an address, which is given in digits."""
-    at = ipaddress.ip_address(address)
-    mapped = at.ipv4_mapped if isinstance(at, ipaddress.IPv6Address) else None
-    return (mapped or at).is_loopback
 
 
 def _place(bind: str, port: int) -> tuple[socket.AddressFamily, Any]:

@@ -58,7 +58,7 @@ from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.limits import by_disks, disk_parts, limits_of
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS
+from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.digest.quality import imported, missing_ranks
@@ -69,13 +69,9 @@ from slicewise.kinds import LESS_SURE, SURE
 from slicewise.text import words
 from slicewise.text.safe_text import as_named_from_here
 
-# A neighbour with less than this share of the storage's time that all took is left out of the model of sharing.
-LEAST_LOAD = 0.02
 # An interval that is narrower than this share of the loss is narrow.
 NARROW = 0.5
 OF_DIGESTS = Rows()
-# Of the runtime: with less time in calls there is nothing to say of what held them up.
-LEAST_IN_CALLS = 0.02
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
 # without them.
 ENOUGH_SLICES = 16
@@ -277,7 +273,7 @@ def _asked(
         *told.notes,
         *speed_notes(sure, runs_told),
         *cache_notes(runs_told),
-        *(limit_words(where, limits, lower) if told.io_seconds >= LEAST_IN_CALLS * told.runtime_seconds else ()),
+        *(limit_words(where, limits, lower) if told.io_seconds >= TRIVIAL * told.runtime_seconds else ()),
         *(_harmless(one) for one in where if one.number in harmless),
     ]
     if served is not None:
@@ -540,7 +536,7 @@ def _with_ends(
     loads, loading = [], []
     for one in told:
         its = shares.filter(pl.col("neighbour").eq_missing(pl.lit(one.job, pl.String)))
-        if float(its["storage_seconds"].sum()) <= LEAST_LOAD * float(shares["storage_seconds"].sum()):
+        if float(its["storage_seconds"].sum()) <= TRIVIAL * float(shares["storage_seconds"].sum()):
             continue
         loading.append(one)
         rows = its.filter(pl.col("storage") == told[0].storage.number)

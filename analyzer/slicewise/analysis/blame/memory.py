@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.constants import EQUAL_VOLUMES, LITTLE_BYTES, WORTH_NAMING_BYTES
+from slicewise.constants import EQUAL_VOLUMES, LITTLE_BYTES, LITTLE_OF_RUNTIME, WORTH_NAMING_BYTES
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
@@ -19,8 +19,6 @@ from slicewise.statistics import NORMAL
 
 # Most of a whole: of what was fetched from storage, or of the runtime.
 MOST = 0.5
-# Of the runtime: less than runs differ by chance.
-LITTLE_OF_RUNTIME = 0.05
 # How often the collector looks at where threads sleep (WATCH_NS in collector/run.c).
 LOOKS_A_SECOND = 4
 # Looks that found nobody asleep leave as many unseen, at 95 %.

@@ -21,6 +21,7 @@ from slicewise.analysis.blame.memory import (
 )
 from slicewise.analysis.blame.result import CostByWaiting, Outside
 from slicewise.analysis.job.split import Split
+from slicewise.constants import LITTLE_OF_RUNTIME
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
@@ -29,8 +30,6 @@ from slicewise.estimate import Estimate
 from slicewise.scalars import real
 from slicewise.statistics import deviation_of, error_of_next_run
 
-# Of the runtime: with less the job was as fast as alone but for its I/O.
-LEAST_OUTSIDE = 0.05
 # Processors were waited for if a second of computing had its processor taken away so many times more often than alone,
 # and so often: the kernel does it every few ms where more threads are ready than there are processors.
 LEAST_FACTOR, LEAST_SWITCHES = 2.0, 5.0
@@ -77,7 +76,7 @@ def outside_of_io(
     told = runtime_alone(digest, runs)
     mean, error = told.value, told.high - told.value
     seconds = job.runtime - mean - max(0.0, io_lost)  # where calls were faster, other work hid them
-    if seconds < max(LEAST_OUTSIDE * job.runtime, error):
+    if seconds < max(LITTLE_OF_RUNTIME * job.runtime, error):
         return None
     computed = max(0.0, job.processor - fmean(one.processor for one in alone))
     often, before = _rate(job), max(_rate(one) for one in alone)
@@ -138,7 +137,7 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     took = _took(digest, processes)
     waited = min(took.delayed or 0.0, max(0.0, took.runtime - io_seconds))
     memory = seconds_refetching(digest, processes, io_seconds) or Estimate(0.0, 0.0, 0.0, "")
-    if waited + memory.value < LEAST_OUTSIDE * took.runtime:
+    if waited + memory.value < LITTLE_OF_RUNTIME * took.runtime:
         return None
     least = max(0.0, waited - io_seconds)
     without = took.runtime - lost.value
@@ -177,7 +176,7 @@ def starved(digest: Digest, io_seconds: float) -> float | None:
 def delayed_seconds(digest: Digest, processes: int) -> float | None:
     """How long the mean process waited for a processor; None where nobody counted, or it is little."""
     took = _took(digest, processes)
-    is_much = took.delayed is not None and took.delayed >= LEAST_OUTSIDE * took.runtime
+    is_much = took.delayed is not None and took.delayed >= LITTLE_OF_RUNTIME * took.runtime
     return took.delayed if is_much else None
 
 

@@ -11,16 +11,14 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.result import OwnProcesses
-from slicewise.analysis.blame.uncontended import ERROR_OF_SLICES, TRIVIAL
+from slicewise.analysis.blame.uncontended import ERROR_OF_SLICES
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
-from slicewise.constants import FEWEST_SLICES, LEAST_ERROR, LIKE_SIZES
+from slicewise.constants import FEWEST_SLICES, LEAST_ERROR, LIKE_SIZES, MOST_ERROR_OF_A_RUN, TRIVIAL
 from slicewise.estimate import Estimate
 from slicewise.statistics import block_error, error_of_ratio
 
 # Of the time in calls of the slice's busiest process: with less a process hardly meets the others.
 AT_WORK = 0.1
-# What a number of processes pays must be known so well.
-MOST_ERROR = 0.10
 # So much of the time in calls must be in slices with numbers of processes whose cost is known.
 LEAST_KNOWN = 0.9
 # Where slices show no difference, it is only known to be none if it is less than this share of the I/O time at most.
@@ -153,7 +151,7 @@ def costs(rows: pl.DataFrame, kind: Kind) -> dict[int, Cost]:
             continue
         seconds, amounts = there[SECONDS[kind]].to_numpy(), there[AMOUNTS[kind]].to_numpy().astype(np.float64)
         error = max(ERROR_OF_SLICES, block_error(seconds, amounts), error_of_ratio(seconds, amounts))
-        if error <= MOST_ERROR:
+        if error <= MOST_ERROR_OF_A_RUN:
             found[int(str(active))] = Cost(float(seconds.sum() / amounts.sum()), error)
     return found
 

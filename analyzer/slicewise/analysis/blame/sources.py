@@ -14,7 +14,7 @@ from slicewise.analysis.blame.standalone import (
     longest_alone,
 )
 from slicewise.analysis.blame.uncontended import Prices, Scene
-from slicewise.constants import EQUAL_VOLUMES, LEAST_ERROR
+from slicewise.constants import EQUAL_VOLUMES, LEAST_ERROR, TRIVIAL
 from slicewise.kinds import LESS_SURE, SURE, Confidence
 from slicewise.text import words
 
@@ -36,8 +36,6 @@ BY_RUNS: tuple[Source, ...] = ("standalone runs", "other sizes")
 # A source counts before one that is usually better if it is known within this part of what that one is: the middle of
 # runs that differ by half is still nearer than quiet slices known within a quarter.
 CLEARLY = 1 / 3
-# A loss below this fraction of the I/O time is no loss that is told.
-LEAST_LOSS = 0.02
 
 
 @dataclass(frozen=True)
@@ -177,9 +175,9 @@ def claim(
         is_known = known.chosen.source == "envelope" or known.chosen.uneven is not None
         factor = min(max(value, 0.0) / io_lost, math.inf if is_known else max(1.0, uneven))
     low, high = min(value, io_lost) - less, max(value, io_lost) + more
-    is_claimed = low > 0 and value > LEAST_LOSS * io_seconds
+    is_claimed = low > 0 and value > TRIVIAL * io_seconds
     confidence = known.confidence
-    if is_claimed and to_others < LEAST_LOSS * io_seconds and confidence in SURE:
+    if is_claimed and to_others < TRIVIAL * io_seconds and confidence in SURE:
         # Nobody did it: this is one more run alone, and how far such runs differ is not known as well as it seemed.
         confidence = "low"
     return Claim(less, more, low, high, factor, is_claimed, confidence)

@@ -15,7 +15,6 @@ from slicewise.analysis.blame.on_storage import SlicesOnStorage
 from slicewise.analysis.blame.uncontended import (
     ERROR_OF_SLICES,
     SURE_WITHIN,
-    TRIVIAL,
     Place,
     Price,
     Prices,
@@ -24,7 +23,7 @@ from slicewise.analysis.blame.uncontended import (
     expected_seconds,
     price_of,
 )
-from slicewise.constants import EQUAL_VOLUMES
+from slicewise.constants import EQUAL_VOLUMES, TRIVIAL
 from slicewise.kinds import Confidence
 from slicewise.statistics import deviation_of, error_of_next_run
 

@@ -9,10 +9,10 @@ from dataclasses import replace
 import polars as pl
 
 from slicewise.analysis.blame.result import Blame, HadTurn, Turn
-from slicewise.analysis.blame.sources import LEAST_LOSS
 from slicewise.analysis.calls import KINDS
 from slicewise.analysis.capacity.by_kind import Capacities, storage_seconds
 from slicewise.analysis.job.turns import turns
+from slicewise.constants import TRIVIAL
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 
@@ -96,7 +96,7 @@ def with_turn(told: Blame, turn: Turn | None) -> Blame:
         lost=whole,
         alone=alone,
         confidence=confidence,
-        is_claimed=whole.low > 0 and whole.value > LEAST_LOSS * told.io_seconds,
+        is_claimed=whole.low > 0 and whole.value > TRIVIAL * told.io_seconds,
         unknown_because="",
         next_step="" if lost is None else told.next_step,
     )

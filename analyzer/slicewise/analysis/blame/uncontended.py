@@ -18,7 +18,7 @@ from slicewise.analysis.blame.result import Baseline, Source
 from slicewise.analysis.blame.shared_slices import part_alone, seconds_alone
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.constants import FEWEST_SLICES, FILLED, LIKE_SIZES, MOST_ERROR_OF_A_RUN
+from slicewise.constants import FEWEST_SLICES, FILLED, LIKE_SIZES, MOST_ERROR_OF_A_RUN, TRIVIAL
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
 from slicewise.statistics import (
@@ -31,8 +31,6 @@ from slicewise.statistics import (
     two_prices,
 )
 
-# What took less than this share of a job's I/O time need not be priced: it is taken to have cost what it did.
-TRIVIAL = 0.02
 FEWEST_IN_A_SET = 3
 SURE_WITHIN = 0.025
 SURE_LINE = 0.04

@@ -28,7 +28,7 @@ from slicewise.kinds import POLICIES, Metric, Policy
 RateSource = Literal["standalone runs", "quiet slices", "the storage's capacity"]
 # Phases of two runs are the same if their volumes are that close.
 SAME_VOLUME = 0.1
-# A gain that is smaller than this part of the metric is none, however well the simulation fits.
+# Of the metric, or of a job's I/O span: a smaller gain or loss is none, however well the simulation fits.
 LEAST_GAIN = 0.005
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from slicewise.analysis.calls import SECONDS, call_rows
 from slicewise.analysis.runs.matching import run_of
 from slicewise.analysis.runs.storage import Storage, describe, most_used, moved_by
+from slicewise.constants import NO_SECONDS
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
@@ -22,8 +23,6 @@ FEWEST_FIELDS = 5
 IoSource = Literal["profiles", "given", "assumed"]
 # Where nobody knows better, as in the paper.
 ASSUMED_IO_SHARE = 0.05
-# A process that is in calls for all of a slice but this leaves no time to others.
-NO_TIME = 1e-9
 HOW = (
     "the share of each slice that jobs' busiest processes were in I/O calls; within a slice, independent of each other"
 )
@@ -244,7 +243,7 @@ def _observed(
         return None
     grid_seconds = common_slice_ns(digests) / 1e9
     slices = (max(job.start + job.seconds for job in jobs) - min(job.start for job in jobs)) / grid_seconds
-    is_full = 1 - pl.col("busy") < NO_TIME
+    is_full = 1 - pl.col("busy") < NO_SECONDS
     idle = pl.when(is_full).then(0.0).otherwise((1 - pl.col("busy")).log())
     rows = busy.with_columns(is_full=is_full, idle=idle).with_columns(
         full=pl.col("is_full").sum().over("slice") - pl.col("is_full"),

@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.alike import begins_of_alike
+from slicewise.alike import begins_of_alike, rows_of
 from slicewise.analysis.blame.on_storage import Floats, Mask
 from slicewise.analysis.blame.uncontended import (
     FEWEST_IN_A_SET,
     LEAST_RATIO_OF_RATES,
     MOSTLY_FULL,
     NEAR_REST,
-    TRIVIAL,
 )
 from slicewise.analysis.calls import (
     CALLS,
@@ -47,12 +46,11 @@ from slicewise.catalog.clients import IS_PROFILED
 from slicewise.catalog.kept import KeptDigest, KeptJob, Shelf
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
-from slicewise.constants import FEWEST_SLICES, FILLED
+from slicewise.constants import FEWEST_SLICES, FILLED, TRIVIAL
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import Counters, counters_of
 from slicewise.digest.slices import with_mapped
 from slicewise.digest.storages import WRITTEN
-from slicewise.profile.many import rows_of
 from slicewise.scalars import whole
 
 Integers = npt.NDArray[np.int64]

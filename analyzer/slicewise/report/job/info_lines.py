@@ -15,6 +15,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.layers import ALL_LAYERS
 from slicewise.digest.processes import program_names
 from slicewise.kinds import KINDS
+from slicewise.report import columns
 from slicewise.report.coverage import coverage_words
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
@@ -105,20 +106,16 @@ def _totals_table(summary: JobTotals) -> Table:
 
 
 def _mounts_table(summary: JobTotals) -> Table:
-    table = Table(
-        [Column("mount", is_figure=False), Column("type", is_figure=False, spare=2),
-         Column("source", is_figure=False, spare=3), Column("processes", spare=1),
-         Column("read", "bytes"), Column("written", "bytes")]
-    )  # fmt: skip
-    for mount in summary.mounts[:MOST_MOUNTS]:
-        table.add(
-            mount["point"] or "unknown", mount["type"], mount["source"], f"{mount['processes']:,}",
-            Cell(words.size(mount["read_bytes"]), mount["read_bytes"]),
-            Cell(words.size(mount["write_bytes"]), mount["write_bytes"]),
-        )  # fmt: skip
-    if len(summary.mounts) > MOST_MOUNTS:
-        table.add(f"and {len(summary.mounts) - MOST_MOUNTS:,} more", "", "", "", "", "")
-    return table
+    return columns.table(
+        summary.mounts[:MOST_MOUNTS],
+        columns.text("mount", lambda mount: mount["point"] or "unknown"),
+        columns.text("type", lambda mount: mount["type"], spare=2),
+        columns.text("source", lambda mount: mount["source"], spare=3),
+        columns.count("processes", lambda mount: mount["processes"], spare=1),
+        columns.size("read", lambda mount: mount["read_bytes"]),
+        columns.size("written", lambda mount: mount["write_bytes"]),
+        more=len(summary.mounts) - MOST_MOUNTS,
+    )
 
 
 def _elsewhere(summary: JobTotals) -> Iterator[str]:

@@ -11,15 +11,17 @@ import polars as pl
 from slicewise.analysis.job.totals import JobTotals
 from slicewise.analysis.job.usage import Usage
 from slicewise.report import columns
-from slicewise.report.tables import NOTHING, Cell, Column, Table
+from slicewise.report.columns import Made
+from slicewise.report.tables import NOTHING, Cell, Table
 from slicewise.text import words
 
 if TYPE_CHECKING:
     from slicewise.report.over_time import FigureKind
 
-
+OverTimeOf = Callable[[Cell, "FigureKind", str], Cell]
+Row = tuple[Mapping[str, Any], OverTimeOf]
 NO_SLICES = range(0)
-NOWHERE = "(on no file system)"
+SAID: dict[str, Callable[[Any], str]] = {"size": words.size, "duration": words.duration, "count": "{:,}".format}
 NOWHERE = "(on no file system)"
 MOST_ROWS = 16
 MANY_MAJOR_FAULTS = 100  # page faults that read from storage are worth a sentence from here on
@@ -35,42 +37,40 @@ def mounts_table(summary: JobTotals, by_slice: pl.DataFrame | None = None, slice
     """One row a file system that the job did I/O on. by_slice: as analysis.job.io_time.per_storage_slice gives it, for
     figures of a chosen time; slices: the axis of the page.
     """
-    table = Table(
-        [
-            Column("file system", is_figure=False),
-            Column("type", is_figure=False, spare=3),
-            Column("source", is_figure=False, spare=5),
-            Column("processes", spare=4),
-            Column("written", "bytes"),
-            Column("in writes", "s"),
-            Column("read", "bytes"),
-            Column("in reads", "s"),
-            Column("metadata calls", spare=1),
-            Column("in metadata", "s", spare=2),
-        ]
-    )
     how = summary.coverage.imported
     are_processes_known = how is None or not how.is_served
-    for mount in summary.mounts:
-        over_time = _sums_of(mount, by_slice, slices)
-        table.add(
-            mount["point"] or NOWHERE,
-            mount["type"],
-            mount["source"],
-            _count(mount["processes"]) if are_processes_known else NOTHING,
-            over_time(_size(mount["write_bytes"]), "size", "write_bytes"),
-            _in_calls(mount["write_seconds"], over_time, "write_seconds"),
-            over_time(_size(mount["read_bytes"]), "size", "read_bytes"),
-            _in_calls(mount["read_seconds"], over_time, "read_seconds"),
-            over_time(_count(mount["meta_ops"]), "count", "meta_ops"),
-            _in_calls(mount["meta_seconds"], over_time, "meta_seconds"),
-        )
-    return table
+    rows = [(mount, _sums_of(mount, by_slice, slices)) for mount in summary.mounts]
+
+    def text(heading: str, name: str, spare: int = 0, none: str = "") -> Made[Row]:
+        return columns.text(heading, lambda row: row[0][name] or none, spare=spare)
+
+    def figure(heading: str, name: str, kind: FigureKind, unit: str = "", spare: int = 0) -> Made[Row]:
+        def cell(row: Row) -> Cell:
+            value, over_time = row[0][name], row[1]
+            return Cell("-") if value is None else over_time(Cell(SAID[kind](value), value), kind, name)
+
+        return columns.figure(heading, cell, unit, spare)
+
+    def processes(row: Row) -> Cell:
+        count = row[0]["processes"]
+        return Cell(f"{count:,}", count) if are_processes_known else NOTHING
+
+    return columns.table(
+        rows,
+        text("file system", "point", none=NOWHERE),
+        text("type", "type", 3),
+        text("source", "source", 5),
+        columns.figure("processes", processes, spare=4),
+        figure("written", "write_bytes", "size", "bytes"),
+        figure("in writes", "write_seconds", "duration", "s"),
+        figure("read", "read_bytes", "size", "bytes"),
+        figure("in reads", "read_seconds", "duration", "s"),
+        figure("metadata calls", "meta_ops", "count", spare=1),
+        figure("in metadata", "meta_seconds", "duration", "s", 2),
+    )
 
 
-def _sums_of(
-    mount: Mapping[str, Any], by_slice: pl.DataFrame | None, slices: range
-) -> Callable[[Cell, FigureKind, str], Cell]:
+def _sums_of(mount: Mapping[str, Any], by_slice: pl.DataFrame | None, slices: range) -> OverTimeOf:
     """Gives a cell of a mount's row the sums of a column by slice, where these come to what the cell says."""
     if by_slice is None or not slices:
         return lambda cell, _kind, _column: cell
@@ -86,6 +86,11 @@ def files_table(files: pl.DataFrame) -> Table:
 
     The last column says how much a file moved at most, where that is more than what is known by half a percent.
     """
+
+    def at_most(row: dict[str, Any]) -> Cell | str:
+        known, error = row["read_bytes"] + row["write_bytes"], row["error_bytes"]
+        return Cell(words.size(known + error), known + error) if error > known / 200 else ""
+
     return columns.table(
         files.iter_rows(named=True),
         columns.text("file", lambda row: row["path"] or "(all other files)"),
@@ -96,15 +101,10 @@ def files_table(files: pl.DataFrame) -> Table:
         columns.duration("in reads and writes", lambda row: row["seconds"]),
         columns.figure(
             "written and read, at most",
-            lambda row: _size_at_most(row["read_bytes"] + row["write_bytes"], row["error_bytes"]),
+            at_most,
             "bytes",
         ),
     )
-
-
-def _size_at_most(known: int, error: int) -> Cell | str:
-    """What is known and may be missing, where that matters."""
-    return _size(known + error) if error > known / 200 else ""
 
 
 def calls_table(summary: JobTotals) -> Table:
@@ -113,22 +113,6 @@ def calls_table(summary: JobTotals) -> Table:
         columns.text("function", lambda called: called[0]),
         columns.count("calls", lambda called: called[1]),
     )
-
-
-def _count(value: int) -> Cell:
-    return Cell(f"{value:,}", value)
-
-
-def _size(value: int) -> Cell:
-    return Cell(words.size(value), value)
-
-
-def _in_calls(seconds: float | None, over_time: Callable[[Cell, FigureKind, str], Cell], column: str) -> Cell:
-    return Cell("-") if seconds is None else over_time(_duration(seconds), "duration", column)
-
-
-def _duration(seconds: float) -> Cell:
-    return Cell(words.duration(seconds), float(seconds))
 
 
 def usage_lines(usage: Usage | None) -> Iterator[str]:

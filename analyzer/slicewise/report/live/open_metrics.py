@@ -29,7 +29,7 @@ class Metrics:
             for mount, counts in process.mounts.items():
                 before = last.get((process.process, mount), Counts())
                 self._last[process.process, mount] = counts
-                self._sums.setdefault((process.job, mount), Counts()).add(counts.since(before).values)
+                self._sums.setdefault((process.job, mount), Counts()).update(counts.since(before))
 
     def text(self) -> str:
         lines = ["# TYPE slicewise_processes gauge", "# HELP slicewise_processes Processes that run on this node."]

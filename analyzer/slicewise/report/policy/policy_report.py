@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.policies.after_the_fact import AfterTheFact
+from slicewise.analysis.policies.after_the_fact import LEAST_GAIN, AfterTheFact
 from slicewise.analysis.policies.comparison import Claims, PolicyComparison, Sweep
 from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Outcome, Simulated
@@ -35,8 +35,6 @@ MEANINGS: dict[Policy, str] = {
 }
 # As JSON lists them.
 COSTS: tuple[Metric, ...] = ("sum_interference", "cpu_seconds", "makespan", "worst_slowdown")
-# Less than this of a job's I/O span is no gain and no loss worth a word.
-WORTH_A_WORD = 0.005
 # From this error of a job's I/O span on it is told what to do.
 LARGE_ERROR = 0.1
 # More jobs have no row each on the terminal; the page and JSON have them.
@@ -54,7 +52,7 @@ def verdict(comparison: PolicyComparison) -> str:
     """The first sentence: which policy costs least, and by how much."""
     best, metric = comparison.best, comparison.metric
     now = comparison.undisturbed.cost(metric)
-    if comparison.gain(best) <= WORTH_A_WORD * now:
+    if comparison.gain(best) <= LEAST_GAIN * now:
         return f"No policy lowers the {METRIC_WORDS[metric]} ({value(metric, now)}) by more than 0.5 %."
     return (
         f"The policy {best.policy} costs least: {METRIC_WORDS[metric]} {value(metric, best.cost(metric))} instead of "
@@ -120,9 +118,9 @@ def basis(found: AfterTheFact) -> list[str]:
 def for_whom(comparison: PolicyComparison, simulated: Simulated) -> str:
     gains, losses = [], []
     for job, won in zip(comparison.undisturbed.jobs, comparison.seconds_won(simulated), strict=True):
-        if won > WORTH_A_WORD * job.io_seconds:
+        if won > LEAST_GAIN * job.io_seconds:
             gains.append(f"{job.job} {words.seconds(won)}")
-        elif -won > WORTH_A_WORD * job.io_seconds:
+        elif -won > LEAST_GAIN * job.io_seconds:
             losses.append(f"{job.job} {words.seconds(-won)}")
     told = [f"{verb}: {words.listing(jobs)}" for verb, jobs in (("Gains", gains), ("Loses", losses)) if jobs]
     return f"{'. '.join(told)} of I/O span." if told else "No job gains or loses I/O span."

@@ -10,7 +10,7 @@ from slicewise.report.job.site_words import place_words
 from slicewise.report.page import Section
 from slicewise.report.records import picked
 from slicewise.report.size.size_report import VERBS
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 
 MOST_SITES = 8
@@ -126,30 +126,22 @@ def _calls_of(cost: SizeCost) -> str:
 
 
 def sites_table(found: JobSizes) -> Table:
-    table = Table(
-        [
-            Column("call", is_figure=False),
-            Column("time", "s"),
-            Column("of its direction"),
-            Column("calls"),
-            Column("mean size", "bytes"),
-        ]
-    )
     # Stacks that differ only in their outer callers read alike: one row has them all.
     alike: dict[tuple[str, str], list[SiteSize]] = {}
     for site in found.site_sizes:
         alike.setdefault((place_words(found.sites.stacks[site.stack]), site.direction), []).append(site)
-    for (place, _), sites in sorted(alike.items(), key=lambda one: -sum(site.seconds for site in one[1]))[:MOST_SITES]:
+    rows = []
+    for (place, _), sites in alike.items():
         seconds, share, calls = (sum(getattr(site, name) for site in sites) for name in ("seconds", "share", "calls"))
-        mean_size = sum(site.mean_size * site.calls for site in sites) / calls
-        table.add(
-            place,
-            Cell(words.duration(seconds), seconds),
-            Cell(words.percent(share, 2), share),
-            Cell(f"{calls:,.0f}", round(calls)),
-            Cell(words.size(round(mean_size)), mean_size),
-        )
-    return table
+        rows.append((place, seconds, share, calls, sum(site.mean_size * site.calls for site in sites) / calls))
+    return columns.table(
+        sorted(rows, key=lambda row: -row[1])[:MOST_SITES],
+        columns.text("call", lambda row: row[0]),
+        columns.duration("time", lambda row: row[1]),
+        columns.figure("of its direction", lambda row: Cell(words.percent(row[2], 2), row[2])),
+        columns.figure("calls", lambda row: Cell(f"{row[3]:,.0f}", round(row[3]))),
+        columns.figure("mean size", lambda row: Cell(words.size(round(row[4])), row[4]), "bytes"),
+    )
 
 
 def job_sections(found: JobSizes) -> list[Section]:

@@ -9,7 +9,9 @@ import polars as pl
 from slicewise.analysis.job.holds import Hold
 from slicewise.analysis.job.split import Split
 from slicewise.constants import SECOND_NS
-from slicewise.report.tables import Cell, Column, Table
+from slicewise.report import columns
+from slicewise.report.columns import Made
+from slicewise.report.tables import Cell, Table
 from slicewise.scalars import real
 from slicewise.text import words
 
@@ -18,6 +20,7 @@ MOST_PHASES = 3
 MOST_ROWS = 64
 MOST_RANK_SLICES = 25_000  # of more the page would be large, and it tells of the whole run alone
 NO_SLICES = range(0)
+Told = Callable[[Cell | str, str], Cell | str]
 # Less than so many seconds, or than this share of the runtime, is no news.
 LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME = 0.01, 0.002
 PARTS = ("computing", "idle", "mpi", "waiting", "begin_and_end")
@@ -135,67 +138,56 @@ def _clock(row: dict[str, Any], name: str) -> str:
 
 def critical_table(split: Split) -> Table:
     """One row a phase that has a critical rank, in order of time; of many those in which it took longest."""
-    table = Table(
-        [
-            Column("from", is_figure=False),
-            Column("to", is_figure=False),
-            Column("the others waited for", is_figure=False),
-            Column("longer than the mean rank", "s"),
-            *(Column(heading, "s", spare=1) for heading in COLUMNS_OF_PARTS.values()),
-            Column("confidence", is_figure=False),
-        ]
+
+    def part(name: str, heading: str) -> Made[dict[str, Any]]:
+        def cell(row: dict[str, Any]) -> Cell:
+            seconds = row[name]
+            sign = "-" if seconds < 0 else ""
+            is_shown = abs(seconds) >= LEAST_SHARE_OF_DIFFERENCE * row["longer"]
+            return Cell(f"{sign}{words.duration(abs(seconds))}" if is_shown else "", seconds)
+
+        return columns.figure(heading, cell, "s", spare=1)
+
+    return columns.table(
+        split.phases.sort("longer", descending=True).head(MOST_ROWS).sort("start_ns").iter_rows(named=True),
+        columns.text("from", lambda row: _clock(row, "start_ns")),
+        columns.text("to", lambda row: _clock(row, "end_ns")),
+        columns.text("the others waited for", lambda row: row["label"]),
+        columns.duration("longer than the mean rank", lambda row: row["longer"]),
+        *(part(name, heading) for name, heading in COLUMNS_OF_PARTS.items()),
+        columns.text("confidence", lambda row: row["sureness"]),
+        time=lambda row: (row["start_ns"], row["end_ns"]),
+        more=split.phases.height - MOST_ROWS,
     )
-    shown = split.phases.sort("longer", descending=True).head(MOST_ROWS).sort("start_ns")
-    for row in shown.iter_rows(named=True):
-        parts = (_difference(row[name], row["longer"]) for name in COLUMNS_OF_PARTS)
-        longer = Cell(words.duration(row["longer"]), row["longer"])
-        table.add(
-            _clock(row, "start_ns"), _clock(row, "end_ns"), row["label"], longer, *parts, row["sureness"],
-            time=(row["start_ns"], row["end_ns"]),
-        )  # fmt: skip
-    if split.phases.height > MOST_ROWS:
-        table.add(f"and {split.phases.height - MOST_ROWS:,} more", *("" for _ in range(len(COLUMNS_OF_PARTS) + 4)))
-    return table
-
-
-def _difference(seconds: float, longer: float) -> Cell:
-    """A part of a difference, which may be below 0; a trivial one is not shown."""
-    sign = "-" if seconds < 0 else ""
-    is_shown = abs(seconds) >= LEAST_SHARE_OF_DIFFERENCE * longer
-    return Cell(f"{sign}{words.duration(abs(seconds))}" if is_shown else "", seconds)
 
 
 def split_table(split: Split, by_slice: pl.DataFrame | None = None, axis: range = NO_SLICES) -> Table:
     """One row a rank; of many ranks the first ones. by_slice: as analysis.job.split.by_slice gives it, for figures of a
     chosen time; axis: the slices of the page."""
-    table = Table(
-        [
-            Column("process", is_figure=False),
-            Column("runtime", "s"),
-            Column("computing", "s"),
-            Column("idle, at least", "s", spare=2),
-            Column("MPI", "s"),
-            Column("of that waiting", "s"),
-            Column("begin and end", "s", spare=3),
-            Column("reads", "s", spare=1),
-            Column("writes", "s", spare=1),
-            Column("metadata", "s", spare=2),
-            Column("syncs", "s", spare=2),
-            Column("MPI-IO", "s", spare=1),
-        ]
+    rows = [(row, _over_time(row, by_slice, axis)) for row in split.processes.head(MOST_ROWS).iter_rows(named=True)]
+
+    def part(name: str, heading: str, spare: int = 0) -> Made[tuple[dict[str, Any], Told]]:
+        return columns.figure(heading, lambda row: row[1](_seconds(row[0][name]), name), "s", spare)
+
+    return columns.table(
+        rows,
+        columns.text("process", lambda row: row[0]["label"]),
+        part("runtime", "runtime"),
+        part("computing", "computing"),
+        part("idle", "idle, at least", 2),
+        part("mpi", "MPI"),
+        part("waiting", "of that waiting"),
+        part("begin_and_end", "begin and end", 3),
+        part("read", "reads", 1),
+        part("write", "writes", 1),
+        part("meta", "metadata", 2),
+        part("sync", "syncs", 2),
+        part("mpi_io", "MPI-IO", 1),
+        more=split.processes.height - MOST_ROWS,
     )
-    names = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end", *DOES)
-    for row in split.processes.head(MOST_ROWS).iter_rows(named=True):
-        over_time = _over_time(row, by_slice, axis)
-        table.add(row["label"], *(over_time(_seconds(row[name]), name) for name in names))
-    if split.processes.height > MOST_ROWS:
-        table.add(f"and {split.processes.height - MOST_ROWS:,} more", *("" for _ in names))
-    return table
 
 
-def _over_time(
-    row: Mapping[str, Any], by_slice: pl.DataFrame | None, axis: range
-) -> Callable[[Cell | str, str], Cell | str]:
+def _over_time(row: Mapping[str, Any], by_slice: pl.DataFrame | None, axis: range) -> Told:
     """Gives a cell of a rank's row the sums of a column by slice, where these come to what the cell says."""
     if by_slice is None or len(axis) * by_slice["process"].n_unique() > MOST_RANK_SLICES:
         return lambda cell, _: cell
