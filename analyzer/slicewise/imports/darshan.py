@@ -52,24 +52,12 @@ class RecordAmounts:
     busy_ns: int
 
 
-@dataclass(frozen=True)
-class HeatRow:
-    """What a rank moved on a file in one bin."""
-
-    rank: int
-    mount: int
-    file: int
-    begin_ns: int
-    end_ns: int
-    bytes: int
-    calls: int
-    busy_ns: int
-
-
 def heat_rows(
     log: Log, heat: Sequence[HeatBins], amounts: Sequence[RecordAmounts], module: str, way: str
-) -> Iterator[HeatRow]:
-    """Events of one module's bins. Raises UserError where map and counters differ by more than rounding."""
+) -> Iterator[tuple[int, ...]]:
+    """What each rank moved on a file in one bin of a module: rank, mount, file, begin_ns, end_ns, bytes, calls and
+    busy_ns. Raises UserError where map and counters differ by more than rounding.
+    """
     moving = [one for one in amounts if one.bytes]
     counted, mapped = sum(one.bytes for one in moving), sum(int(one.bins.sum()) for one in heat)
     bins = sum(np.count_nonzero(one.bins) for one in heat)
@@ -119,7 +107,7 @@ def _parts(whole: RecordAmounts, shares: Numbers, ranks: Sequence[int]) -> Itera
             yield RecordAmounts(rank, whole.mount, whole.file, moved, number, spent)
 
 
-def _rows(log: Log, heat: HeatBins, part: RecordAmounts) -> Iterator[HeatRow]:
+def _rows(log: Log, heat: HeatBins, part: RecordAmounts) -> Iterator[tuple[int, ...]]:
     used = np.flatnonzero(heat.bins)
     weights = heat.bins[used]
     amounts = [by_weight(amount, weights) for amount in (part.bytes, part.calls, part.busy_ns)]
@@ -127,7 +115,7 @@ def _rows(log: Log, heat: HeatBins, part: RecordAmounts) -> Iterator[HeatRow]:
     for number, moved, calls, busy in zip(used.tolist(), *(one.tolist() for one in amounts), strict=True):
         if moved or calls or busy:
             begin, end = log.start_ns + round(number * width), log.start_ns + round((number + 1) * width)
-            yield HeatRow(heat.rank, part.mount, part.file, begin, max(end, begin + 1), moved, calls, busy)
+            yield heat.rank, part.mount, part.file, begin, max(end, begin + 1), moved, calls, busy
 
 
 LAYERS = {"POSIX": "posix", "STDIO": "stdio"}
@@ -339,11 +327,8 @@ class _LoggedJob(Gathered):
                 for record in records
             ]
             heat = [one for one in log.heat if one.module == module and one.way == way]
-            for row in heat_rows(log, heat, amounts, module, way):
-                self.rows.append(
-                    (first + row.rank, row.mount, row.file, LAYERS[module], way, row.begin_ns, row.end_ns, row.bytes,
-                     row.calls, row.busy_ns, True)
-                )  # fmt: skip
+            for rank, mount, file, *rest in heat_rows(log, heat, amounts, module, way):
+                self.rows.append((first + rank, mount, file, LAYERS[module], way, *rest, True))
             # Calls that moved nothing have no bin.
             for record in records:
                 if not record.number(size) and record.number(calls):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -126,22 +126,11 @@ End = Literal[-1, 0, 1]
 Weight = Literal["processes", "nodes"]
 
 
-@dataclass(frozen=True)
-class Customer:
+class Customer(NamedTuple):
     """A job: s in I/O alone, and s besides."""
 
     io_seconds: float
     computing: float
-
-    @property
-    def runtime(self) -> float:
-        """Alone."""
-        return self.computing + self.io_seconds
-
-    @property
-    def away(self) -> float:
-        """How long it does not come to the storage, on average."""
-        return max(self.computing, LEAST_COMPUTING * self.runtime)
 
 
 # How fast one of so many copies in I/O, and each of the others that are (their places), gets on: 1 is as fast as alone.
@@ -155,6 +144,8 @@ def expected_loss(copies: int, job: Customer, others: Sequence[Customer], servic
     there are no others (processor sharing is insensitive), and with others nearly so. Without others it is a closed
     network of one queue and one delay.
     """
+    runtime = sum(job)
+    away, *others_away = (max(besides, LEAST_COMPUTING * (in_io + besides)) for in_io, besides in (job, *others))
     states = [(active, mask) for active in range(copies + 1) for mask in range(1 << len(others))]
     number = {state: place for place, state in enumerate(states)}
     generator = np.zeros((len(states), len(states)))
@@ -163,17 +154,17 @@ def expected_loss(copies: int, job: Customer, others: Sequence[Customer], servic
         active, mask = state
         working = [other for other in range(len(others)) if mask >> other & 1]
         speeds = service(active, working)
-        done[place] = active * speeds[0] / job.io_seconds
+        done[place] = active * speeds[0] / job[0]
         if active < copies:
-            generator[place, number[active + 1, mask]] = (copies - active) / job.away
+            generator[place, number[active + 1, mask]] = (copies - active) / away
         if active:
             generator[place, number[active - 1, mask]] = done[place]
-        for other, customer in enumerate(others):
+        for other, (in_io, _) in enumerate(others):
             is_there = mask >> other & 1
-            rate = speeds[1 + working.index(other)] / customer.io_seconds if is_there else 1 / customer.away
+            rate = speeds[1 + working.index(other)] / in_io if is_there else 1 / others_away[other]
             generator[place, number[active, mask ^ 1 << other]] += rate
     finished = float(stationary(generator) @ done)
-    return copies / finished / job.runtime - 1
+    return copies / finished / runtime - 1
 
 
 def stationary(generator: Numbers) -> Numbers:
@@ -277,7 +268,7 @@ class Losses:
 
     def expected(self, copies: int, end: End, weight: Weight) -> float:
         """Where all phases are random."""
-        job, *others = (Customer(_io_seconds(one, end), one.computing_seconds) for one in (self.demand, *self.others))
+        job, *others = ((_io_seconds(one, end), one.computing_seconds) for one in (self.demand, *self.others))
         return expected_loss(copies, job, others, lambda active, working: self._service(end, weight, active, working))
 
     def in_step(self, copies: int) -> float:

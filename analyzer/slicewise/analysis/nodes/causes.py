@@ -13,7 +13,6 @@ from slicewise.constants import FILLED, LEAST_OF_RATE
 from slicewise.digest.activity import DIRECTIONS, Direction, members
 from slicewise.digest.digest import Digest
 from slicewise.digest.nodes import DEVICE_KEYS, SHARE, SIGNALS, by_node, values
-from slicewise.digest.nodes import SIGNALS as NODE_SIGNALS
 from slicewise.digest.slices import with_mapped
 from slicewise.scalars import real, whole
 
@@ -45,8 +44,8 @@ OF_SERVERS = {"cpu_stall": "server_cpu_stall", "memory_stall": "server_memory_st
 OF_CLIENTS = ("network_received", "network_sent")
 SHARE_OF_SEGMENTS = "share of segments"
 UNITS = (
-    {name: signal.unit for name, signal in NODE_SIGNALS.items()}
-    | {server: NODE_SIGNALS[client].unit for client, server in OF_SERVERS.items()}
+    {name: signal.unit for name, signal in SIGNALS.items()}
+    | {server: SIGNALS[client].unit for client, server in OF_SERVERS.items()}
     | {"tcp_resent_share": SHARE_OF_SEGMENTS}
     | REQUEST_UNITS
 )
@@ -140,9 +139,7 @@ def node_signals(digest: Digest) -> pl.DataFrame:
     """
     has_connections = "connection" in digest.node_slices["kind"]
     told = [
-        name
-        for name in EVIDENCE
-        if name in NODE_SIGNALS and (has_connections or NODE_SIGNALS[name].table != "node_connections")
+        name for name in EVIDENCE if name in SIGNALS and (has_connections or SIGNALS[name].table != "node_connections")
     ]
     every = digest.node_samples.select("node", "slice").join(pl.DataFrame({"signal": told}), how="cross")
     counted = by_node(digest.node_slices)

@@ -60,9 +60,7 @@ def load(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: int)
     totals = (
         rows.group_by("storage")
         .agg(
-            pl.col("read_bytes").sum(),
-            pl.col("write_bytes").sum(),
-            pl.col("meta_ops").sum(),
+            pl.col("read_bytes", "write_bytes", "meta_ops").sum(),
             jobs=pl.col(KEY).n_unique(),
             begin_ns=pl.col("begin_ns").min(),
             end_ns=pl.col("begin_ns").max(),
@@ -150,10 +148,7 @@ def by_day(catalog: Catalog, batches: Sequence[Batch], start_ns: int, end_ns: in
     return (
         rows.group_by(day=pl.from_epoch(pl.col("begin_ns") // DAY_NS, time_unit="d"))
         .agg(
-            pl.col("read_bytes").sum(),
-            pl.col("write_bytes").sum(),
-            pl.col("meta_ops").sum(),
-            pl.col("meta_ns").sum(),
+            pl.col("read_bytes", "write_bytes", "meta_ops", "meta_ns").sum(),
             jobs=pl.col(KEY).n_unique(),
             ns=_data_ns().sum(),
         )

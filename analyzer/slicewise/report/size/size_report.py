@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.size.points import CompanyEffect, Curve, Mean, SizeCurve, SizePoint
-from slicewise.analysis.size.predict import HeldOutAccuracy, Predictions, Target
+from slicewise.analysis.size.predict import HeldOutAccuracy, Predictions
 from slicewise.analysis.size.size import Advice, CurveAdvice, Requirements, SizeResult
 from slicewise.charts import size as charts
 from slicewise.report import columns
@@ -187,27 +187,23 @@ def models(found: SizeResult) -> list[str]:
 
 
 def rmse_words(model: HeldOutAccuracy) -> str:
-    return said_of(model.target, model.rmse)
-
-
-def said_of(target: Target, value: float) -> str:
-    return words.rate(value) if target == "bandwidth" else words.duration(value)
+    return words.rate(model.rmse) if model.target == "bandwidth" else words.duration(model.rmse)
 
 
 def mean_rate(mean: Mean) -> str:
     """Such as: 812 MiB/s [790-834]."""
-    return f"{words.rate(mean.value)}{between(mean, words.MIB)}"
+    return f"{words.rate(mean.value)} {_between(mean, words.MIB)}".rstrip()
 
 
 def share(ratio: Mean) -> str:
     """Such as: 48.2 % [45-51]."""
-    return f"{words.percent(ratio.value)}{between(ratio, 0.01)}"
+    return f"{words.percent(ratio.value)} {_between(ratio, 0.01)}".rstrip()
 
 
-def between(mean: Mean, unit: float) -> str:
+def _between(mean: Mean, unit: float) -> str:
     """The interval in square brackets in that unit; nothing for one run."""
     interval = mean.estimate
-    return "" if math.isnan(interval.low) else f" {words.interval(interval.low / unit, interval.high / unit)}"
+    return "" if math.isnan(interval.low) else words.interval(interval.low / unit, interval.high / unit)
 
 
 def notes(found: SizeResult) -> list[str]:
@@ -319,10 +315,6 @@ def _marks(told: CurveAdvice) -> dict[int, list[str]]:
 
 def _known(seconds: float | None) -> Cell:
     return Cell("") if seconds is None else Cell(words.duration(seconds), seconds)
-
-
-def _between(mean: Mean, unit: float) -> str:
-    return between(mean, unit).strip()
 
 
 def curves_table(advices: Sequence[CurveAdvice]) -> Table:
