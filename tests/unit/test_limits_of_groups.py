@@ -13,8 +13,8 @@ from slicewise.analysis.blame.unprofiled import first_counted
 from slicewise.analysis.predict.predict import predict
 from slicewise.analysis.runs.limits import limit_of
 from slicewise.analysis.runs.storage import describe_all
+from slicewise.digest.counters import counters_in
 from slicewise.digest.digest import Digest
-from slicewise.digest.served import counters_in
 from slicewise.report.blame.blame_words import headline, rest_of_loss, second_sentence
 from support.blame_trials import digests
 from support.swz import build_profile

@@ -20,8 +20,8 @@ from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.runs.limits import from_disk
 from slicewise.analysis.runs.storage import Storage
 from slicewise.catalog.store import Catalog
+from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import read_digest
-from slicewise.digest.served import know_each_other
 from slicewise.digest.slices import BYTES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import why_outside

@@ -8,8 +8,9 @@ import polars as pl
 
 from slicewise.alike import begins_of_alike, is_ordered
 from slicewise.digest.activity import members
+from slicewise.digest.counters import counters_of
 from slicewise.digest.digest import Digest
-from slicewise.digest.served import BY_CALLS, Counters, counters_of, served_writes
+from slicewise.digest.served import BY_CALLS, Counters, served_writes
 from slicewise.digest.slices import synced_ns, with_mapped
 
 Kind = Literal["read", "write", "meta"]

@@ -40,7 +40,7 @@ def activity(digest: Digest, direction: Direction, storage: int | None = None) -
     the whole run has no row.
     """
     if direction == "write":
-        from slicewise.digest.served import served_slices  # it brings numpy along
+        from slicewise.digest.counters import served_slices  # it brings numpy along
 
         rows = served_slices(digest).lazy()
     else:

@@ -12,8 +12,9 @@ import numpy.typing as npt
 import polars as pl
 
 from slicewise.constants import LITTLE_BYTES, WORTH_NAMING_BYTES
+from slicewise.digest.counters import SEPARATOR, amounts_on_grid, counters_in
 from slicewise.digest.schema import FRAMES
-from slicewise.digest.served import LEAST_COUNTED, LEAST_OF_MEAN, SEPARATOR, amounts_on_grid, counters_in
+from slicewise.digest.served import LEAST_COUNTED, LEAST_OF_MEAN
 from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.kept_once import kept_once
 

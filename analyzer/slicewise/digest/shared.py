@@ -117,7 +117,7 @@ def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list
     """
     digests = several(places, distributions=distributions)
     if any(len(digest.node_slices) for digest in digests):
-        from slicewise.digest.served import know_each_other  # it brings numpy along
+        from slicewise.digest.counters import know_each_other  # it brings numpy along
 
         know_each_other(digests)
     return digests

@@ -21,8 +21,8 @@ from slicewise.catalog.sources import counted_beside, kept_job, read_digests
 from slicewise.catalog.store import Catalog
 from slicewise.digest import large
 from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings, job_directory
+from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import Digest
-from slicewise.digest.served import know_each_other
 from slicewise.digest.shared import with_names_of_their_own
 from slicewise.errors import UserError
 from slicewise.text import words

@@ -268,7 +268,8 @@ class Losses:
 
     def expected(self, copies: int, end: End, weight: Weight) -> float:
         """Where all phases are random."""
-        job, *others = ((_io_seconds(one, end), one.computing_seconds) for one in (self.demand, *self.others))
+        jobs = (self.demand, *self.others)
+        job, *others = (Customer(_io_seconds(one, end), one.computing_seconds) for one in jobs)
         return expected_loss(copies, job, others, lambda active, working: self._service(end, weight, active, working))
 
     def in_step(self, copies: int) -> float:

@@ -77,7 +77,7 @@ def phases_on(digest: Digest, storage: int) -> pl.DataFrame:
 
 def served_on(digest: Digest, storage: int) -> pl.DataFrame:
     """Rows of `served_slices` of the job's own processes on one storage."""
-    from slicewise.digest.served import served_slices  # it brings numpy along
+    from slicewise.digest.counters import served_slices  # it brings numpy along
 
     return of_own_processes(digest, served_slices(digest).filter(pl.col("storage") == storage))
 

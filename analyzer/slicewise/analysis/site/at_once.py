@@ -47,8 +47,9 @@ from slicewise.catalog.kept import KeptDigest, KeptJob, Shelf
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.constants import FEWEST_SLICES, FILLED, TRIVIAL
+from slicewise.digest.counters import counters_of
 from slicewise.digest.digest import Digest
-from slicewise.digest.served import Counters, counters_of
+from slicewise.digest.served import Counters
 from slicewise.digest.slices import with_mapped
 from slicewise.digest.storages import WRITTEN
 from slicewise.scalars import whole

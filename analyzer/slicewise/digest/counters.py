@@ -1,0 +1,299 @@
+"""What counts what the storage served jobs: counters of their nodes, of mounts and of control groups, levels of caches,
+and what file servers counted.
+
+Digests in, `Counters` of `digest.served` out, and a job's slices by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import polars as pl
+
+from slicewise.digest.served import (
+    BY_COUNTER,
+    ORDER,
+    PAST_CACHE_SCHEMA,
+    SENT_SCHEMA,
+    USERS_SCHEMA,
+    Counters,
+    served_writes,
+)
+from slicewise.digest.slices import synced_ns, with_mapped
+from slicewise.digest.storages import LIMITS, MOSTLY_IN_GROUP, SIGNALS, devices_of, limited, way_of
+from slicewise.kept_once import kept_once
+from slicewise.scalars import real
+
+if TYPE_CHECKING:
+    from slicewise.digest.digest import Digest
+
+# Of what a process wrote to a storage: with so much past the cache, what it wrote into it (a log) is no matter.
+MOSTLY_PAST = 0.95
+# File systems that promise to whoever opens a file what was there when another closed it.
+CLOSE_TO_OPEN = ("nfs", "nfs4", "cifs", "smb3", "afs")
+
+# File systems without such a counter whose clients write back from the page cache, the signals of how full that is, and
+# the part of what jobs wrote on a node that must be to that one file system.
+BY_LEVEL = ("cifs", "smb3", "ceph")
+LEVELS = ("dirty_bytes", "writeback_bytes")
+MOST_OF_NODE = 0.9
+# What stands between the parts of a counter's name, and those of counters that are none of the node's own.
+SEPARATOR, LEVEL, SERVERS = "\0", "level", "servers"
+# A counter's name, the storage, by slice what was sent, the processes that it counts, and how long a slice is (ns).
+Counted = tuple[str, int, pl.DataFrame, pl.DataFrame, int]
+
+
+def served_slices(digest: Digest) -> pl.DataFrame:
+    """A job's `process_slices` with what the storage served in the place of what calls wrote, as far as a counter shows
+    it, with what mapped files fetched, and with `moved_bytes`: what calls wrote. What is known by bursts alone stays
+    with the calls: recorded runs side by side are predicted better so.
+    """
+    jobs = [digest, *(one for one in digest.beside if one.slice_ns == digest.slice_ns)]
+    known = counters_of(jobs, digest.slice_ns)
+    columns = digest.process_slices.columns
+    did = [with_mapped(one.process_slices, one.fetched) for one in jobs]
+    if known.sent.is_empty():
+        return did[0].with_columns(moved_bytes="write_bytes")
+    ways = pl.concat(did).sort(ORDER)
+    found = served_writes(
+        ways.with_columns(write=pl.col("write_ns") + pl.col("write_request_ns"), sync=synced_ns(), meta="meta_ns"),
+        known,
+    )
+    is_counted = pl.col("how") == BY_COUNTER
+    own = found.join(digest.processes.select("process"), on="process", how="semi", maintain_order="left")
+    return (
+        own.with_columns(
+            pl.col("threads", "spread").fill_null(1),
+            moved_bytes="write_bytes",
+            write_bytes=pl.when(is_counted).then("served").otherwise("write_bytes"),
+            write_ops=pl.when(is_counted).then("served_ops").otherwise("write_ops"),
+        )
+        .select(*columns, "moved_bytes")
+        .fill_null(0)
+    )
+
+
+def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
+    """What is known of these jobs' caches, in slices of the grid. An NFS mount and Lustre's targets have counters of
+    their own, and a local file system has its disk's. They count what any program on the node wrote. Counters whose
+    slices are longer than the grid's are spread over them. Where a process has none, what file servers counted of its
+    job or node is one; it says more than the level of the cache. Of jobs that servers alone know all was served.
+    """
+    digests = [digest for digest in digests if not digest.is_served]
+    found = [(*one, digest.node_slice_ns) for digest in digests for one in counters_in(digest, "write")]
+    sent, users = _laid_out([*found, *_by_level(digests)], grid_ns)
+    sent_by_servers, of_servers = _laid_out([one for digest in digests for one in _by_servers(digest)], grid_ns)
+    closing = (
+        storage
+        for digest in digests
+        for storage, kind in digest.storages.select("storage", "type").iter_rows()
+        if kind in CLOSE_TO_OPEN
+    )
+    known = _users_of_all(users.unique(maintain_order=True), digests)
+    of_slice = ["counter", "storage", "slice"]
+    # Jobs' collectors each count the node while their job runs.
+    return Counters(
+        pl.concat([sent, sent_by_servers]).group_by(of_slice).agg(pl.col("sent").max()).sort(of_slice),
+        known if of_servers.is_empty() else _best(known, of_servers),
+        frozenset(closing),
+        pl.concat([pl.DataFrame(schema=PAST_CACHE_SCHEMA), *map(_past_cache, digests)]).unique(maintain_order=True),
+    )
+
+
+def _past_cache(digest: Digest) -> pl.DataFrame:
+    """process, storage: of a job's processes, those that write past the cache there."""
+    mounts = digest.mounts
+    if "past_cache_bytes" not in mounts.columns:  # of an older catalog
+        return pl.DataFrame(schema=PAST_CACHE_SCHEMA)
+    sums = mounts.group_by("process", "storage", maintain_order=True).agg(
+        pl.col("write_bytes", "past_cache_bytes").sum()
+    )
+    is_past = pl.col("past_cache_bytes") >= MOSTLY_PAST * pl.col("write_bytes")
+    return sums.filter(pl.col("past_cache_bytes") > 0, is_past).select(*PAST_CACHE_SCHEMA)
+
+
+def _best(own: pl.DataFrame, of_servers: pl.DataFrame) -> pl.DataFrame:
+    """The counter of each process: one that its node has; what servers counted; the level of its node's cache."""
+    is_level = pl.col("counter").str.ends_with(f"{SEPARATOR}{LEVEL}")
+    ordered = pl.concat([own.remove(is_level), of_servers, own.filter(is_level)])
+    return ordered.unique(["process", "storage"], keep="first", maintain_order=True)
+
+
+def _laid_out(found: Sequence[Counted], grid_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """`sent` and `users`."""
+    sent, users = [pl.DataFrame(schema=SENT_SCHEMA)], [pl.DataFrame(schema=USERS_SCHEMA)]
+    for counter, storage, amounts, processes, slice_ns in found:
+        keys = {"counter": pl.lit(counter), "storage": pl.lit(storage, pl.UInt64)}
+        sent.append(amounts_on_grid(amounts, slice_ns, grid_ns).select("slice", "sent", **keys).select(*SENT_SCHEMA))
+        users.append(processes.select("process", **keys).select(*USERS_SCHEMA))
+    return pl.concat(sent), pl.concat(users)
+
+
+def _by_servers(digest: Digest) -> Iterator[Counted]:
+    """What file servers counted of a job or its nodes, and its processes that this counts."""
+    for who, storage, amounts in digest.served_by:
+        is_its = (pl.col("node") == who) | (who == digest.job)
+        there = _busiest_points(digest).filter(pl.col("storage") == storage, is_its)
+        yield f"{who}{SEPARATOR}{SERVERS}", storage, amounts, there, digest.slice_ns
+
+
+def _by_level(digests: Sequence[Digest]) -> Iterator[Counted]:
+    """Of file systems without a counter whose clients keep what is written in the page cache until it was sent: what
+    was written less by how much the cache grew. Only where jobs wrote little else on the node.
+    """
+    sampled = [digest for digest in digests if not digest.node_slices.is_empty()]
+    if not any(digest.storages["type"].is_in(BY_LEVEL).any() for digest in sampled):
+        return
+    slice_ns = max(digest.node_slice_ns for digest in sampled)
+    levels = pl.concat(
+        digest.node_slices.filter(pl.col("signal").is_in(LEVELS), pl.col("per") > 0)
+        .group_by("node", slice=pl.col("slice") * digest.node_slice_ns // slice_ns)
+        .agg(level=(pl.col("amount") / pl.col("per")).sum() / pl.col("slice").n_unique())
+        for digest in sampled
+    ).unique(["node", "slice"], keep="first", maintain_order=True)
+    wrote = pl.concat(
+        digest.process_slices.filter(pl.col("write_bytes") > 0)
+        .join(_busiest_points(digest), on=["process", "storage"])
+        .join(digest.storages.select("storage", "type").unique(), on="storage")
+        .select(
+            "node", "storage", "type", "process", "write_bytes", slice=pl.col("slice") * digest.slice_ns // slice_ns
+        )
+        for digest in digests
+    )
+    for (node,), here in wrote.group_by("node", maintain_order=True):
+        for (storage, kind), its in here.group_by("storage", "type", maintain_order=True):
+            if kind not in BY_LEVEL or real(its["write_bytes"].sum()) < MOST_OF_NODE * real(here["write_bytes"].sum()):
+                continue
+            level = levels.filter(pl.col("node") == node).sort("slice")
+            by_slice = its.group_by("slice").agg(pl.col("write_bytes").sum())
+            grown = level.with_columns(grown=pl.col("level").diff().fill_null(0.0))
+            both = grown.join(by_slice, on="slice", how="left").with_columns(pl.col("write_bytes").fill_null(0))
+            amounts = both.select("slice", sent=(pl.col("write_bytes") - pl.col("grown")).clip(0.0))
+            if len(amounts):
+                who = its.select("process").unique()
+                yield f"{node}{SEPARATOR}{LEVEL}", int(str(storage)), amounts, who, slice_ns
+
+
+def _users_of_all(users: pl.DataFrame, digests: Sequence[Digest]) -> pl.DataFrame:
+    """The users, with those of jobs that had no collector of their own, but ran where another job's counted."""
+    if users.is_empty():
+        return users
+    seen = set(users["process"].unique().to_list())
+    names = users.select("counter", "storage").unique()
+    more = [users]
+    for digest in digests:
+        places = _busiest_points(digest).filter(~pl.col("process").is_in(list(seen)))
+        if places.is_empty():
+            continue
+        for counter, storage in names.iter_rows():
+            node, *points = counter.split(SEPARATOR)
+            if points == [LEVEL]:
+                continue
+            there = places.filter(pl.col("node") == node, pl.col("storage") == storage)
+            if points:
+                there = there.filter(pl.col("point").is_in(points))
+            more.append(there.select("process", "storage", counter=pl.lit(counter)))
+    return pl.concat(more).unique(["process", "storage"], keep="first", maintain_order=True)
+
+
+def amounts_on_grid(total: pl.DataFrame, slice_ns: int, grid_ns: int) -> pl.DataFrame:
+    if slice_ns <= grid_ns:
+        slices = total.with_columns(slice=pl.col("slice") * slice_ns // grid_ns)
+        return slices.group_by("slice").agg(pl.col("sent").sum())
+    parts = slice_ns // grid_ns
+    each = total.with_columns(part=pl.lit(list(range(parts)), pl.List(pl.Int64))).explode("part")
+    return each.select(slice=pl.col("slice") * parts + pl.col("part"), sent=pl.col("sent") / parts)
+
+
+@kept_once
+def _busiest_points(digest: Digest) -> pl.DataFrame:
+    """process, storage, node, point: through which mount each process wrote most to each storage."""
+    there = digest.mounts.join(digest.processes.select("process", "node"), on="process")
+    busiest = there.sort("write_bytes", "point", descending=[True, False])
+    return busiest.unique(["process", "storage"], keep="first", maintain_order=True).select(
+        "process", "storage", "node", "point"
+    )
+
+
+@kept_once
+def counters_in(
+    digest: Digest, direction: Literal["read", "write"]
+) -> list[tuple[str, int, pl.DataFrame, pl.DataFrame]]:
+    """What counts what a job's nodes read from its storages, or wrote to them: a counter's name (the node, and of NFS
+    its mounts), the storage, by slice what was sent, and the processes that it counts.
+    """
+    names = [signals[direction] for signals in SIGNALS.values()]
+    signals = digest.node_slices.filter(pl.col("signal").is_in(names)) if len(digest.node_slices) else None
+    if signals is None or signals.is_empty():
+        return []
+    found = []
+    places = _busiest_points(digest)
+    known = digest.storages.select("storage", "type", "source").unique("storage")
+    for (node, storage), here in places.group_by("node", "storage", maintain_order=True):
+        kind, source = known.row(by_predicate=pl.col("storage") == storage)[1:]
+        way = way_of(kind, source)
+        if way is None:
+            continue
+        rows = signals.filter(pl.col("node") == node, pl.col("signal") == SIGNALS[way][direction])
+        groups = devices_of(way, source, rows, here["point"].unique().sort().to_list())
+        group = _group_of(digest, str(node), source, direction, here) if way == "disk" else None
+        if group is not None:
+            found.append((SEPARATOR.join([str(node), group[0]]), int(str(storage)), group[1], here))
+            continue
+        # An NFS client counts each of its mounts for those that it shares with; all else is counted by node.
+        for points in groups if way == "nfs" else [[]]:
+            devices = points[:1] if points else [device for group in groups for device in group]
+            counted = rows.filter(pl.col("device").is_in(devices))
+            if counted.is_empty():
+                continue
+            amounts = counted.group_by("slice").agg(sent=pl.col("amount").sum())
+            its = here.filter(pl.col("point").is_in(points)) if points else here
+            found.append((SEPARATOR.join([str(node), *points]), int(str(storage)), amounts, its))
+    return found
+
+
+def _group_of(
+    digest: Digest, node: str, source: str, direction: Literal["read", "write"], here: pl.DataFrame
+) -> tuple[str, pl.DataFrame] | None:
+    """The limited control group of a job on a disk that did least: its name, and by slice what it sent; or None."""
+    rows = limited(digest.node_slices, node, source).filter(pl.col("signal") == LIMITS[direction])
+    if rows.is_empty():
+        return None
+    did = digest.process_slices.join(here, on=["process", "storage"], how="semi")
+    own = int(did[f"{direction}_bytes"].sum())
+    sums = rows.group_by("device").agg(pl.col("amount").sum()).filter(pl.col("amount") >= MOSTLY_IN_GROUP * own)
+    if not own or sums.is_empty():
+        return None
+    name = str(sums.sort("amount", "device")["device"][0])
+    return name, rows.filter(pl.col("device") == name).select("slice", sent="amount")
+
+
+def know_each_other(digests: Sequence[Digest]) -> None:
+    """Lets jobs that one counter counts share what it shows (`Digest.beside`)."""
+    if all(digest.node_slices.is_empty() for digest in digests):
+        return
+    on_node: dict[str, list[int]] = {}
+    for place, digest in enumerate(digests):
+        for node in [] if digest.is_served else digest.processes["node"].unique():
+            on_node.setdefault(node, []).append(place)
+    together = sorted({place for places in on_node.values() if len(places) > 1 for place in places})
+    some = [digests[place] for place in together]
+    if not some:
+        return
+    users = counters_of(some, max(digest.slice_ns for digest in some)).users
+    wrote = [
+        digest.process_slices.filter(pl.col("write_bytes") > 0)
+        .select("process", "storage")
+        .unique()
+        .join(users, on=["process", "storage"])
+        .select("counter", "storage")
+        .iter_rows()
+        for digest in some
+    ]
+    there = [set(rows) for rows in wrote]
+    ids = [set(digest.processes["process"]) for digest in some]
+    for place, digest in enumerate(some):
+        digest.beside = tuple(
+            other for at, other in enumerate(some) if not ids[at] & ids[place] and there[at] & there[place]
+        )
