@@ -8,6 +8,7 @@ import re
 
 TYPE_CHECKING = False  # typing takes longer to import than this module
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as _file:
@@ -35,6 +36,11 @@ def seconds_allowed(variable: str) -> tuple[float, float]:
 def settings_of_the_library() -> dict[str, dict[str, Any]]:
     """What the library reads from the environment, by variable: type, default, least, most, meaning."""
     return dict(_CONTRACT["settings"])
+
+
+def without_library(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which the profiler's own programs are not profiled, whatever this shell is."""
+    return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
 
 
 def tables() -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import polars as pl
 
+from slicewise.contract import without_library
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.kinds import KINDS
@@ -293,8 +294,8 @@ def looks(collector: Path, every_seconds: float, is_for_all: bool) -> Iterator[L
     """Looks at this node's processes, one now and then one each so many seconds. Raises UserError if there are none to
     be had."""
     command = [str(collector), "live", "--every", f"{every_seconds:g}", *(["--all-users"] if is_for_all else [])]
-    # The profiler's own programs are not to be profiled, whatever this shell is.
-    process = subprocess.Popen(command, env=without_library(), stdout=subprocess.PIPE, text=True, errors="replace")
+    own = without_library(os.environ)
+    process = subprocess.Popen(command, env=own, stdout=subprocess.PIPE, text=True, errors="replace")
     assert process.stdout is not None
     try:
         for line in process.stdout:
@@ -304,8 +305,3 @@ def looks(collector: Path, every_seconds: float, is_for_all: bool) -> Iterator[L
         process.terminate()
         process.wait()
     raise UserError(f"{collector} ended with status {process.returncode}; run `slicewise doctor`")
-
-
-def without_library() -> dict[str, str]:
-    """The environment in which the profiler's own programs are not profiled, whatever this shell is."""
-    return {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}

@@ -14,8 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from slicewise.contract import without_library
 from slicewise.errors import UserError
-from slicewise.live import ProcessLook, looks, without_library
+from slicewise.live import ProcessLook, looks
 from slicewise.symbols.elf import NotElf, read_elf
 from slicewise.symbols.resolve import CodePlace, resolve
 
@@ -133,7 +134,7 @@ def stacks_now(
     ]
     done = subprocess.run(
         command,
-        env=without_library(),
+        env=without_library(os.environ),
         capture_output=True,
         text=True,
         errors="replace",

@@ -8,6 +8,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from slicewise.contract import without_library
 from slicewise.errors import UserError
 from slicewise.running.command import job_directory, patience_seconds, profiled_environment, remove_if_empty
 from slicewise.running.installation import find_installation
@@ -29,7 +30,7 @@ def attach(pid: int, directory: str | None, job: str | None, slice_seconds: floa
     environment = profiled_environment(os.environ, installation.library, place.job_dir, slice_seconds, command)
     collector = subprocess.Popen(
         [installation.collector, "node", "--json", "--attach", "--parent", str(pid)],
-        env={name: value for name, value in environment.items() if name != "LD_PRELOAD"},
+        env=without_library(environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         start_new_session=True,  # what the terminal sends is for us, who end it

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from slicewise.contract import JOB_NAME_RULE, job_name, settings_of_the_library
+from slicewise.contract import JOB_NAME_RULE, job_name, settings_of_the_library, without_library
 from slicewise.errors import UserError
 from slicewise.text.safe_text import HASH, form_of_names, say
 
@@ -246,11 +246,10 @@ class NodeCollector:
     def __init__(self, collector: Path, environment: Mapping[str, str]) -> None:
         """environment: the command's, which names the job and the places."""
         self._patience_seconds = patience_seconds(environment)
-        without_library = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
         # In a session of its own: what the terminal sends is for the command.
         self._process = subprocess.Popen(
             [collector, "node", "--json", "--parent", str(os.getpid())],
-            env=without_library,
+            env=without_library(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

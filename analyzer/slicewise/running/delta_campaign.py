@@ -244,12 +244,16 @@ def _open_campaign(plan: DeltaPlan, directory: Path) -> set[str]:
         else:
             described.write_text(json.dumps(asdict(plan), indent=2) + "\n", encoding="utf-8")
         (directory / "output").mkdir(exist_ok=True)
-        log = directory / "done"
-        return set(log.read_text(encoding="utf-8").split()) if log.exists() else set()
+        return _done(directory)
     except OSError as error:
         raise UserError(f"{directory}: cannot be used: {error.strerror}; choose another --dir") from error
     except (ValueError, TypeError) as error:
         raise UserError(f"{described}: is damaged; choose another --dir") from error
+
+
+def _done(directory: Path) -> set[str]:
+    log = directory / "done"
+    return set(log.read_text(encoding="utf-8").split()) if log.exists() else set()
 
 
 def _run_one(plan: DeltaPlan, run: DeltaRun, directory: Path, say: Callable[[str], None]) -> None:
@@ -432,8 +436,7 @@ def run_sweep(plan: SweepPlan, directory: Path, say: Callable[[str], None], only
 
 def is_recorded(panel: SweepPanel, directory: Path) -> bool:
     """Whether all runs of a panel are done; looks, and makes nothing."""
-    log = directory / panel.name / "done"
-    done = set(log.read_text(encoding="utf-8").split()) if log.exists() else set()
+    done = _done(directory / panel.name)
     return all(run.name in done for run in runs_of(panel.plan))
 
 

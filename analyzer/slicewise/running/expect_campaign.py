@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from slicewise.analysis.expect.expectation import box_of, growth
+from slicewise.contract import without_library
 from slicewise.errors import UserError
 from slicewise.io500 import results
 from slicewise.io500.results import SUMMARY_FILES, read_results
@@ -143,7 +144,7 @@ def _step(plan: CampaignPlan, step: BenchmarkStep, processes: int, data: Path) -
 def _output(command: Sequence[str]) -> str:
     """What a command prints. Raises UserError where it cannot be started or fails."""
     # Without what would have this very campaign profiled.
-    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    environment = without_library(os.environ)
     try:
         with started(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from slicewise.config_file import config_file
 from slicewise.constants import LITTLE_BYTES
-from slicewise.contract import job_name
+from slicewise.contract import job_name, without_library
 from slicewise.errors import UserError
 from slicewise.running.command import (
     DEFAULT_DIR,
@@ -82,7 +82,9 @@ def run(
             place = ProfilePlace(_unseen_place(directory, job, command, environment), was_there=True)
         profiled = profiled_environment(environment, installation.library, place.job_dir, slice_seconds, command)
         if _is_foreign(installation, command[0], profiled):
-            profiled = _without_library(profiled, environment)
+            profiled = without_library(profiled)
+            if "LD_PRELOAD" in environment:
+                profiled["LD_PRELOAD"] = environment["LD_PRELOAD"]
         words = passing_on(command, profiled)
         spool_bytes = _size(_spool(place.job_dir)) if is_answering else 0
         node = NodeCollector(installation.collector, profiled) if has_collector and is_answering else None
@@ -126,11 +128,6 @@ def _is_foreign(installation: Installation, command: str, environment: Mapping[s
     """Whether it is for another kind of processor, as a 32-bit program is: the loader would complain of the library."""
     looked, _ = _ask(installation, environment, "launching", command)
     return looked.startswith("foreign ")
-
-
-def _without_library(profiled: dict[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    left = {name: value for name, value in profiled.items() if name != "LD_PRELOAD"}
-    return left | ({"LD_PRELOAD": environment["LD_PRELOAD"]} if "LD_PRELOAD" in environment else {})
 
 
 def _reason(error: BaseException) -> str:
@@ -273,7 +270,7 @@ def _ask(
     """What the collector prints on its standard output, or on that of errors, and whether all went well."""
     done = subprocess.run(
         [installation.collector, *arguments],
-        env={name: value for name, value in environment.items() if name != "LD_PRELOAD"},
+        env=without_library(environment),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=patience_seconds(environment),
