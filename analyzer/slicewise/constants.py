@@ -38,6 +38,12 @@ FEWEST_REPEATS = 4
 TRIVIAL = 0.02
 # Of the runtime: runs differ by so much by chance.
 LITTLE_OF_RUNTIME = 0.05
+# Of a job's bytes, or of its seconds in calls: less is no part of what the job does.
+LEAST_OF_JOB = 0.05
+# Of a whole (bytes, calls, seconds, ranks): more of it than all else together, which then decides.
+MAINLY = 0.5
+# Of a whole (bytes, calls, seconds): the rest decides nothing.
+NEARLY_ALL = 0.9
 # Of the larger of two volumes: they differ by no more. Logs, headers and what is read twice differ from run to run.
 EQUAL_VOLUMES = 0.05
 # Of the mean of a job's rate, each byte or second counting once: a slice with less is in no phase. A log is a trickle.

@@ -8,14 +8,12 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from slicewise.constants import SECOND_NS
+from slicewise.constants import LEAST_OF_JOB, SECOND_NS
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 
-# Runs of one program that differ by more than this factor do something else. Less than this share of a job's bytes does
-# not count.
+# Runs of one program that differ by more than this factor do something else.
 MOST_APART = 2.0
-LEAST_SHARE_OF_JOB = 0.05
 # Runs of a program whose length is set by time differ by less: by its beginning and its end. With one command line it
 # is the same program for sure, of which more or less may have to be loaded first (of Python 0.2 s more).
 LIKE_RUNTIME, LIKE_RUNTIME_NS = 0.01, 100_000_000
@@ -42,7 +40,7 @@ def is_same_work(own: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
     for way in DIRECTIONS:
         counts = [job[f"{way}_bytes"] for job in (own, run)]
         shares = [count / total for count, total in zip(counts, whole, strict=True)]
-        if max(shares) < LEAST_SHARE_OF_JOB:
+        if max(shares) < LEAST_OF_JOB:
             continue
         sizes = [count / max(job[f"{way}_ops"], 1) for count, job in zip(counts, (own, run), strict=True)]
         if (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
+from slicewise.constants import NEARLY_ALL
 from slicewise.digest.served import (
     BY_COUNTER,
     ORDER,
@@ -33,11 +34,10 @@ MOSTLY_PAST = 0.95
 # File systems that promise to whoever opens a file what was there when another closed it.
 CLOSE_TO_OPEN = ("nfs", "nfs4", "cifs", "smb3", "afs")
 
-# File systems without such a counter whose clients write back from the page cache, the signals of how full that is, and
-# the part of what jobs wrote on a node that must be to that one file system.
+# File systems without such a counter whose clients write back from the page cache, where nearly all that jobs wrote on
+# a node was to that one file system; and the signals of how full the cache is.
 BY_LEVEL = ("cifs", "smb3", "ceph")
 LEVELS = ("dirty_bytes", "writeback_bytes")
-MOST_OF_NODE = 0.9
 # What stands between the parts of a counter's name, and those of counters that are none of the node's own.
 SEPARATOR, LEVEL, SERVERS = "\0", "level", "servers"
 # A counter's name, the storage, by slice what was sent, the processes that it counts, and how long a slice is (ns).
@@ -163,7 +163,7 @@ def _by_level(digests: Sequence[Digest]) -> Iterator[Counted]:
     )
     for (node,), here in wrote.group_by("node", maintain_order=True):
         for (storage, kind), its in here.group_by("storage", "type", maintain_order=True):
-            if kind not in BY_LEVEL or real(its["write_bytes"].sum()) < MOST_OF_NODE * real(here["write_bytes"].sum()):
+            if kind not in BY_LEVEL or real(its["write_bytes"].sum()) < NEARLY_ALL * real(here["write_bytes"].sum()):
                 continue
             level = levels.filter(pl.col("node") == node).sort("slice")
             by_slice = its.group_by("slice").agg(pl.col("write_bytes").sum())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from slicewise.constants import MAINLY
 from slicewise.io500.results import IO500Run, phase_file, text_of
 from slicewise.io500.texts import PHASES, Unreadable
 
@@ -18,8 +19,6 @@ LEAST_SLOWNESS = 1.5
 LEAST_DEVIATIONS = 6.0
 DEVIATIONS_OF_MAD = 1.4826
 FEWEST_RANKS = 3
-# Of a node's ranks, so many must lag before the node is named.
-MOST_OF_NODE = 0.5
 # More laggards than this are no laggards, but the rule.
 MOST_LAGGING = 0.4
 MOST_NAMED = 8
@@ -83,7 +82,7 @@ def _named(
         if rank in nodes:
             members.setdefault(nodes[rank], []).append(rank)
     sick = [
-        node for node, ranks in members.items() if sum(rank in slow for rank in ranks) > MOST_OF_NODE * len(ranks)
+        node for node, ranks in members.items() if sum(rank in slow for rank in ranks) > MAINLY * len(ranks)
     ]  # fmt: skip
     # A node that is all there is has no node beside it to lag behind.
     if sick and len(members) > 1:

@@ -10,14 +10,13 @@ import polars as pl
 from slicewise.analysis.blame.result import LowerLimit
 from slicewise.analysis.runs.limits import Limit, held_by, limit_of, limits_on, of_group
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import NEARLY_ALL
 from slicewise.digest.digest import Digest
 from slicewise.digest.storages import LIMIT_REQUESTS
 from slicewise.text import words
 
 # Of a job's limit: that of runs alone was another one, and not the same in other lumps.
 HIGHER = 1.15
-# Of the time in which another one was: with as much a limit may have been the one that was used up.
-MOSTLY = 0.9
 
 
 def outside(storage: Storage, limit: Limit, neighbours: Sequence[Digest]) -> list[str]:
@@ -56,7 +55,7 @@ def _lowered(storage: Storage, limit: Limit, digest: Digest, runs: Sequence[Dige
 def _of_kinds(its: pl.DataFrame) -> dict[str, float]:
     """The signals that were held to a limit for longest, or as long, and what the limit was. its: of `of_group`."""
     most, held = held_by(its)
-    return {signal: most[signal] for signal in most if held[signal] >= MOSTLY * max(held.values()) > 0}
+    return {signal: most[signal] for signal in most if held[signal] >= NEARLY_ALL * max(held.values()) > 0}
 
 
 def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], lower: Sequence[LowerLimit]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.constants import EQUAL_VOLUMES, LITTLE_BYTES, LITTLE_OF_RUNTIME, WORTH_NAMING_BYTES
+from slicewise.constants import EQUAL_VOLUMES, LITTLE_BYTES, LITTLE_OF_RUNTIME, MAINLY, WORTH_NAMING_BYTES
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
@@ -17,8 +17,6 @@ from slicewise.estimate import Estimate
 from slicewise.scalars import real
 from slicewise.statistics import NORMAL
 
-# Most of a whole: of what was fetched from storage, or of the runtime.
-MOST = 0.5
 # How often the collector looks at where threads sleep (WATCH_NS in collector/run.c).
 LOOKS_A_SECOND = 4
 # Looks that found nobody asleep leave as many unseen, at 95 %.
@@ -67,12 +65,12 @@ class Fetched:
     @property
     def is_by_faults(self) -> bool:
         """Whether most of it was no call's: files were mapped, or memory was in swap."""
-        return (self.mapped > 0 or self.in_swap > 0) and self.fetched - self.called > MOST * self.fetched
+        return (self.mapped > 0 or self.in_swap > 0) and self.fetched - self.called > MAINLY * self.fetched
 
     @property
     def is_again(self) -> bool:
         """Whether most of it surely had been in memory before, which was short."""
-        return self.fetched >= WORTH_NAMING_BYTES and self.again.low >= MOST
+        return self.fetched >= WORTH_NAMING_BYTES and self.again.low >= MAINLY
 
 
 def fetched_by(digest: Digest) -> Fetched | None:
@@ -103,7 +101,7 @@ def moved_by_no_call(digest: Digest) -> int:
     pages = MOST_PAGES_A_CALL * real(digest.process_slices["write_ops"].sum()) + 1
     wrote = max(0.0, real(sums["write_storage"] or 0) - by_calls - PAGE_BYTES * pages)
     moved = real(sums["read_storage"] or 0) + real(sums["write_storage"] or 0)
-    return round(read + wrote) if read + wrote > max(WORTH_NAMING_BYTES, MOST * moved) else 0
+    return round(read + wrote) if read + wrote > max(WORTH_NAMING_BYTES, MAINLY * moved) else 0
 
 
 def did_as_much_by_no_call(digest: Digest, run: Digest) -> bool:
@@ -177,7 +175,7 @@ def waited_little(digest: Digest) -> bool:
 
 def is_mostly_io(digest: Digest) -> bool:
     """Whether some process of a job spent most of its runtime in calls on files."""
-    return _longest_in(digest, *TIMES) >= MOST * runtime_of(digest)
+    return _longest_in(digest, *TIMES) >= MAINLY * runtime_of(digest)
 
 
 def _longest_in(digest: Digest, *columns: str) -> float:

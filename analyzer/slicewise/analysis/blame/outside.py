@@ -21,7 +21,7 @@ from slicewise.analysis.blame.memory import (
 )
 from slicewise.analysis.blame.result import CostByWaiting, Outside
 from slicewise.analysis.job.split import Split
-from slicewise.constants import LITTLE_OF_RUNTIME
+from slicewise.constants import LITTLE_OF_RUNTIME, NEARLY_ALL
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
@@ -35,9 +35,9 @@ from slicewise.statistics import deviation_of, error_of_next_run
 LEAST_FACTOR, LEAST_SWITCHES = 2.0, 5.0
 # Or if on the nodes some task waited for one during this share of the time, as schema/signals.def has it for clients.
 LEAST_STALL = 0.5
-# Busy loops beside ranks on all processors make it 0.97 of the time. A job that spends more than the latter part of its
+# Busy loops beside ranks on all processors make it 0.97 of the time. A job that spends more than this part of its
 # runtime in I/O calls shows by these how slow it was.
-NEARLY_ALL, HARDLY_IO = 0.9, 0.1
+HARDLY_IO = 0.1
 # The time in which some task waited for one is this part of what the job is told to have waited, at least: of what took
 # longer outside of I/O another part may be something else.
 LEAST_OF_WAIT = 0.5

@@ -13,14 +13,12 @@ import polars as pl
 from slicewise.analysis.blame.result import OwnProcesses
 from slicewise.analysis.blame.uncontended import ERROR_OF_SLICES
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
-from slicewise.constants import FEWEST_SLICES, LEAST_ERROR, LIKE_SIZES, MOST_ERROR_OF_A_RUN, TRIVIAL
+from slicewise.constants import FEWEST_SLICES, LEAST_ERROR, LIKE_SIZES, MOST_ERROR_OF_A_RUN, NEARLY_ALL, TRIVIAL
 from slicewise.estimate import Estimate
 from slicewise.statistics import block_error, error_of_ratio
 
 # Of the time in calls of the slice's busiest process: with less a process hardly meets the others.
 AT_WORK = 0.1
-# So much of the time in calls must be in slices with numbers of processes whose cost is known.
-LEAST_KNOWN = 0.9
 # Where slices show no difference, it is only known to be none if it is less than this share of the I/O time at most.
 MOST_OF_NONE = 0.05
 
@@ -167,7 +165,7 @@ def _extra_of(slices: pl.DataFrame, storage: int, kind: Kind, rows: pl.DataFrame
     if any(known[count].high < base.low for count in more):
         return None
     is_known = pl.col("active").is_in(list(known)) | (pl.col("active") < fewest)
-    if float(rows.filter(is_known)[SECONDS[kind]].sum()) < LEAST_KNOWN * float(rows[SECONDS[kind]].sum()):
+    if float(rows.filter(is_known)[SECONDS[kind]].sum()) < NEARLY_ALL * float(rows[SECONDS[kind]].sum()):
         return None
     differ = any(known[count].low > base.high for count in more)
     value, low, high = {}, {}, {}

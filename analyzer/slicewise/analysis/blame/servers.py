@@ -14,7 +14,7 @@ from slicewise.analysis.blame.counted import by_slice, hot_target
 from slicewise.analysis.blame.unprofiled import excess
 from slicewise.analysis.calls import AMOUNTS, CALLS, OF_JOBS, SECONDS, job_rows
 from slicewise.analysis.runs.storage import Storage, describe_all
-from slicewise.constants import EQUAL_VOLUMES, LITTLE_USE, SAMPLE_NS
+from slicewise.constants import EQUAL_VOLUMES, LITTLE_USE, NEARLY_ALL, SAMPLE_NS
 from slicewise.digest.clients import is_address, is_loopback, node_name
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
@@ -22,9 +22,6 @@ from slicewise.digest.slices import BYTES
 from slicewise.digest.storages import NETWORK_TYPES, POOLS, contended, lustre_name, storage_number
 from slicewise.text import words
 
-# A server's job is a profiled one if both moved the same bytes, but for so much (what is read from a cache, headers),
-# and if so much of the server's bytes lies in the profiled job's time, give or take a sample.
-WITHIN = 0.9
 # Who moves such a part of a job's bytes a slice just before or after it goes on with something else.
 LOUD = 0.1
 # A request and its answer have no fewer bytes: an NFS getattr has 200.
@@ -311,7 +308,7 @@ def _could_be(own: pl.DataFrame, client: pl.DataFrame, grid_ns: int, requests: b
         pairs = [(pl.col(name), pl.col(f"{name}_served").fill_null(0)) for name in BYTES]
     wanted = sum(int(both.select(want.sum()).item()) for want, _ in pairs)
     common = sum(int(both.select(pl.min_horizontal(*pair).sum()).item()) for pair in pairs)
-    return common >= WITHIN * wanted > 0
+    return common >= NEARLY_ALL * wanted > 0
 
 
 def _is_meanwhile(jobs: Sequence[Digest]) -> pl.Expr:
@@ -513,7 +510,7 @@ def _name_of(
     is_in_time = (pl.col("begin_ns") >= start_ns - SAMPLE_NS) & (pl.col("end_ns") <= end_ns + SAMPLE_NS)
     inside = here.filter(is_in_time).group_by("job").agg(inside=pl.sum_horizontal("read_bytes", "write_bytes").sum())
     alike = sums.join(inside, on="job").filter(
-        (pl.col("bytes") - own).abs() <= EQUAL_VOLUMES * own, pl.col("inside") >= WITHIN * pl.col("bytes")
+        (pl.col("bytes") - own).abs() <= EQUAL_VOLUMES * own, pl.col("inside") >= NEARLY_ALL * pl.col("bytes")
     )
     return str(alike["job"][0]) if alike.height == 1 else ""
 

@@ -15,15 +15,11 @@ import numpy as np
 from slicewise.analysis.blame.on_storage import Floats, Mask, SlicesOnStorage, main_kind
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.constants import FEWEST_SLICES, FILLED, WAITING_SHARE
+from slicewise.constants import FEWEST_SLICES, FILLED, MAINLY, WAITING_SHARE
 
 # Errors of the time alone, 95 %, to either side: of 157 recorded losses 95 % were within these. Metadata calls, whose
 # cost a call depends on what directories hold, are known worse.
 ERROR_OF_SHARE, ERROR_OF_SPEED = 0.18, 0.35
-# From such a part of a job's work on, bytes are what it waits for, and not metadata calls.
-MOSTLY_BYTES = 0.5
-# From such a part of it on, what the job was served came from a cache, which fills the storage by itself.
-MOSTLY_CACHED = 0.5
 # With less of the time in calls in slices in which nearly all processes are, what the mean one waits for says little of
 # the slowest.
 MOSTLY_TOGETHER = 2 / 3
@@ -112,7 +108,7 @@ class _Work:
     def is_cached(self) -> bool:
         """Whether most of what the job had served in company had been in a cache."""
         cached = self._of(self.own.cached, "write")[self.is_shared].sum()
-        return float(cached) >= MOSTLY_CACHED * float(self._bytes[self.is_shared].sum())
+        return float(cached) >= MAINLY * float(self._bytes[self.is_shared].sum())
 
     def relative(self, apart: float, part: float) -> float:
         """How much two parts that differ by so much differ in all that the job would have taken alone."""
@@ -155,7 +151,7 @@ class _Work:
         """The job's part of the bytes that all were served while it was in calls."""
         its = self.is_shared
         mine = float(self._bytes[its].sum())
-        if mine <= 0 or mine < MOSTLY_BYTES * float(self._all[its].sum()):
+        if mine <= 0 or mine < MAINLY * float(self._all[its].sum()):
             return NO_BYTES
         same, across = (self._beside(self._of_others(kind)) for kind in (self._main, OTHER[self._main]))
         together = mine + same + across

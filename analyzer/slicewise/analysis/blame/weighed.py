@@ -11,13 +11,12 @@ import polars as pl
 from slicewise.analysis.blame import without
 from slicewise.analysis.blame.outside import BY_NO_CALL, starved
 from slicewise.analysis.blame.result import Blame, LowerLimit, Outside
+from slicewise.constants import MAINLY
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.kinds import SURE
 from slicewise.text import words
 
-# Waiting for processors explains a loss in I/O of which it leaves less than this part.
-MOSTLY_LEFT = 0.5
 SOMEBODY_WAITED = (
     "on its nodes somebody waited for a processor {share} of the time, and how long its ranks did is not known"
 )
@@ -55,7 +54,7 @@ def with_limit(told: Blame, lower: Sequence[LowerLimit]) -> Blame:
         for one in lower
     ]
     most = max(cost, key=lambda one: one.seconds)
-    if most.seconds > (1 - MOSTLY_LEFT) * lost and told.confidence == "low":
+    if most.seconds > (1 - MAINLY) * lost and told.confidence == "low":
         told = replace(told, confidence="medium", next_step="")  # nobody took the storage's time
     of_neighbours = sum(one.lost.value for one in told.neighbours)
     part = min(1.0, (lost - most.seconds) / of_neighbours) if of_neighbours > 0 else 1.0
@@ -71,7 +70,7 @@ def with_outside(told: Blame, outside: Outside | None) -> Blame:
     lost = told.lost.value if told.lost else 0.0
     left = max(0.0, lost - outside.io_seconds) / lost if lost > 0 else 1.0
     told = replace(_with_part_of_neighbours(told, left), alone=outside.alone, outside=outside)
-    is_explained = told.baseline is not None and left < MOSTLY_LEFT and outside.waited_seconds > outside.seconds / 2
+    is_explained = told.baseline is not None and left < MAINLY and outside.waited_seconds > outside.seconds / 2
     # Nobody took the storage's time, and somebody took the processors'.
     return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told
 

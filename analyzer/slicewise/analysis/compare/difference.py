@@ -13,15 +13,13 @@ import polars as pl
 from slicewise.analysis.blame.result import Outside
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.compare.work import Tasks
-from slicewise.constants import LEAST_ERROR, LIKE_SIZES
+from slicewise.constants import LEAST_ERROR, LEAST_OF_JOB, LIKE_SIZES, LITTLE_OF_RUNTIME, NEARLY_ALL
 from slicewise.estimate import Estimate
 from slicewise.kinds import CONFIDENCES, Confidence
 from slicewise.statistics import block_error, two_prices
 
 # Calls are of one size class where their sizes are within this factor, which is a power of two.
 CLASS_BITS = 2
-# A size class says what its calls cost from this fraction of the seconds of all.
-LEAST_OF_SECONDS = 0.05
 # A cost a call and a cost a byte are told apart where sizes differ by this factor, ...
 LEAST_APART = 8.0
 # ... and a line through both misses no size class by more than this fraction.
@@ -59,7 +57,7 @@ def price_of_bytes(rows: pl.DataFrame, seconds: float) -> KindPrice | None:
     scale = seconds / taken
     classes = with_size_class(rows).group_by("size_class").agg(pl.col("seconds", "bytes", "calls").sum())
     telling = classes.filter(
-        (pl.col("seconds") >= LEAST_OF_SECONDS * taken) & (pl.col("bytes") > 0) & (pl.col("calls") > 0)
+        (pl.col("seconds") >= LEAST_OF_JOB * taken) & (pl.col("bytes") > 0) & (pl.col("calls") > 0)
     ).sort("size_class")
     mean_sizes = (telling["bytes"] / telling["calls"]).to_list() or [moved / max(1, int(rows["calls"].sum()))]
     sizes = (min(mean_sizes), max(mean_sizes))
@@ -119,10 +117,6 @@ NONE = "there is none"
 WORTH_A_WORD = 0.01
 # How much of a difference may be unexplained, or in doubt, for what is told of it to be sure.
 MOST_IN_DOUBT: dict[Confidence, float] = {"high": 0.2, "medium": 0.5}
-# A difference below this fraction of the longer runtime is as sure as one of that size.
-SURE_OF = 0.05
-# Size classes of the first run speak for the other's calls if they hold this fraction of its bytes.
-ENOUGH_OF_BYTES = 0.9
 # Numbers of sync calls further apart than this factor are another way to write.
 OTHER_SYNCS = 2.0
 
@@ -218,7 +212,7 @@ class Difference:
         goes on, make all of it less sure. Unknown: most of the difference is unexplained, and what neighbours cost is
         not known.
         """
-        size = max(abs(self.difference_seconds), SURE_OF * self.longer_seconds)
+        size = max(abs(self.difference_seconds), LITTLE_OF_RUNTIME * self.longer_seconds)
         unexplained = abs(self.unexplained_seconds.value) / size
         if self.lost_seconds is None and unexplained > MOST_IN_DOUBT["medium"]:
             return "unknown"
@@ -378,7 +372,7 @@ def _by_size(of: Tasks, against: Tasks, kind: Kind, place: str, price: KindPrice
             (volume, price.by_class[number]) for number, volume in volumes.iter_rows() if number in price.by_class
         ]
         total, known = float(volumes["bytes"].sum()), sum(volume for volume, _ in priced)
-        if known < ENOUGH_OF_BYTES * total:
+        if known < NEARLY_ALL * total:
             return None
         costs.append(total / known * sum(volume * cost for volume, cost in priced) if known else 0.0)
     return costs[0] - costs[1]

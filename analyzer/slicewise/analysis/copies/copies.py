@@ -17,7 +17,7 @@ from slicewise.analysis.runs.campaign import campaign_there
 from slicewise.analysis.runs.matching import Job, company, each_once, run_of
 from slicewise.analysis.runs.on_storage import on_storage
 from slicewise.analysis.runs.storage import Storage, busier_direction, describe
-from slicewise.constants import LEAST_ERROR, MOST_ERROR_OF_A_RUN, TAKES_TURNS
+from slicewise.constants import LEAST_ERROR, LEAST_OF_JOB, MOST_ERROR_OF_A_RUN, TAKES_TURNS
 from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
@@ -358,8 +358,6 @@ MOST_COPIES = 64
 MOST_COPIES_BESIDE = 24
 # So many are shown beyond what is allowed.
 BEYOND = 2
-# A kind of call is part of what a job does from this share of its I/O on.
-WORTH_A_WORD = 0.05
 # Why reads and writes are taken to share one capacity where it is not the jobs' slices that tell it.
 ONE_BECAUSE = {
     "given": "it was given as one number",
@@ -492,7 +490,7 @@ def _differ(digests: Sequence[Digest], storage: Storage) -> bool:
         for demand in found
         if demand is not None
         for kind, seconds in demand.seconds.items()
-        if seconds >= WORTH_A_WORD * demand.io_seconds
+        if seconds >= LEAST_OF_JOB * demand.io_seconds
     }
     return len(kinds) > 1
 
@@ -521,7 +519,7 @@ def _refusal(storage: Storage, demand: Demand) -> UserError:
 
 def _of_region(region: Capacities, demand: Demand) -> Capacity:
     parts = region.parts(demand.amounts)
-    asked = {kind for kind, part in parts.items() if part >= WORTH_A_WORD * sum(parts.values())}
+    asked = {kind for kind, part in parts.items() if part >= LEAST_OF_JOB * sum(parts.values())}
     is_floor = bool(asked & region.unfilled)
     return Capacity(together(demand, region), "capacity region", is_floor, region=region)
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from slicewise.analysis.blame.unprofiled import counted_rows, counter_of
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import LEAST_OF_JOB
 from slicewise.digest.activity import DIRECTIONS, Direction, members
 from slicewise.digest.coverage import TYPES_IN_MEMORY
 from slicewise.digest.digest import Digest
@@ -329,8 +330,6 @@ def _places(boxes: Boxes, public: Results) -> list[Placement]:
 # Below this share of its bytes a job is said to have worked in the page cache.
 LEAST_REACHED = 0.5
 MOST_REACHED = 1.5
-# A direction with less of the job's bytes is not looked at.
-LEAST_SHARE = 0.05
 # So much of what was written must be of processes that synced, to take it for stored.
 MOST_SYNCED = 0.9
 
@@ -371,7 +370,7 @@ def cached_share(found: Sequence[Reached]) -> float:
 def reached(digest: Digest, storage: Storage, moved: dict[Direction, int]) -> list[Reached]:
     """Each direction that matters. moved: the job's bytes on the storage."""
     total = sum(moved.values())
-    return [_one(digest, storage, way, moved[way]) for way in DIRECTIONS if moved[way] > LEAST_SHARE * total]
+    return [_one(digest, storage, way, moved[way]) for way in DIRECTIONS if moved[way] > LEAST_OF_JOB * total]
 
 
 def _one(digest: Digest, storage: Storage, way: Direction, moved: int) -> Reached:

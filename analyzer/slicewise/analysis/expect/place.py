@@ -32,7 +32,7 @@ from slicewise.analysis.expect.expectation import (
 )
 from slicewise.analysis.job.period import runs_above
 from slicewise.analysis.runs.storage import Storage, describe
-from slicewise.constants import ONE_DIRECTION
+from slicewise.constants import LEAST_OF_JOB, LEAST_OF_RATE, ONE_DIRECTION
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import MPIIO_LAYERS
@@ -40,16 +40,12 @@ from slicewise.errors import UserError
 from slicewise.io500.results import UNKNOWN_API
 
 GIB = 1 << 30
-# An axis with less of the job's I/O time does not tell where the job lies.
-LEAST_OF_TIME = 0.05
 # Where profiles explain less of a storage's traffic, somebody else was active.
 MOST_COVERED = 0.8
 # Functions by what they do (names of schema/operations.def).
 OPENS = ("open", "openat", "creat", "fopen", "freopen")
 CLOSES = ("close", "fclose")
 SEEKS = ("lseek", "fseek", "seekdir")
-# A slice is part of a phase from this fraction of the mean time in calls.
-LEAST_OF_PHASE = 0.05
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ class PlacedWork:
         """The axes that took enough of the I/O time to tell anything."""
         total = self.data_seconds + self.metadata_seconds
         times = (self.data_seconds, self.metadata_seconds)
-        return [axis for axis, time in zip(AXES, times, strict=True) if total > 0 and time >= LEAST_OF_TIME * total]
+        return [axis for axis, time in zip(AXES, times, strict=True) if total > 0 and time >= LEAST_OF_JOB * total]
 
 
 @dataclass(frozen=True)
@@ -305,7 +301,7 @@ def _busiest_phase(rows: pl.DataFrame) -> pl.DataFrame:
     every = pl.DataFrame({"slice": range(first, last + 1)}, schema={"slice": pl.Int64})
     filled = every.join(by_slice, on="slice", how="left", maintain_order="left").with_columns(pl.col("ns").fill_null(0))
     times = filled["ns"].to_numpy()
-    runs = runs_above(times, LEAST_OF_PHASE)
+    runs = runs_above(times, LEAST_OF_RATE)
     if not runs:
         return rows
     busiest = max(runs, key=lambda run: float(times[run.start : run.stop].sum()))

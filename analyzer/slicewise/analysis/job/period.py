@@ -8,13 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from slicewise.constants import LEAST_OF_RATE
 from slicewise.digest.activity import Direction
 from slicewise.estimate import Estimate
 from slicewise.statistics import student_t
 
-# A slice is in a burst from this fraction of the rate at which the mean byte moved; for what is typical, from less.
+# A slice is in a burst from this fraction of the rate at which the mean byte moved; for what is typical, from less
+# (LEAST_OF_RATE).
 LEAST_OF_BURST = 0.3
-LEAST_OF_TYPICAL = 0.05
 # A lull belongs to its burst if what is on either side is so many times as long.
 LULL_WITHIN = 4
 
@@ -65,7 +66,7 @@ def find_period(moved: np.ndarray, slice_seconds: float, direction: Direction) -
     if len(active) < LEAST_PHASES:
         return None
     series = moved[active[0] : active[-1] + 1].astype(np.float64)
-    typical = np.median(series[series >= LEAST_OF_TYPICAL * rate_of_mean_byte(series)])
+    typical = np.median(series[series >= LEAST_OF_RATE * rate_of_mean_byte(series)])
     found = [
         period
         for most in (MOST_OF_MEDIAN * typical, np.inf)

@@ -22,7 +22,7 @@ from slicewise.analysis.job.holds import (
     waiting_by_slice,
 )
 from slicewise.analysis.job.period import runs_above
-from slicewise.constants import LEAST_OF_RATE
+from slicewise.constants import LEAST_OF_JOB, LEAST_OF_RATE
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import with_world
 from slicewise.kinds import KINDS
@@ -30,8 +30,6 @@ from slicewise.scalars import real
 
 # What a rank does while it keeps others waiting. mpi: moving data, not waiting.
 PARTS = ("computing", *IO_KINDS, "mpi")
-# A stretch of I/O has so many times the I/O of the slice of its mean second, and a rank spends so much of it in I/O.
-LEAST_IN_IO = 0.05
 # A rank is critical if it took longer than the mean rank by more than this share of the phase.
 LEAST_LONGER = 0.01
 # Of the waiting in a phase, what was in slices in which the critical rank was also the one that took longest.
@@ -261,7 +259,7 @@ def _io_stretches(rows: pl.DataFrame) -> list[range]:
     series = np.zeros(int(summed["slice"][-1]) + 1 - first)
     series[summed["slice"].to_numpy() - first] = summed["io"].to_numpy()
     found = [range(first + run.start, first + run.stop) for run in runs_above(series, LEAST_OF_RATE)]
-    return [run for run in found if _most_in_io(rows, run) >= LEAST_IN_IO]
+    return [run for run in found if _most_in_io(rows, run) >= LEAST_OF_JOB]
 
 
 def _most_in_io(rows: pl.DataFrame, run: range) -> float:

@@ -39,7 +39,7 @@ from slicewise.analysis.runs.storage import StorageUse
 from slicewise.analysis.sharing import runtimes
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
-from slicewise.constants import FEWEST_FOR_A_MEAN, LITTLE_BYTES, MOSTLY_ACTIVE
+from slicewise.constants import FEWEST_FOR_A_MEAN, LEAST_OF_JOB, LITTLE_BYTES, MOSTLY_ACTIVE
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
 from slicewise.digest.processes import has_rank
 from slicewise.estimate import Estimate
@@ -50,8 +50,6 @@ OTHER_WAY: dict[Direction, Direction] = {"read": "write", "write": "read"}
 # A job that waited for its turn for more than this fraction of its I/O is not what the models take a job to be.
 MOSTLY_SERVED = 0.95
 SHORTEST_SECONDS = 1e-6
-# More than this fraction of a job's bytes elsewhere is worth a word.
-WORTH_A_WORD = 0.05
 
 
 @dataclass(frozen=True)
@@ -353,7 +351,7 @@ def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Con
     for job in moved:
         if job.run.digest.jobs["is_running"].item():
             return f"{job.name} still runs"
-        if job.other_way_bytes > WORTH_A_WORD * all_bytes:
+        if job.other_way_bytes > LEAST_OF_JOB * all_bytes:
             return f"{job.name} also {other} there, and the model knows one direction at a time"
     for row in jobs:
         if row.span is not None and row.waited_seconds > (1 - MOSTLY_SERVED) * row.span.seconds.value:
@@ -429,7 +427,7 @@ def _notes(
     notes += [
         f"{job.job} {did} {100 * job.use.elsewhere_share:.0f} % of its bytes on other file systems"
         for job in active
-        if job.use.elsewhere_share > WORTH_A_WORD
+        if job.use.elsewhere_share > LEAST_OF_JOB
     ]
     notes += [
         f"{' and '.join(job.alone.dropped)} left out: far from the other standalone runs of {job.job}"

@@ -7,13 +7,10 @@ import polars as pl
 
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
 from slicewise.digest.storages import BETWEEN, LIMIT_REQUESTS, LIMITS, MOSTLY_IN_GROUP, limited
-
-# Of the bytes of a job's files in one direction: with so many on one storage the kernel's count of its processes is of
-# that storage.
-MOSTLY_THERE = 0.9
 
 
 def from_disk(rows: pl.DataFrame, storage: Storage, digests: Sequence[Digest]) -> pl.DataFrame:
@@ -56,7 +53,7 @@ def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
     return {
         f"{name}_part": min(1.0, int(sums[f"{way}_storage"] or 0) / its[name])
         for name, way in zip(BYTES, ("read", "write"), strict=True)
-        if sums[f"{way}_kernel"] and its[name] and its[name] >= MOSTLY_THERE * everywhere[name]
+        if sums[f"{way}_kernel"] and its[name] and its[name] >= NEARLY_ALL * everywhere[name]
     }
 
 
@@ -64,8 +61,6 @@ def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
 # of 1 s had 35 to 52, and 5 slices 88 to 105 % (kernel 6.18, cgroup v1); of 10 MB/s 8.4 or 16.8 (6.1, cgroup v2).
 AT_LIMIT = 0.85
 SLICES_AROUND = 5
-# Of a job's time in calls: with the limit used up in so much of it, the limit decided how fast the job was.
-MOSTLY_AT_LIMIT = 0.5
 # Of the highest rate at the limit: slices with as much were held by this very limit. The collector divides by it, so
 # that they differ by rounding.
 THIS_LIMIT = 0.98
@@ -124,7 +119,7 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
             continue
         held = float(known.filter(pl.col("used") > AT_LIMIT)["seconds"].sum()) / seconds
         in_all = float((known["used"] * known["seconds"]).sum()) / seconds
-        if held >= MOSTLY_AT_LIMIT or in_all >= AT_LIMIT:
+        if held >= MAINLY or in_all >= AT_LIMIT:
             rate = float(moved["amount"].sum()) / float(at_limit["at_limit"].sum())
             found.append((in_all, Limit(str(device), str(device).split(BETWEEN, 1)[1], max(held, in_all), rate)))
     return max(found, key=lambda one: one[0], default=(0.0, None))[1]

@@ -13,14 +13,11 @@ from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_
 from slicewise.analysis.job.io_span import IoSpan, io_span
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.rates import StandaloneRun, rate_alone
-from slicewise.constants import LARGE_PART, LEAST_DIRECTION, NO_SECONDS, PAUSED
+from slicewise.constants import LARGE_PART, LEAST_DIRECTION, MAINLY, NO_SECONDS, PAUSED
 from slicewise.digest.activity import DIRECTIONS, Direction, activity, members
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import known_nodes
 from slicewise.estimate import Estimate
-
-# Of bytes in files that several processes use: more is sharing.
-SHARED = 0.5
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ def file_sharing(digest: Digest, direction: Direction, point: str) -> str:
         processes=pl.col("process").n_unique(), bytes=pl.col(f"{direction}_bytes").sum()
     )
     shared = by_path.filter(pl.col("processes") > 1)["bytes"].sum()
-    return "shared file" if shared > SHARED * float(by_path["bytes"].sum()) else "file per process"
+    return "shared file" if shared > MAINLY * float(by_path["bytes"].sum()) else "file per process"
 
 
 @dataclass(frozen=True)

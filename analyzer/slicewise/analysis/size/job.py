@@ -17,6 +17,7 @@ from slicewise.analysis.job.sites import Sites, sites
 from slicewise.analysis.size.points import Curve, SizeCurve
 from slicewise.analysis.size.profiles import Accesses, own_slices, size_bins
 from slicewise.analysis.size.size import AS_GOOD, advise
+from slicewise.constants import TRIVIAL
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
@@ -28,7 +29,6 @@ LEAST_ROWS, LEAST_SPREAD = 8, 2.0
 MOST_LEFT_OVER = 0.25
 # Measurements of elsewhere tell a job's seconds if they predict what its calls took within this factor.
 MOST_FACTOR = 2.0
-LEAST_SAVING = 0.02
 MOST_FILES = 20
 ATTRIBUTE = "lustre.lov"
 # lov_user_md: magic, pattern, object id (16 bytes), stripe size, stripe count. A composite layout has such ones within.
@@ -58,7 +58,7 @@ class SizeCost:
     @property
     def is_claimed(self) -> bool:
         """Whether the saving is more than chance and trifles."""
-        return self.saved is not None and self.saved.low > 0 and self.saved.value > LEAST_SAVING * self.accesses.seconds
+        return self.saved is not None and self.saved.low > 0 and self.saved.value > TRIVIAL * self.accesses.seconds
 
 
 def size_cost(accesses: Accesses, curves: Sequence[SizeCurve]) -> SizeCost:

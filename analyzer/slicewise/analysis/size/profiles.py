@@ -8,14 +8,12 @@ import polars as pl
 
 from slicewise.analysis.runs.on_storage import file_sharing
 from slicewise.analysis.size.points import POINTS, Curve
-from slicewise.constants import FEWEST_FOR_A_MEAN, LEAST_DIRECTION, LITTLE_BYTES
+from slicewise.constants import FEWEST_FOR_A_MEAN, LEAST_DIRECTION, LITTLE_BYTES, NEARLY_ALL
 from slicewise.digest.activity import Direction, members
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import synced_ns
 from slicewise.scalars import real, whole
 
-# A bin with so many of the calls: the job has one transfer size.
-ONE_SIZE = 0.9
 # A mean size this near to a power of two is that power and a few odd calls.
 NEAR = 0.05
 # Of calls that go on where the last one ended (or after it): as many are sequential, as few are random.
@@ -149,7 +147,7 @@ def _access(calls: int, sequential: int, consecutive: int) -> str:
 def _size(digest: Digest, storage: int, direction: Direction, mean_size: float) -> int | None:
     """The job's one transfer size; None where its calls are of several sizes."""
     bins = size_bins(digest, storage, direction)
-    if bins.is_empty() or real(bins["calls"].max()) < ONE_SIZE * real(bins["calls"].sum()):
+    if bins.is_empty() or real(bins["calls"].max()) < NEARLY_ALL * real(bins["calls"].sum()):
         return None
     common = bins.sort("calls").row(-1, named=True)
     if not common["least"] <= mean_size <= (common["most"] or math.inf):

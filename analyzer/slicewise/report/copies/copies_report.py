@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.analysis.copies.copies import WORTH_A_WORD, Copies, Demand, Row
+from slicewise.analysis.copies.copies import Copies, Demand, Row
 from slicewise.charts import runtimes as charts
-from slicewise.constants import HARDLY_MEET, NEARLY_TURNS
+from slicewise.constants import HARDLY_MEET, LEAST_OF_JOB, NEARLY_TURNS
 from slicewise.report import columns
 from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.records import mib_s, picked, rate_record
@@ -127,7 +127,7 @@ def notes(found: Copies) -> list[str]:
     least_read = min(demand.read_share, 1 - demand.read_share)
     if found.capacity.region is not None:
         said.append(meeting(found.capacity.region))
-    elif least_read >= WORTH_A_WORD:
+    elif least_read >= LEAST_OF_JOB:
         because = f", because {found.one_because}" if found.one_because else ""
         said.append(
             f"{words.percent(demand.read_share)} of its bytes are reads: reads and writes are taken to share one "
