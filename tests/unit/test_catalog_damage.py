@@ -267,7 +267,7 @@ def test_what_was_sound_today_is_not_read_again(catalog, monkeypatch, tmp_path):
     asked(catalog)
     assert read == ["jobs.parquet"]
     as_a_new_process()
-    monkeypatch.setattr(sums, "_today", lambda: 1)
+    monkeypatch.setattr(sums, "SECONDS_A_DAY", 1)  # it is another day
     asked(catalog)
     assert "storages.parquet" in read
 
