@@ -187,8 +187,10 @@ static bool prepare(void)
     clock_start(strcmp(engine.settings.clock, "vdso") != 0);
     engine.clock_offset_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_MONOTONIC);
     identity_note(&engine.settings, engine.job);
-    kernel_note();
-    usage_note();
+    struct rusage used = { 0 };
+    raw_getrusage(RUSAGE_SELF, &used);
+    kernel_note(&used);
+    usage_note(&used);
     communication_choose(engine.settings.mpi == MPI_SCOPE_all);
     io_library_choose(engine.settings.has_libraries);
     engine.prepared_ns = clock_read(CLOCK_MONOTONIC) - began;

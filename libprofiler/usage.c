@@ -6,7 +6,6 @@
 #include "text.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
 enum { KIBIBYTE = 1024 };
 /* A process that had a processor for so long before its program began was another program: what it waited for then is not ours. To look costs a
@@ -34,9 +33,10 @@ static uint64_t read_delayed(void)
     return second != NULL ? text_number(second) : 0;
 }
 
-void usage_note(void)
+void usage_note(const struct rusage *now)
 {
-    if (raw_getrusage(RUSAGE_SELF, &usage.counted) == 0 && ns_of(usage.counted.ru_utime) + ns_of(usage.counted.ru_stime) >= OLD_NS)
+    usage.counted = *now;
+    if (ns_of(usage.counted.ru_utime) + ns_of(usage.counted.ru_stime) >= OLD_NS)
         usage.delayed_ns = read_delayed();
 }
 
@@ -75,7 +75,9 @@ void usage_sample(uint64_t now_ns)
     row[usage_minor_faults] += more((uint64_t)now.ru_minflt, (uint64_t)usage.counted.ru_minflt);
     row[usage_major_faults] += more((uint64_t)now.ru_majflt, (uint64_t)usage.counted.ru_majflt);
     row[usage_peak_bytes] = (uint64_t)now.ru_maxrss * KIBIBYTE;
-    uint64_t delayed_ns = read_delayed();
+    /* Whoever kept the processor since the last look has not waited for one: the look costs a short process as much as an open. */
+    bool has_left = now.ru_nvcsw != usage.counted.ru_nvcsw || now.ru_nivcsw != usage.counted.ru_nivcsw;
+    uint64_t delayed_ns = has_left ? read_delayed() : usage.delayed_ns;
     row[usage_delayed_ns] += more(delayed_ns, usage.delayed_ns);
     usage.delayed_ns = delayed_ns > usage.delayed_ns ? delayed_ns : usage.delayed_ns;
     usage.counted = now;

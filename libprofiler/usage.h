@@ -5,9 +5,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 /* The process begins: exec keeps the counts of the program before. */
-void usage_note(void);
+void usage_note(const struct rusage *now);
 
 /* The engine wakes: counting begins with what was noted, in a forked child with nothing, at the process's beginning. */
 void usage_start(bool is_forked);

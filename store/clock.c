@@ -103,7 +103,7 @@ bool clock_calibrate(void)
         clock->rate_tick = tick;
         clock->rate_ns = wall_ns;
     } else {
-        uint64_t rate = (uint64_t)(((unsigned __int128)(wall_ns - clock->rate_ns) << 32) / (tick - clock->rate_tick));
+        uint64_t rate = shifted_over(wall_ns - clock->rate_ns, tick - clock->rate_tick);
         __atomic_store_n(&clock->ns_per_tick_q32, rate, __ATOMIC_RELAXED);
         /* The rate follows slewing: it is measured over the last seconds, not over the whole run. */
         if (wall_ns - clock->rate_ns > 10 * NS_PER_SECOND) {
@@ -134,6 +134,6 @@ uint64_t clock_tick_at(uint64_t wall_ns)
 {
     const struct clock *clock = &profiler_clock;
     uint64_t ahead = wall_ns > clock->base_ns ? wall_ns - clock->base_ns : clock->base_ns - wall_ns;
-    uint64_t ticks = (uint64_t)(((unsigned __int128)ahead << 32) / clock->ns_per_tick_q32);
+    uint64_t ticks = shifted_over(ahead, clock->ns_per_tick_q32);
     return wall_ns > clock->base_ns ? clock->base_tick + ticks : clock->base_tick - ticks;
 }

@@ -60,9 +60,15 @@ static inline uint64_t ticks_to_ns(uint64_t ticks)
     return (uint64_t)(((unsigned __int128)ticks * __atomic_load_n(&profiler_clock.ns_per_tick_q32, __ATOMIC_RELAXED)) >> 32);
 }
 
+/* (above << 32) / below. Of 128 bits only where it must be: that division is a function on a page which short processes touch for nothing else. */
+static inline uint64_t shifted_over(uint64_t above, uint64_t below)
+{
+    return above >> 32 == 0 ? (above << 32) / below : (uint64_t)(((unsigned __int128)above << 32) / below);
+}
+
 static inline uint64_t ns_to_ticks(uint64_t ns)
 {
-    return (uint64_t)(((unsigned __int128)ns << 32) / __atomic_load_n(&profiler_clock.ns_per_tick_q32, __ATOMIC_RELAXED));
+    return shifted_over(ns, __atomic_load_n(&profiler_clock.ns_per_tick_q32, __ATOMIC_RELAXED));
 }
 
 /* From now on ticks are 0. */

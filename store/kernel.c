@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 START_DATA struct own_io own_io;
@@ -157,22 +156,17 @@ static bool read_all(struct segment_home *home, struct counted *counted)
     return true;
 }
 
-/* What it wrote to storage, by a call that costs next to nothing: the first look into /proc costs a short process a tenth of its life. */
-static uint64_t stored_bytes(void)
+void kernel_note(const struct rusage *now)
 {
-    struct rusage usage;
-    return raw_getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_oublock * BLOCK_BYTES : 0;
-}
-
-void kernel_note(void)
-{
-    kernel.noted_stored_bytes = stored_bytes();
+    kernel.noted_stored_bytes = (uint64_t)now->ru_oublock * BLOCK_BYTES;
     kernel.is_noted = true;
 }
 
+/* By a call that costs next to nothing: the first look into /proc costs a short process a tenth of its life. */
 uint64_t kernel_unseen(void)
 {
-    uint64_t stored = stored_bytes();
+    struct rusage now;
+    uint64_t stored = raw_getrusage(RUSAGE_SELF, &now) == 0 ? (uint64_t)now.ru_oublock * BLOCK_BYTES : 0;
     return kernel.is_noted && stored > kernel.noted_stored_bytes ? stored - kernel.noted_stored_bytes : 0;
 }
 

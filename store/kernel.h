@@ -6,11 +6,13 @@
 #include "clock.h"
 #include "segment.h"
 
+#include <sys/resource.h>
+
 /* What a process may have written to storage past us before its first counted call: more is told. */
 #define KERNEL_LITTLE_BYTES 65536
 
 /* Notes what the process has written to storage before its first deed: exec keeps the counts of the program before. */
-void kernel_note(void);
+void kernel_note(const struct rusage *now);
 
 /* Bytes that it wrote to storage since then. */
 uint64_t kernel_unseen(void);

@@ -105,7 +105,8 @@ static int reserve_beginning(struct segment_home *home)
         const void *part;
         size_t bytes;
     } parts[] = {
-        { home->segment, offsetof(struct segment, text) + 512 },
+        { home->segment, PAGE_BYTES },
+        { home->segment->mounts, sizeof home->segment->mounts + 512 },
         { segment_record(home->segment, RECORDS_NEAR - 1), PAGE_BYTES }, /* records are used from the end of theirs */
         { home->segment->lanes, LANE_BYTES },
     };

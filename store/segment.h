@@ -278,18 +278,18 @@ struct segment {
     uint64_t process_row[PROCESS_COLUMNS];
     char spool_dir[1024];
     struct spool_anchor anchor;
-    uint64_t mounts[MOUNTS_MAX][MOUNT_COLUMNS];
     struct total totals[TOTALS_MAX];
     uint64_t kernel_bytes[MOVING_KINDS]; /* the kernel's own count, of the same slices */
     _Atomic uint32_t has_library_calls; /* `library_calls` may be used */
     _Atomic uint32_t totals_turn; /* odd while what lanes hold becomes part of the totals */
     uint64_t events[EVENTS_MAX][EVENT_COLUMNS];
-    char text[TEXT_BYTES] __attribute__((aligned(64)));
+    uint64_t usage[USAGE_ROWS_MAX][USAGE_COLUMNS]; /* the first rows lie on the first page */
+    uint64_t mounts[MOUNTS_MAX][MOUNT_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
+    char text[TEXT_BYTES] __attribute__((aligned(64))); /* begins on the page that the mounts are on */
     struct files files __attribute__((aligned(PAGE_BYTES)));
     uint64_t hardware[HARDWARE_ROWS_MAX][HARDWARE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     uint64_t waits[WAIT_ROWS_MAX][WAIT_COLUMNS];
-    uint64_t usage[USAGE_ROWS_MAX][USAGE_COLUMNS];
     struct library_called library_calls[LIBRARY_FUNCTIONS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
@@ -300,6 +300,8 @@ struct segment {
     unsigned char frames[FRAMES_BYTES];
     unsigned char lanes[LANES_MAX][LANE_BYTES] __attribute__((aligned(PAGE_BYTES)));
 };
+_Static_assert(offsetof(struct segment, usage[1]) <= PAGE_BYTES && offsetof(struct segment, text) % PAGE_BYTES <= PAGE_BYTES - 512,
+               "a process with few calls touches two pages of these");
 #define SEGMENT_FIXED_BYTES offsetof(struct segment, lanes)
 #define SEGMENT_MAGIC "slicewis"
 
