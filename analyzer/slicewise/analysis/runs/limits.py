@@ -44,7 +44,7 @@ def disk_parts(storages: Sequence[Storage], digests: Sequence[Digest]) -> pl.Dat
 def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
     if "coverage" in digest.not_kept or digest.coverage.is_empty():
         return {}
-    on_files = digest.process_slices
+    on_files = digest.mounts  # and not process_slices, for which a large neighbour would be read as a whole
     its, everywhere = (
         rows.select(pl.col(BYTES).sum()).row(0, named=True)
         for rows in (on_files.filter(pl.col("storage") == storage.number), on_files)
