@@ -251,6 +251,11 @@ descriptor descriptor_opened(int fd, int dirfd, const char *path)
     return classify(fd, &(struct name){ path, path != NULL ? strlen(path) : 0, dirfd });
 }
 
+void descriptor_is_no_link(int fd)
+{
+    opened_is_no_link(descriptor_word(fd));
+}
+
 static bool is_of_file(const struct stream *stream)
 {
     return stream->descriptor != 0 && stream->file != FILE_NONE;

@@ -63,6 +63,8 @@ static inline descriptor descriptor_of(int fd)
 
 /* What was opened by a name (relative to `dirfd`; NULL: not known). */
 descriptor descriptor_opened(int fd, int dirfd, const char *path);
+/* It has just been opened, by a name that is no link: else the open would have failed. */
+void descriptor_is_no_link(int fd);
 
 /* Gives rows to files that moved enough for one, while their names can still be had: of the thread's lane; of all lanes (caller holds the lock). */
 void descriptor_settle(struct thread *thread);

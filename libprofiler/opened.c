@@ -17,6 +17,7 @@ static __thread struct {
     uint32_t links; /* 0: it has no name any more */
     uint64_t opened_tick;
     uint64_t removals; /* of names, until then */
+    bool is_no_link;
     size_t length;
     char name[FILE_NAME_BYTES];
 } last;
@@ -40,8 +41,14 @@ void opened_note(descriptor word, const struct statx *status, const char *name, 
     last.links = status->stx_nlink;
     last.opened_tick = tick_now();
     last.removals = atomic_load_explicit(&name_removals, memory_order_relaxed);
+    last.is_no_link = false;
     atomic_signal_fence(memory_order_release);
     last.word = word;
+}
+
+void opened_is_no_link(descriptor word)
+{
+    last.is_no_link = last.word == word;
 }
 
 /* Puts the absolute name into scratch.path. Returns false if there is none, or one that the kernel would say otherwise. */
@@ -75,7 +82,7 @@ static bool is_plain(uint64_t key, uint64_t tick)
     char any;
     return plain.key == key && tick < plain.until_tick && last.links != 0 && tick - last.opened_tick < ns_to_ticks(NAME_KNOWN_NS) &&
            last.removals == atomic_load(&name_removals) && atomic_load(&lend_children) == 0 &&
-           raw_readlink(scratch.path, &any, sizeof any) == -EINVAL;
+           (last.is_no_link || raw_readlink(scratch.path, &any, sizeof any) == -EINVAL);
 }
 
 const char *opened_name(descriptor word)

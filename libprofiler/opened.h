@@ -9,6 +9,9 @@
 /* The thread opened a file by a name, relative to its working directory if it does not begin with '/'. */
 void opened_note(descriptor word, const struct statx *status, const char *name, size_t length);
 
+/* Its name is no link. */
+void opened_is_no_link(descriptor word);
+
 /* The file's absolute name, put into scratch.path, or NULL: then the kernel must be asked. Waits for no file system. Caller holds the lock. */
 const char *opened_name(descriptor word);
 

@@ -1,4 +1,5 @@
 /* POSIX calls that make, copy and close descriptors. */
+#include "descriptor.h"
 #include "files.h"
 #include "interpose.h"
 
@@ -17,6 +18,13 @@
         mode_given; \
     })
 
+/* Before the file is used. A file that did not exist, or that was not to be found by a link, has the name that it was opened by. */
+static void note_flags_of(int fd, int flags)
+{
+    if (fd >= 0 && ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || (flags & O_NOFOLLOW) != 0))
+        descriptor_is_no_link(fd);
+}
+
 INTERPOSE(int, open, (const char *path, int flags, ...))
 {
     unsigned mode = MODE_OF(flags);
@@ -25,6 +33,7 @@ INTERPOSE(int, open, (const char *path, int flags, ...))
     int fd = NEXT(open)(path, flags, mode);
     call_end(&call);
     call_opened(&call, fd, AT_FDCWD, path);
+    note_flags_of(fd, flags);
     call_close(&call);
     return fd;
 }
@@ -44,6 +53,7 @@ INTERPOSE(int, openat, (int dirfd, const char *path, int flags, ...))
     int fd = NEXT(openat)(dirfd, path, flags, mode);
     call_end(&call);
     call_opened(&call, fd, dirfd, path);
+    note_flags_of(fd, flags);
     call_close(&call);
     return fd;
 }

@@ -239,13 +239,25 @@ static void call_open_and_close(const struct work *work, long i)
 }
 
 /* A file that nobody has met before. */
-static void call_new_file(const struct work *work, long i)
+static void make_new_file(const struct work *work, int flags)
 {
     char path[4096];
-    (void)i;
     snprintf(path, sizeof path, "%s/%s.new.%ld", work->directory, strrchr(work->path, '.') + 1, ++*work->new_files);
-    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | flags, 0600);
     must(write(fd, block, 1) == 1 && close(fd) == 0, path);
+}
+
+static void call_new_file(const struct work *work, long i)
+{
+    (void)i;
+    make_new_file(work, 0);
+}
+
+/* By a program that makes sure of it, as cp, tar and git do. */
+static void call_new_file_exclusive(const struct work *work, long i)
+{
+    (void)i;
+    make_new_file(work, O_EXCL);
 }
 
 static void call_shared(const struct work *work, long i)
@@ -325,6 +337,7 @@ static const struct kind kinds[] = {
     { "mpi_send", call_mpi_send },
     { "library_call", call_library },
     { "new_file", call_new_file, 0 },
+    { "new_file_exclusive", call_new_file_exclusive, 0 },
     { "new_file_10", call_new_file, 10 },
     { "new_file_1000", call_new_file, 1000 },
     { "new_file_100000", call_new_file, 100000 },
@@ -350,8 +363,11 @@ static struct work work_in(const char *directory, int number, int shared_null)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/calls.%d", directory, number);
-    struct work work = { .path = strdup(path), .directory = directory, .new_files = calloc(1, sizeof(long)),
-                         .fd = open(path, O_RDWR | O_CREAT, 0600), .shared_null = shared_null };
+    struct work work = { .path = strdup(path),
+                         .directory = directory,
+                         .new_files = calloc(1, sizeof(long)),
+                         .fd = open(path, O_RDWR | O_CREAT, 0600),
+                         .shared_null = shared_null };
     for (int i = 0; i < BLOCKS; i++)
         must(pwrite(work.fd, block, BLOCK_BYTES, offset_of(i)) == BLOCK_BYTES, path);
     snprintf(path, sizeof path, "%s/calls.%d.other", directory, number);

@@ -36,7 +36,7 @@ CALLS = [
 ]  # fmt: skip
 NAMES = ["open_missing", "stat_missing", "access", "chmod", "truncate", "rename", "symlink"]
 MOUNTS = [20, 1000]
-NEW_FILES = ["new_file", "new_file_10", "new_file_1000", "new_file_100000"]
+NEW_FILES = ["new_file", "new_file_exclusive", "new_file_10", "new_file_1000", "new_file_100000"]
 CALLS_OF_TWO = ["write", "pwrite", "pread", "lseek"]
 SHORT = ["true", "few_calls"]
 # Each MPI's launcher of two ranks that are bound to processors, and how it sets a variable for them.

@@ -91,8 +91,8 @@ def use(fd):
     name = os.readlink(f"/proc/self/fd/{fd}")
     os.write(fd, bytes(moved)); os.close(fd)
     print(moved, name)
-def made(name):
-    return os.open(name, os.O_WRONLY | os.O_CREAT)
+def made(name, flags=0):
+    return os.open(name, os.O_WRONLY | os.O_CREAT | flags)
 for name in ("one", "two", "a_link", "deep/three", "../real/four", "./five", "deep//six"):
     use(made(f"{data}/real/{name}"))
 for name in ("seven", "one"):
@@ -101,6 +101,9 @@ os.chdir(f"{data}/link")
 for name in ("eight", "a_link", "deep/nine", "deep/ten", "../other/eleven", "./twelve"):
     use(made(name))
 use(made(f"{data}/real/thirteen"))
+for name in ("real/new", "real/newer", "link/newest", "real/newest"):
+    use(made(f"{data}/{name}", os.O_NOFOLLOW if name == "real/newest" else os.O_EXCL))
+fd = made(f"{data}/real/going", os.O_EXCL); os.rename(f"{data}/real/going", f"{data}/other/gone"); use(fd)
 fd = made(f"{data}/real/fourteen"); os.rename(f"{data}/real/fourteen", f"{data}/other/fourteen"); use(fd)
 fd = made(f"{data}/real/fifteen"); os.rename(f"{data}/real/fifteen", f"{data}/other/fifteen")
 made(f"{data}/real/fifteen"); use(fd)
