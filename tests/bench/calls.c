@@ -363,11 +363,8 @@ static struct work work_in(const char *directory, int number, int shared_null)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/calls.%d", directory, number);
-    struct work work = { .path = strdup(path),
-                         .directory = directory,
-                         .new_files = calloc(1, sizeof(long)),
-                         .fd = open(path, O_RDWR | O_CREAT, 0600),
-                         .shared_null = shared_null };
+    struct work work = { .path = strdup(path), .directory = directory, .new_files = calloc(1, sizeof(long)),
+                         .fd = open(path, O_RDWR | O_CREAT, 0600), .shared_null = shared_null };
     for (int i = 0; i < BLOCKS; i++)
         must(pwrite(work.fd, block, BLOCK_BYTES, offset_of(i)) == BLOCK_BYTES, path);
     snprintf(path, sizeof path, "%s/calls.%d.other", directory, number);
