@@ -21,7 +21,7 @@
 /* Before the file is used. A file that did not exist, or that was not to be found by a link, has the name that it was opened by. */
 static void note_flags_of(int fd, int flags)
 {
-    if (fd >= 0 && ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || (flags & O_NOFOLLOW) != 0))
+    if (__builtin_expect((flags & (O_EXCL | O_NOFOLLOW)) != 0, 0) && fd >= 0 && (flags & (O_CREAT | O_NOFOLLOW)) != 0)
         descriptor_is_no_link(fd);
 }
 

@@ -238,11 +238,11 @@ static void call_open_and_close(const struct work *work, long i)
     must(close(open(work->path, O_RDONLY)) == 0, "open and close");
 }
 
-/* A file that nobody has met before. */
-static void make_new_file(const struct work *work, int flags)
+/* A file that nobody has met before. `apart`: unless it is 0, its name has not been there in earlier runs either. */
+static void make_new_file(const struct work *work, int flags, int apart)
 {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s.new.%ld", work->directory, strrchr(work->path, '.') + 1, ++*work->new_files);
+    snprintf(path, sizeof path, "%s/%s.new.%.0d-%ld", work->directory, strrchr(work->path, '.') + 1, apart, ++*work->new_files);
     int fd = open(path, O_WRONLY | O_CREAT | flags, 0600);
     must(write(fd, block, 1) == 1 && close(fd) == 0, path);
 }
@@ -250,14 +250,14 @@ static void make_new_file(const struct work *work, int flags)
 static void call_new_file(const struct work *work, long i)
 {
     (void)i;
-    make_new_file(work, 0);
+    make_new_file(work, 0, 0);
 }
 
 /* By a program that makes sure of it, as cp, tar and git do. */
 static void call_new_file_exclusive(const struct work *work, long i)
 {
     (void)i;
-    make_new_file(work, O_EXCL);
+    make_new_file(work, O_EXCL, getpid());
 }
 
 static void call_shared(const struct work *work, long i)
