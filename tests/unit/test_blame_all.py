@@ -40,6 +40,7 @@ def told(job, lost, *neighbours, is_claimed=True, runtime=30.0, outside=None):
         runtime_seconds=runtime,
         outside=None if outside is None else SimpleNamespace(seconds=outside),
         unknown_because="no run alone" if lost is None else "",
+        lower_limit=None,
     )
 
 

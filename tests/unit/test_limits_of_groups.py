@@ -8,13 +8,14 @@ from typing import cast
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.limits import outside
 from slicewise.analysis.blame.unprofiled import first_counted
+from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.predict.predict import predict
-from slicewise.analysis.runs.limits import limit_of
+from slicewise.analysis.runs.limits import limit_of, outside
 from slicewise.analysis.runs.storage import describe_all
 from slicewise.digest.counters import counters_in
 from slicewise.digest.digest import Digest
+from slicewise.report.blame import all_words
 from slicewise.report.blame.blame_words import headline, rest_of_loss, second_sentence
 from support.blame_trials import digests
 from support.swz import build_profile
@@ -166,6 +167,20 @@ def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path)
     assert outside(storage, limit, [same, other]) == ["other"]
 
 
+@pytest.mark.parametrize(("group", "contended"), [("/users/ben", None), ("/users/anna", True)])
+def test_jobs_that_limits_of_their_own_hold_up_do_not_contend(tmp_path, group, contended):
+    own, other, *alone = digests(
+        [
+            reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2),
+            reader(tmp_path / "other", LIMIT // 2, group=group, group_rate=LIMIT // 2, command="cat other"),
+            reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
+        ]
+    )
+    told = overlap([own, other], alone).directions["read"]
+    assert told.contention.contended is contended
+    assert ("/users/ben (20.0 MiB/s)" in told.not_applicable) == (contended is None)
+
+
 def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     own, run = digests(
         [
@@ -182,6 +197,9 @@ def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     assert rest_of_loss(told) == "lower limit"
     assert headline(told).endswith("because the limit of control group /users/anna on /scratch was lower.")
     assert "(20.0 MiB/s instead of 40.0 MiB/s in runs alone)" in second_sentence(told)
+    of_all = [("job", told)]
+    assert all_words.sentence(of_all, 0).endswith("the limit of control group /users/anna on /scratch was lower.")
+    assert "a lower limit (10.0 s)" in [cell.text for cell in all_words.losses_table(of_all).rows[0]]
 
 
 def test_neighbours_cost_no_more_than_what_a_lower_limit_leaves(tmp_path):

@@ -11,7 +11,7 @@ import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.active import active_on, limits_of_requests, time_of_requests, with_nobody
-from slicewise.analysis.blame.limits import limit_words, lowered, outside
+from slicewise.analysis.blame.limits import limit_words, lowered
 from slicewise.analysis.blame.memory import moved_by_no_call, seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import (
@@ -55,7 +55,7 @@ from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seco
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
-from slicewise.analysis.runs.limits import by_disks, disk_parts, limits_of
+from slicewise.analysis.runs.limits import by_disks, disk_parts, limits_of, outside
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL

@@ -1,4 +1,4 @@
-"""Who shares a limit of a control group with a job: what held the job up was the limit, and not the disk behind it.
+"""What a control group's limit, and not the disk behind it, cost a job that it held up.
 
 Digests' frames in, dataclasses out.
 """
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from slicewise.analysis.blame.result import LowerLimit
-from slicewise.analysis.runs.limits import Limit, held_by, limit_of, limits_on, of_group
+from slicewise.analysis.runs.limits import Limit, held_by, limit_of, of_group
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import NEARLY_ALL
 from slicewise.digest.digest import Digest
@@ -17,16 +17,6 @@ from slicewise.text import words
 
 # Of a job's limit: that of runs alone was another one, and not the same in other lumps.
 HIGHER = 1.15
-
-
-def outside(storage: Storage, limit: Limit, neighbours: Sequence[Digest]) -> list[str]:
-    """The jobs whose collector saw the storage's disk and no process of theirs in the control group."""
-    return [
-        one.job
-        for one in neighbours
-        if not one.node_slices.filter(pl.col("node") == storage.host).is_empty()
-        and limit.device not in limits_on(storage, one)["device"]
-    ]
 
 
 def lowered(

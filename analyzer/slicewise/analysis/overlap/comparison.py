@@ -25,6 +25,7 @@ from slicewise.analysis.overlap.direction import (
 )
 from slicewise.analysis.runs import storage
 from slicewise.analysis.runs.campaign import Campaign, campaign_of
+from slicewise.analysis.runs.limits import Limit, apart_by_limits
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.on_storage import RunOnStorage, on_storage
 from slicewise.analysis.runs.rates import (
@@ -44,6 +45,7 @@ from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_stora
 from slicewise.digest.processes import has_rank
 from slicewise.estimate import Estimate
 from slicewise.scalars import whole
+from slicewise.text import words
 
 DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
 OTHER_WAY: dict[Direction, Direction] = {"read": "write", "write": "read"}
@@ -90,6 +92,12 @@ def compare(
     moved = [_moved(run, by_storage[run.name], key, direction, grid_ns) for run in runs]
     # Only those that share the storage can be compared; the others are told of, and no more.
     sharing = [job for job in moved if job.span and job.name in movers] if key is not None else []
+    place = None if key is None else storage.describe(key, [run.digest for run in runs])
+    apart = {} if place is None else apart_by_limits(place, [job.run.digest for job in sharing])
+    reason = _why_nothing(runs, movers, key, direction)
+    if place is not None and len(apart) == len(sharing):
+        reason = _limits_apart(place, apart)
+        sharing, key = [], None
     together = _all_activity(sharing)
     found = regions(together, {job.name: len(job.processes) for job in sharing}, grid_ns)
     basis = found.every_process or found.any_process
@@ -108,7 +116,7 @@ def compare(
                 _alone_seconds(job, alone[job.name]),
             )
             for job in sharing
-            if job.span is not None
+            if job.span is not None and job.name not in apart
         ]
     )
     by_themselves = [own_slices_rates(job.activity, _others(job, together), grid_ns) for job in sharing]
@@ -121,13 +129,12 @@ def compare(
     )
     filled = None if basis is None else _filled(basis, sharing, grid_ns)
     jobs = [_job(job, moved, basis, filled, alone.get(job.name), demands.get(job.name)) for job in moved]
-    reason = _why_nothing(runs, movers, key, direction)
     met = together.select((pl.col("job").n_unique().over("slice") > 1).any()).item()
     observed = _observed(data, jobs) if data is not None and not reason and met else []
     doubt = _doubt(moved, jobs, verdict, direction)
     return DirectionOverlap(
         direction=direction,
-        storage=None if key is None else storage.describe(key, [run.digest for run in runs]),
+        storage=place,
         jobs=jobs,
         regions=found,
         basis=basis,
@@ -416,6 +423,14 @@ def _why_nothing(runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: i
         where = [f"{name} {did} {storage.busiest(digests[name], moved)}" for name, moved in movers.items()]
         return f"There is no file system on which all of them {did} bytes: {'; '.join(where)}"
     return ""
+
+
+def _limits_apart(place: storage.Storage, apart: Mapping[str, Limit]) -> str:
+    held = "; ".join(f"{job} by that of {limit.group} ({words.rate(limit.rate)})" for job, limit in apart.items())
+    return (
+        f"{words.listing(apart)} could not slow each other down on {place.point}: each was held up by the limit of a "
+        f"control group of its own, {held}"
+    )
 
 
 def _notes(

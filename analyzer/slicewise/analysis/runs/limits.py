@@ -125,6 +125,22 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
     return max(found, key=lambda one: one[0], default=(0.0, None))[1]
 
 
+def outside(storage: Storage, limit: Limit, others: Sequence[Digest]) -> list[str]:
+    """The jobs whose collector saw the storage's disk and no process of theirs in the control group."""
+    return [
+        one.job
+        for one in others
+        if not one.node_slices.filter(pl.col("node") == storage.host).is_empty()
+        and limit.device not in limits_on(storage, one)["device"]
+    ]
+
+
+def apart_by_limits(storage: Storage, digests: Sequence[Digest]) -> dict[str, Limit]:
+    """Jobs that a limit held up which none of the others shares, and the limit: nobody's I/O slowed them down."""
+    held = {one.job: limit for one in digests if (limit := limit_of(storage, one)) is not None}
+    return {job: limit for job, limit in held.items() if len(outside(storage, limit, digests)) == len(digests) - 1}
+
+
 def of_group(storage: Storage, limit: Limit, digest: Digest) -> pl.DataFrame:
     """The rows of a job's `node_slices` that count its control group on a storage."""
     return limits_on(storage, digest).filter(pl.col("device") == limit.device)

@@ -5,7 +5,7 @@ from typing import Any
 
 from slicewise.analysis.blame.result import Blame, Neighbour
 from slicewise.report import columns
-from slicewise.report.blame.blame_words import blamed, estimate, name_of
+from slicewise.report.blame.blame_words import WORTH_BLAMING, blamed, estimate, limit_of_group, name_of
 from slicewise.report.records import or_none, picked
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
@@ -40,6 +40,8 @@ def sentence(ordered: Sequence[tuple[str, Blame]], alone: int) -> str:
     whom = [name_of(one) for one in blamed(worst)]
     elsewhere = worst.outside.seconds if worst.outside else 0.0
     to = f", most of it while {whom[0]} was active" if whom else ""
+    if worst.lower_limit and _cost_of_limit(worst) > _lost(worst) / 2:
+        to = f", most of it because {limit_of_group(worst.lower_limit)} was lower"
     to = ", most of it outside of I/O calls" if elsewhere > _lost(worst) / 2 else to
     return f"Of {asked} beside others{rest} {name} lost most: {words.duration(_lost(worst))}{to}."
 
@@ -55,8 +57,10 @@ def losses_table(ordered: Sequence[tuple[str, Blame]]) -> Table:
         return Cell(words.number(seconds), seconds) if seconds else NOTHING
 
     def whom(blame: Blame) -> str:
-        costly = blamed(blame) if blame.is_claimed else []
-        return words.listing(f"{name_of(one)} ({words.duration(one.lost.value)})" for one in costly) or "-"
+        costly = [(name_of(one), one.lost.value) for one in blamed(blame)] if blame.is_claimed else []
+        of_limit = _cost_of_limit(blame)
+        costly += [("a lower limit", of_limit)] if of_limit >= WORTH_BLAMING * _lost(blame) > 0 else []
+        return words.listing(f"{name} ({words.duration(seconds)})" for name, seconds in costly) or "-"
 
     return columns.table(
         ordered,
@@ -111,6 +115,10 @@ def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
 def _lost(blame: Blame) -> float:
     in_io = blame.lost.value if blame.lost and blame.is_claimed else 0.0
     return in_io + (blame.outside.seconds if blame.outside else 0.0)
+
+
+def _cost_of_limit(blame: Blame) -> float:
+    return blame.lower_limit.seconds if blame.lower_limit and blame.is_claimed else 0.0
 
 
 def _costly(blame: Blame) -> list[Neighbour]:

@@ -480,7 +480,7 @@ def _because(blame: Blame) -> str:
         reasons.append(f"because it waited for its turn{_who_had(turn)}")
         share += turn.seconds.value / lost
     if limit is not None:
-        reasons.insert(0, f"because {_limit(limit)} was lower")
+        reasons.insert(0, f"because {limit_of_group(limit)} was lower")
         share += limit.seconds / lost
     return (
         f", {'' if share >= REASON else 'partly '}{' and '.join(reasons)}" if reasons else ", and no profile shows why"
@@ -552,7 +552,7 @@ def _clauses_of_the_rest(blame: Blame) -> list[tuple[str, str]]:
     limit = blame.lower_limit
     if limit is not None and limit.seconds >= least:
         instead = f"{limit.told(limit.rate)} instead of {limit.told(limit.alone)} in runs alone"
-        clauses.append((beside(limit.seconds, lost), f"since {_limit(limit)} was lower ({instead})"))
+        clauses.append((beside(limit.seconds, lost), f"since {limit_of_group(limit)} was lower ({instead})"))
         unexplained -= limit.seconds
     if unexplained >= least:
         clauses.append((beside(unexplained, lost), "unexplained"))
@@ -571,7 +571,7 @@ def rest_of_loss(blame: Blame) -> str:
     return "lower limit" if limit.seconds >= (1 - PART_OF_REASON) * rest else "lower limit and unexplained"
 
 
-def _limit(limit: LowerLimit) -> str:
+def limit_of_group(limit: LowerLimit) -> str:
     return f"the limit of control group {limit.group} on {place(limit.storage)}"
 
 
