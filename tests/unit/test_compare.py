@@ -244,7 +244,7 @@ def test_the_first_sentence_says_how_much_why_and_how_sure(runs):
     found = comparison(runs, "yesterday", "today", today=LOST)
     assert compare_report.opening(found) == [
         "today took 1.8 times as long as yesterday: 12.1 s more, 10.5 s of it in I/O that large slowed down and 1.30 s "
-        "of it outside I/O calls. Confidence: high."
+        "of it outside of I/O calls. Confidence: high."
     ]
 
 

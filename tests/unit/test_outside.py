@@ -24,7 +24,7 @@ from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import read_digest
 from slicewise.digest.slices import BYTES
 from slicewise.estimate import Estimate
-from slicewise.report.blame.blame_words import why_outside
+from slicewise.report.blame.blame_words import where_outside, why_outside
 from slicewise.report.blame.explained import explanation
 from slicewise.report.compare.compare_report import next_step
 from support.blame_trials import digests
@@ -225,11 +225,19 @@ def test_files_that_memory_did_not_hold_are_the_cause():
     )
 
 
-def test_what_looks_at_sleeping_threads_show_is_told_as_an_estimate():
-    slept = [("waiting", "rpc_wait_bit_killable", "waiting", 9.0), ("waiting", "", "waiting", 2.0)]
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        ("vfork_done", "outside of I/O calls, where its threads slept in the kernel, mostly in vfork_done"),
+        ("__iomap_dio_rw", "waiting for the storage (in direct I/O, __iomap_dio_rw of the kernel) beyond what its calls"),
+        ("rpc_wait_bit_killable", "waiting for the storage (in rpc_wait_bit_killable of the kernel) beyond what its"),
+    ],
+)
+def test_what_looks_at_sleeping_threads_show_is_told_as_an_estimate(function, said):
+    slept = [("waiting", function, "waiting", 9.0), ("waiting", "", "waiting", 2.0)]
     found = outside_of_io(run(20.0, 6.9, 40, signals=slept), ALONE, 1, 0.5, io_lost=1.0, taken=0.0)
-    assert (found.slept_seconds, found.slept_at) == (pytest.approx(10.0), "rpc_wait_bit_killable")
-    assert why_outside(found).endswith("its threads slept in the kernel, mostly in rpc_wait_bit_killable")
+    assert (found.slept_seconds, found.slept_at) == (pytest.approx(10.0), function)
+    assert where_outside(found).startswith(said)
 
 
 def test_who_waits_for_pages_of_files_does_io_without_calls():

@@ -54,6 +54,12 @@ WORTH_A_STORAGE = 0.01
 LEAST_PART, FEWEST_FAULTS = 0.1, 100.0
 # Functions of the kernel in which a thread waits for a page of a file (Linux 5.16 on, and before).
 PAGE_WAITS = ("folio_wait", "__folio_lock", "wait_on_page", "__lock_page", "filemap_")
+# Those in which it waits for the storage in direct I/O, and for other reasons (for room in queues, for a server).
+DIRECT_WAITS = ("__iomap_dio", "iomap_dio", "blkdev_direct", "__blkdev_direct", "do_blockdev_direct", "dio_await")
+STORAGE_WAITS = (
+    *("io_schedule", "bit_wait_io", "out_of_line_wait_on_bit", "wait_on_buffer", "__wait_on_buffer", "submit_bio"),
+    *("blk_", "rq_qos_wait", "wbt_wait", "balance_dirty", "jbd2_", "xfs_", "ext4_", "btrfs_", "rpc_", "nfs_", "ceph_"),
+)
 
 KINDS = {"read": "reads", "write": "writes", "meta": "metadata calls"}
 FROM: dict[Source, str] = {
@@ -135,7 +141,7 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     assert blame.lost is not None
     outside = blame.outside
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
-    elsewhere = f"{words.duration(outside.seconds)} outside of I/O calls{why_outside(outside)}"
+    elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}"
     if _is_outside_alone(blame, outside):
         return f"{longer}{'' if _is_hidden_io(outside) else ', not because of I/O'}: it lost {elsewhere}."
     in_io, because = blame.lost.value - outside.io_seconds, _because(blame)
@@ -144,6 +150,14 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     )
     parts = [of_io, elsewhere] if in_io >= outside.seconds else [elsewhere, of_io]
     return f"{longer}: it lost {parts[0]}, and {parts[1]}."
+
+
+def where_outside(outside: Outside) -> str:
+    """Such as: outside of I/O calls, where it computed 8.10 s more."""
+    if not _slept_in(outside, (*DIRECT_WAITS, *STORAGE_WAITS)):
+        return f"outside of I/O calls{why_outside(outside)}"
+    at = f"{'direct I/O, ' if outside.slept_at.startswith(DIRECT_WAITS) else ''}{outside.slept_at} of the kernel"
+    return f"waiting for the storage (in {at}) beyond what its calls show"
 
 
 def why_outside(outside: Outside) -> str:
@@ -166,7 +180,7 @@ def why_outside(outside: Outside) -> str:
         return f", where {words.number(outside.faults)} more page faults read from storage"
     if _by_no_call(outside):
         return f", where {BY_NO_CALL.format(moved=words.size(outside.hidden_bytes))}"
-    if _for_pages(outside):
+    if _slept_in(outside, PAGE_WAITS):
         return ", where its threads waited for pages of files that it mapped or runs from"
     if outside.slept_seconds > half:
         at = f", mostly in {outside.slept_at}" if outside.slept_at else ""
@@ -184,12 +198,13 @@ def _is_outside_alone(blame: Blame, outside: Outside) -> bool:
 
 
 def _is_hidden_io(outside: Outside) -> bool:
-    return outside.loaded_seconds > outside.seconds / 2 or _for_pages(outside) or _by_no_call(outside)
+    waits = (*PAGE_WAITS, *DIRECT_WAITS, *STORAGE_WAITS)
+    return outside.loaded_seconds > outside.seconds / 2 or _slept_in(outside, waits) or _by_no_call(outside)
 
 
-def _for_pages(outside: Outside) -> bool:
+def _slept_in(outside: Outside, functions: tuple[str, ...]) -> bool:
     half = outside.seconds / 2
-    return _is_not_known(outside) and half < outside.slept_seconds and outside.slept_at.startswith(PAGE_WAITS)
+    return _is_not_known(outside) and half < outside.slept_seconds and outside.slept_at.startswith(functions)
 
 
 def _by_no_call(outside: Outside) -> bool:

@@ -19,7 +19,7 @@ from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.report import columns
 from slicewise.report.blame.blame_page import outside_record
-from slicewise.report.blame.blame_words import slept_for_memory, why_outside
+from slicewise.report.blame.blame_words import slept_for_memory, where_outside
 from slicewise.report.columns import Made
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.records import picked
@@ -126,8 +126,7 @@ def _though(told: Difference) -> str:
 def _reason(told: Difference, part: str, value: float) -> str:
     """Where the time went, as it follows "9.8 s of it"."""
     if part == "computing":
-        why = why_outside(told.outside) if told.outside is not None and value > 0 else ""
-        return f"outside I/O calls{why}"
+        return where_outside(told.outside) if told.outside is not None and value > 0 else "outside of I/O calls"
     if part == "waiting":
         return "waiting for its turn"
     if part == "own_io":
