@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.coverage import coverage
 from slicewise.analysis.site.jobs import list_profiles
 from slicewise.catalog.find import places
@@ -181,7 +182,7 @@ def test_many_are_named_in_part_and_told_in_sum(digest):
     assert [one.write_bytes // MIB for one in seen.sampled] == [5, 4, 3, 2, 1]
     lines = list(coverage_words.sampled_lines(seen.sampled))
     assert len(lines) == coverage_words.MOST_SAMPLED + 1
-    assert lines[-1] == "2 more processes that could not be profiled wrote 3 MiB; sampled."
+    assert lines[-1] == "2 more processes without a profile wrote 3 MiB; sampled."
 
 
 def test_slices_are_those_of_the_collectors(digest):
@@ -226,6 +227,10 @@ def test_all_that_was_sampled_is_there_and_nothing_is_counted(tmp_path):
     assert (digest.about["processes"], digest.about["write_bytes"]) == (0, 0)
     seen = coverage(digest)
     assert (seen.is_sampled_alone, seen.write, seen.unprofiled_write_bytes) == (True, 0.0, 3 * MIB)
+    said = [coverage_words.sampled_alone(seen, 1), coverage_words.seen(seen), *coverage_words.gap_lines(seen)]
+    assert "could not be profiled" not in " ".join(said)
+    assert "not known" not in " ".join(said)
+    assert blame(digest, []).unknown_because.startswith("its processes were sampled from outside")
 
 
 def test_a_node_of_a_profiled_job_on_which_processes_were_sampled_alone(tmp_path):

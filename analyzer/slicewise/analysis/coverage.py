@@ -2,7 +2,7 @@
 may have been. What stdio moved underneath counts as seen.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import polars as pl
@@ -25,6 +25,8 @@ RING_OPERATIONS = "uring_"
 
 # Why nothing is known of a program: it still runs and has not told of itself yet, or could not be profiled.
 UNHEARD = "unheard"
+# Of a job none of whose processes the library could count: it ran already, or nobody preloaded the library.
+OUTSIDE = "begun without the library"
 
 # What the loader and libc read for themselves: a few headers, tables and locales, in calls of a buffer at most.
 MOST_SMALL_BYTES, MOST_SMALL_CALL_BYTES = 256 << 10, 8 << 10
@@ -164,7 +166,10 @@ def coverage(digest: Digest) -> Coverage:
     complete = _with_whole_kernel_count(digest, processes)
     by_process = coverage_by_process(digest, complete)
     unprofiled = unprofiled_programs(digest)
+    is_sampled_alone = digest.processes.filter(is_profiled()).is_empty()
     sampled = sampled_processes(digest)
+    if is_sampled_alone and not unprofiled:
+        sampled = [replace(one, reason=OUTSIDE) for one in sampled]
     launched = _unprofiled_bytes(digest) if unprofiled else NOT_MEASURED
     unprofiled_bytes = {way: _more(launched[way], bytes_) for way, bytes_ in sampled_bytes(sampled).items()}
     kernel = {way: whole(by_process[f"{way}_kernel"].sum()) + (unprofiled_bytes[way] or 0) for way in DIRECTIONS}
@@ -187,7 +192,7 @@ def coverage(digest: Digest) -> Coverage:
         killed=count_processes(processes.filter(pl.col("ending") == KILLED)),
         imported=imported(digest),
         sampled=sampled,
-        is_sampled_alone=digest.processes.filter(is_profiled()).is_empty(),
+        is_sampled_alone=is_sampled_alone,
     )
 
 

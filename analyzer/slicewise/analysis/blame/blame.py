@@ -61,6 +61,7 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import has_rank, is_profiled
 from slicewise.digest.quality import imported, missing_ranks
 from slicewise.digest.slices import BYTES
 from slicewise.errors import UserError
@@ -414,7 +415,7 @@ def _told(
         baseline=base,
         sources=sure.baselines,
         contradiction=sure.contradiction,
-        unknown_because="" if base else _why_unknown(slices, company, sure.baselines),
+        unknown_because="" if base else _why_unknown(digest, slices, company, sure.baselines),
         next_step="" if base and confidence in SURE else _next_step(job, digest),
         traffic=traffic,
         missing=missing_ranks(digest),
@@ -575,7 +576,10 @@ def _io_bounds(slices: pl.DataFrame, job: Job, grid_ns: int) -> tuple[float, flo
     return begin, max(min(end, job.end_ns / 1e9), begin + 1e-3)
 
 
-def _why_unknown(slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[Baseline]) -> str:
+def _why_unknown(digest: Digest, slices: pl.DataFrame, company: pl.DataFrame, sources: Sequence[Baseline]) -> str:
+    """Why no source tells what the job's I/O would have taken alone: one clause each that adds something."""
+    if digest.processes.filter(is_profiled()).is_empty():
+        return "its processes were sampled from outside, and how long their calls took is not known"
     if slices.is_empty():
         return "it made no calls on files"
     if company.is_empty():

@@ -79,6 +79,8 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
         killed = f"; {_killed(coverage)}" if coverage.killed else ""
         over = f" (over {coverage.processes:,} of {words.count(coverage.of, 'process')}{killed})"
     said = f"saw {words.listing(items)} that the kernel counted{over}"
+    if is_from_outside(coverage):
+        return "saw no call: its processes were begun without the library, and sampled from outside"
     nothing = f"had nothing to compare with: {_killed(coverage)}" if coverage.killed else NOTHING_COUNTED
     said = said if items else nothing
     return f"{said}: {could_not_be_profiled(coverage.unprofiled)}" if coverage.unprofiled else said
@@ -178,7 +180,8 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
         if count is not None
     ]
     if (coverage.unprofiled or coverage.sampled) and moved:
-        yield f"By the kernel's count, what could not be profiled {words.listing(moved)}."
+        what = "processes sampled from outside" if is_from_outside(coverage) else "what could not be profiled"
+        yield f"By the kernel's count, {what} {words.listing(moved)}."
     yield from sampled_lines(coverage.sampled)
     yield from (_gap_line(gap) for gap in coverage.gaps if gap.cause != "small" or says_small)
     if coverage.io_uring:
@@ -193,10 +196,17 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
         yield f"Least was seen of {words.listing(named)}."
 
 
+def is_from_outside(coverage: Coverage) -> bool:
+    """Whether all processes were sampled, and none was begun so that it could be profiled (`slicewise run --attach`)."""
+    return coverage.is_sampled_alone and not coverage.unprofiled
+
+
 def sampled_alone(coverage: Coverage, nodes: int) -> str:
     moved = words.wrote_and_read(coverage.unprofiled_write_bytes or 0, coverage.unprofiled_read_bytes or 0)
     who = words.processes_on_nodes(len(coverage.sampled), nodes)
     were = "was" if len(coverage.sampled) == 1 else "were"
+    if is_from_outside(coverage):
+        return f"{who} {were} sampled from outside, and {moved} by the kernel's count"
     return (
         f"none of its processes could be profiled; {who} {were} sampled from outside, and {moved} by the kernel's count"
     )
@@ -215,7 +225,7 @@ def sampled_lines(sampled: list[Sampled]) -> Iterator[str]:
     if len(sampled) > MOST_SAMPLED:
         rest = sampled[MOST_SAMPLED:]
         moved = words.wrote_and_read(sum(one.write_bytes for one in rest), sum(one.read_bytes for one in rest))
-        yield f"{words.count(len(rest), 'more process', 'more processes')} that could not be profiled {moved}; sampled."
+        yield f"{words.count(len(rest), 'more process', 'more processes')} without a profile {moved}; sampled."
 
 
 def _rings_line(rings: Rings) -> str:

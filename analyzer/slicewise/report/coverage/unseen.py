@@ -91,7 +91,7 @@ def _sampled_section(coverages: Mapping[str, Coverage]) -> list[Section]:
         f"{len(table.rows):,} of {words.count(len(seen.sampled), 'process')}"
         for table, (_, seen) in zip(tables, named, strict=True)
     )
-    return [Section("Processes that could not be profiled", tables=tables, note=f"{rows}. {SAMPLED_NOTE}")]
+    return [Section("Processes that were sampled from outside", tables=tables, note=f"{rows}. {SAMPLED_NOTE}")]
 
 
 def with_marks(sections: Iterable[Section], coverages: Mapping[str, Coverage]) -> list[Section]:
