@@ -1,6 +1,7 @@
 #include "launched.h"
 
 #include "clock.h"
+#include "command.h"
 #include "identity.h"
 #include "job_page.h"
 #include "program.h"
@@ -13,6 +14,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { PID, OWN_BYTES, READ_BYTES, WRITE_BYTES, READ_OPS, WRITE_OPS, START_NS, END_NS, NUMBERS };
@@ -35,9 +37,10 @@ void launched_look(const char *command)
 }
 
 /* By a segment of our own, as a collector's samples go: it is gone when this returns, whatever became of the row. */
-static int append(const uint64_t numbers[NUMBERS], const struct settings *settings, const char *job)
+static int append(const uint64_t numbers[NUMBERS], char *const *arguments, int count, const struct settings *settings, const char *job)
 {
     static struct sample sample;
+    static struct command command;
     struct segment_home home;
     char name[160], path[1100];
     snprintf(name, sizeof name, "%s.%d", job, getpid());
@@ -50,6 +53,9 @@ static int append(const uint64_t numbers[NUMBERS], const struct settings *settin
     segment->is_of_node = segment->is_last_packed = 1;
     spool_path(path, sizeof path, segment);
     if (access(path, F_OK) == 0) {
+        size_t bytes = (size_t)(arguments[count - 1] - arguments[0]) + strlen(arguments[count - 1]) + 1; /* as the kernel lays them out */
+        if (settings->names != NAMES_hash)
+            command_of_arguments(program.path, arguments[0], bytes, settings->names == NAMES_base, &command);
         uint64_t row[LAUNCH_COLUMNS] = {
             [launches_pid] = numbers[PID],
             [launches_host] = segment->process_row[processes_host],
@@ -62,6 +68,7 @@ static int append(const uint64_t numbers[NUMBERS], const struct settings *settin
             [launches_own_bytes] = numbers[OWN_BYTES],
             [launches_start_ns] = numbers[START_NS],
             [launches_end_ns] = numbers[END_NS],
+            [launches_command] = segment_add_text(&home, command.line),
         };
         sample_begin(&sample);
         sample_add(&sample, TABLE_launches, row, 1);
@@ -84,7 +91,7 @@ void launched_begin(const char *command)
     launched_look(command);
 }
 
-int launched(char *const *arguments)
+int launched(int count, char *const *arguments)
 {
     struct settings settings;
     char job[128];
@@ -100,7 +107,7 @@ int launched(char *const *arguments)
     identity_job(job, sizeof job, &settings);
     if (job_page_is_worth_a_look(settings.segment_dir, job))
         tell(stdout, "worth a look\n");
-    int appended = append(numbers, &settings, job);
+    int appended = append(numbers, arguments + NUMBERS, count - NUMBERS, &settings, job);
     if (appended < 0)
         tell(stderr, "slicewise: the command's own counts could not be added to the profile (%s)\n", spool_words(appended));
     return appended < 0;

@@ -36,7 +36,7 @@ static int usage(FILE *out)
                  "       slicewise-collect coordinate --listen ADDRESS ...\n"
                  "       slicewise-collect look COMMAND\n"
                  "       slicewise-collect launching COMMAND\n"
-                 "       slicewise-collect launched PID OWN_BYTES READ_BYTES WRITE_BYTES READS WRITES START_NS END_NS COMMAND\n"
+                 "       slicewise-collect launched PID OWN_BYTES READ_BYTES WRITE_BYTES READS WRITES START_NS END_NS COMMAND [ARGUMENT]...\n"
                  "       slicewise-collect stacks [--job JOB] [--seconds SECONDS] PID...\n"
                  "       slicewise-collect --version\n"
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
@@ -181,8 +181,8 @@ int main(int argc, char **argv)
         launched_begin(argv[2]);
         return 0;
     }
-    if (argc == 11 && strcmp(argv[1], "launched") == 0) {
-        int status = launched(argv + 2);
+    if (argc >= 11 && strcmp(argv[1], "launched") == 0) {
+        int status = launched(argc - 2, argv + 2);
         return status == 2 ? usage(stderr) : status;
     }
     if (argc >= 2 && strcmp(argv[1], "coordinate") == 0)

@@ -76,7 +76,8 @@ def test_catalogs_mask_the_same_columns() -> None:
         "processes.label": "processes.program", "processes.command": "processes.command",
         "processes.directory": "processes.directory", "files.path": "files.path",
         "unprofiled.program": "unprofiled.program",
-        "launches.program": "launches.program", "modules.path": "site_frames.module", "frames.file": "site_frames.file",
+        "launches.program": "launches.program", "launches.command": "launches.command",
+        "modules.path": "site_frames.module", "frames.file": "site_frames.file",
         "node_processes.program": "sampled_processes.path",
     }  # fmt: skip
     assert json.loads(files("slicewise").joinpath("contract.json").read_text())["named"] == list(in_catalogs)

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import stat
@@ -564,6 +565,13 @@ def test_open_mpi_takes_the_settings_of_the_user_to_other_nodes():
 def test_where_mpirun_has_options_x_it_gets_ours_in_front_of_them(command, environment, added):
     at = command.index("-x") if added else 0
     assert passing_on(command, environment) == [*command[:at], *added, *command[at:]]
+
+
+def test_the_advice_to_run_alone_has_the_command_as_it_was_run(slicewise, tmp_path):
+    command = ("taskset", "-c", "0", "nice", "env", "A=b", "dd", "if=/dev/zero", "of=o ut", "bs=1M", "count=4")
+    assert slicewise("run", "--job", "one", "--", *command).returncode == 0
+    step = json.loads(slicewise("blame", "slicewise/one", "--json").stdout)["next_step"]
+    assert f"--job one-alone -- {shlex.join(command)}, while" in step
 
 
 @pytest.mark.parametrize("options", [(), ("-x", "HOME")], ids=["", "-x"])

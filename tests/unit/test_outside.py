@@ -599,7 +599,32 @@ def test_the_next_step_can_be_pasted(tmp_path, neighbour, monkeypatch):
     asked = "slicewise run --dir runs --job job-alone -- reader all.csv, while nobody else uses the file system"
     assert step == asked
     code = write(tmp_path / "runs" / "code", 11, FIRST, 40, command="bash -c 9b952620")
-    assert "-- COMMAND OF reader," in told_of(code, neighbour, [], []).next_step
+    assert "-- YOUR COMMAND," in told_of(code, neighbour, [], []).next_step
+
+
+@pytest.mark.parametrize(
+    ("launches", "program", "own", "told"),
+    [
+        (["taskset -c 0 dd if=a"], "/usr/bin/taskset", {"command": "dd if=a"}, "taskset -c 0 dd if=a"),
+        (["srun -n 2 sim x"], "/usr/bin/srun", {"command": "sim x", "rank": 0, "ranks": 2}, "srun -n 2 sim x"),
+        ([], "", {"command": "sim x", "rank": 0, "ranks": 2}, "YOUR COMMAND"),  # who launched its ranks is not known
+        ([""], "/usr/bin/taskset", {"command": "dd if=a"}, "YOUR COMMAND"),  # of an older version
+        ([""], "/usr/bin/dd", {"command": "dd if=a"}, "dd if=a"),
+        (["cat a", "cat b"], "/usr/bin/cat", {"command": "cat a"}, "YOUR COMMAND"),
+        (["mysql --password ... db"], "/usr/bin/mysql", {}, "YOUR COMMAND"),
+        (["env A=1 python3 -c 0a1b2c3d x"], "/usr/bin/env", {}, "YOUR COMMAND"),
+    ],
+)
+def test_the_next_step_has_the_command_that_was_run(tmp_path, launches, program, own, told):
+    process = {"process": 1, "pid": 7, "host": "n1", "program": "/usr/bin/dd", "slice_ns": NS} | own
+    process |= {"start_ns": NS * FIRST, "end_ns": NS * (FIRST + 1)}
+    rows = [
+        {"process": 5 + at, "pid": 7, "host": "n1", "program": program, "command": command}
+        for at, command in enumerate(launches)
+    ]
+    slices = [{"process": 1, "slice": FIRST, "threads": 1, "read_bytes": MIB, "read_ns": NS // 2}]
+    job = read_digest(build_profile(tmp_path / "job", [process], slices, collected={"launches": rows}))
+    assert f"--job job-alone -- {told}, while" in blame(job, []).next_step
 
 
 def test_compared_runs_of_other_warmth_are_told_so(tmp_path):

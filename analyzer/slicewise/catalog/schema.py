@@ -91,7 +91,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "processes": ("job", "path", "command", "directory"),
     "files": ("path",),
     "unprofiled": ("program",),
-    "launches": ("program",),
+    "launches": ("program", "command"),
     "sampled_processes": ("path",),
     "others": ("user",),
     "site_frames": ("module", "file"),

@@ -276,7 +276,9 @@ class Digest:
     @_frame
     def launches(self) -> pl.DataFrame:
         """The commands that `slicewise run` began."""
-        return self._if_there("launches", self._profile.launches.rename({"host": "node"}, strict=False))
+        found = self._profile.launches.rename({"host": "node"}, strict=False)
+        known = found if "command" in found.columns else found.with_columns(command=pl.lit(""))
+        return self._if_there("launches", known)
 
     @cached_property
     def _sampled(self) -> tuple[pl.DataFrame, pl.DataFrame]:

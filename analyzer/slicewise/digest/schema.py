@@ -328,6 +328,7 @@ FRAMES: dict[str, Frame] = {
             "read_bytes": number("bytes", "bytes read"),
             "write_bytes": number("bytes", "bytes written"),
             "own_bytes": number("bytes", "the part of the bytes written that is this profile itself"),
+            "command": _name("its command line, as that of processes; empty in profiles of older versions"),
         },
     ),
     "sampled_processes": Frame(

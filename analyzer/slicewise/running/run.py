@@ -234,7 +234,7 @@ def _close(
     """
     own_bytes = max(0, _size(_spool(place.job_dir)) - foreign_bytes)
     counts = [ended.counts.get(name, 0) for name in ("rchar", "wchar", "syscr", "syscw")]
-    launched = ["launched", *map(str, [ended.pid, own_bytes, *counts, *lived_ns]), command[0]]
+    launched = ["launched", *map(str, [ended.pid, own_bytes, *counts, *lived_ns]), *command]
     # Of others than the caller, those alone who had a process meanwhile: a login node has a thousand users.
     since = lived_ns[0] // 10**9 - 1  # clocks tick coarsely
     whose = ["--all-users", "--since", str(since)] if os.geteuid() == 0 else []

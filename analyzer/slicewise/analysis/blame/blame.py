@@ -3,6 +3,7 @@
 Digests in, a `Blame` out. The formulas are in docs/models.md.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -79,6 +80,9 @@ ENOUGH_SLICES = 16
 SET_TIME = "it runs for a set time ({asked}), and how much it does alone in that time is not known"
 # What stands in front of the hash of the inputs behind a command line.
 INPUTS = " #inputs="
+# What stands in a command line for code, and for what is secret or cut off.
+NOT_WHOLE = re.compile(r" -\w*[ce] [0-9a-f]{8}( |$)|\.\.\.( |$)")
+YOURS = "YOUR COMMAND"
 # Why nothing is told of the time of a job that servers alone know.
 NO_TIME = "file servers counted it, and they count no time in calls"
 
@@ -589,11 +593,23 @@ def _why_unknown(digest: Digest, slices: pl.DataFrame, company: pl.DataFrame, so
 
 
 def _next_step(job: Job, digest: Digest) -> str:
-    """The one command that would tell, into the same directory; code on its line is known by a hash alone."""
+    """The one command that would tell, into the same directory."""
     is_coarse = job.end_ns - job.start_ns < ENOUGH_SLICES * digest.slice_ns and digest.slice_ns > SECOND_NS
     options = "--slice 1 " if is_coarse else ""
     folder = Path(str(digest.about["path"])).parent
     options += f"--dir {as_named_from_here(folder)} " if folder.name not in ("", "slicewise") else ""
-    asked = job.command.partition(INPUTS)[0]
-    command = asked if asked and " -c " not in f"{asked} " else f"COMMAND OF {job.program}"
+    command = _command_as_run(job, digest)
     return f"slicewise run {options}--job {job.job}-alone -- {command}, while nobody else uses the file system"
+
+
+def _command_as_run(job: Job, digest: Digest) -> str:
+    """The command line that the user gave, with its launcher. Profiles have no code, nothing that is secret, and no
+    launcher that `slicewise run` did not begin.
+    """
+    asked, launches = job.command.partition(INPUTS)[0], digest.launches
+    if not launches.is_empty():
+        first = digest.processes.join(launches.select("node", "pid", path="program"), on=["node", "pid", "path"])
+        asked = str(launches["command"][0] or "") or ("" if first.is_empty() else asked)
+    elif digest.processes.select(has_rank().any()).item():
+        asked = ""
+    return YOURS if not asked or NOT_WHOLE.search(asked) or launches.height > 1 else asked
