@@ -85,9 +85,9 @@ HOSTILE = "".join(atom for atom in ATOMS if len(atom) < 100)
 PLACES = (
     ("processes", "job"), ("processes", "step"), ("processes", "host"), ("processes", "program"),
     ("processes", "account"), ("processes", "nodes"), ("mounts", "point"), ("mounts", "type"), ("mounts", "source"),
-    ("files", "path"), ("unprofiled", "program"), ("launches", "program"), ("launches", "command"), ("nodes", "host"), ("node_devices", "name"),
-    ("node_devices", "source"), ("events", "name"), ("events", "unit"), ("events", "meaning"), ("modules", "path"),
-    ("modules", "build_id"), ("frames", "function"), ("frames", "file"),
+    ("files", "path"), ("unprofiled", "program"), ("launches", "program"), ("launches", "command"), ("nodes", "host"),
+    ("node_devices", "name"), ("node_devices", "source"), ("events", "name"), ("events", "unit"),
+    ("events", "meaning"), ("modules", "path"), ("modules", "build_id"), ("frames", "function"), ("frames", "file"),
 )  # fmt: skip
 
 

@@ -8,11 +8,16 @@ from typing import cast
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.case import case_of, kept_case, standalone_runs
 from slicewise.analysis.blame.unprofiled import first_counted
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.predict.predict import predict
 from slicewise.analysis.runs.limits import limit_of, outside
 from slicewise.analysis.runs.storage import describe_all
+from slicewise.catalog.find import places
+from slicewise.catalog.ingest import ingest
+from slicewise.catalog.kept import find_job
+from slicewise.catalog.store import Catalog
 from slicewise.digest.counters import counters_in
 from slicewise.digest.digest import Digest
 from slicewise.report.blame import all_words
@@ -347,3 +352,19 @@ def test_requests_that_the_kernel_lets_through_in_lumps_take_their_time(tmp_path
     assert [job.seconds.value for job in predict([(one, 0.0) for one in alone]).jobs] == [
         pytest.approx(24, rel=0.1)
     ] * 2
+
+
+@pytest.mark.parametrize(("group", "source"), [("/users/ben", "standalone runs"), ("/users/anna", None)])
+def test_a_run_beside_a_job_of_another_group_is_one_alone(tmp_path, group, source):
+    """Found by itself, from files and from a catalog."""
+    jobs = tmp_path / "jobs"
+    own = reader(jobs / "job", LIMIT, start=FIRST + 100)
+    reader(jobs / "run", LIMIT)
+    reader(jobs / "other", LIMIT, group=group, command="cat other")
+    catalog = Catalog.make(tmp_path / "catalog")
+    ingest(catalog, places([jobs]))
+    of_files, of_catalog = case_of(own).result(), kept_case(catalog, find_job(catalog, "job"))[0].result()
+    for told in (of_files, of_catalog):
+        assert (told.baseline.source if told.baseline else None) == source
+        assert [one.job for one in told.runs if one.is_taken] == (["run"] if source else [])
+    assert ("run" in [one.job for one in standalone_runs([own])]) == (source is not None)

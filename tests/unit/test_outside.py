@@ -229,7 +229,10 @@ def test_files_that_memory_did_not_hold_are_the_cause():
     ("function", "said"),
     [
         ("vfork_done", "outside of I/O calls, where its threads slept in the kernel, mostly in vfork_done"),
-        ("__iomap_dio_rw", "waiting for the storage (in direct I/O, __iomap_dio_rw of the kernel) beyond what its calls"),
+        (
+            "__iomap_dio_rw",
+            "waiting for the storage (in direct I/O, __iomap_dio_rw of the kernel) beyond what its calls",
+        ),
         ("rpc_wait_bit_killable", "waiting for the storage (in rpc_wait_bit_killable of the kernel) beyond what its"),
     ],
 )

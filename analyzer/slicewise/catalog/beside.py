@@ -183,15 +183,21 @@ class Around:
     def quiet_runs(self, kept: KeptJob) -> list[KeptJob]:
         """Runs of its program that did the same kind of work and had no company, of its size and of others: MOST_RUNS
         each."""
+        return self.runs_like_it(kept, had_company=False)
+
+    def runs_like_it(self, kept: KeptJob, had_company: bool) -> list[KeptJob]:
+        """The same of runs that had company, or had none."""
         program = str(kept.row["program"])
         places = self.storages_of(program).filter(pl.col("storage").is_in(self.storages_of_job(kept).implode()))
         shared = places.group_by(KEY).agg(shared=pl.col("storage").n_unique().cast(pl.Int64))
         runs = self.runs_of(program).filter(pl.col(KEY) != kept.key)
         runs = runs.join(shared, on=KEY, how="left", maintain_order="left").with_columns(pl.col("shared").fill_null(0))
         company = self._company
-        return self._runs(
-            runs_like(kept.row, runs.iter_rows(named=True), lambda run: company.is_quiet(run[KEY], run["start_ns"]))
-        )
+
+        def counts(run: Mapping[str, Any]) -> bool:
+            return company.is_quiet(run[KEY], run["start_ns"]) != had_company
+
+        return self._runs(runs_like(kept.row, runs.iter_rows(named=True), counts))
 
     def _runs(self, rows: Sequence[Mapping[str, Any]]) -> list[KeptJob]:
         if not rows:

@@ -24,7 +24,7 @@ MOST_PROFILES = 2000
 class Beside:
     """What lies beside a job's profile. neighbours: of jobs that were active on a storage while it was. quiet: of runs
     of its program that did the same kind of work and had no company. looked_at: how many profiles
-    there are. unread: those of them that cannot be read. with_company: runs of its program that had company.
+    there are. unread: those of them that cannot be read. with_company: the same of runs that had company.
     """
 
     neighbours: list[Path]
@@ -97,24 +97,23 @@ class _DirectoryJobs:
             for at, job in enumerate(self.jobs)
             if job.place in wanted and job.ids.isdisjoint(own.ids) and at not in self._copies
         }
-        runs: Iterator[dict[str, Any]] = (
-            {**job.did, "command": job.command, "shared": len(job.storages & own.storages), "place": job.place}
-            for at, job in others.items()
-            if job.program == own.program and at not in self._has_company
-        )
         near = set(company_of(own.active, self._active))
-        with_company = [
-            job.place
-            for at, job in others.items()
-            if job.program == own.program and at in self._has_company and at not in near
-        ]
+
+        def like(had_company: bool) -> list[Path]:
+            runs: Iterator[dict[str, Any]] = (
+                {**job.did, "command": job.command, "shared": len(job.storages & own.storages), "place": job.place}
+                for at, job in others.items()
+                if job.program == own.program and (at in self._has_company) == had_company and at not in near
+            )
+            return [run["place"] for run in runs_like({**own.did, "command": own.command}, runs)]
+
         read = {job.place for job in self.jobs}
         return Beside(
             [others[at].place for at in sorted(near) if at in others],
-            [run["place"] for run in runs_like({**own.did, "command": own.command}, runs)],
+            like(had_company=False),
             len(places),
             [place for place in places if place not in read],
-            with_company,
+            like(had_company=True),
         )
 
 

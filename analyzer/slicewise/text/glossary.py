@@ -95,8 +95,9 @@ phase | phases: A stretch of time in which a job does I/O without a long pause.
   counted and compared.
 (profile): What Slicewise recorded of one job: a directory with one file for each node. It has the job's name.
 (quiet run): A past run of the same program, with as many bytes and calls of the same size, both within a factor of 2,
-  while nobody else used its file systems. Slicewise finds it by itself. On the job's file system, and with as many
-  processes, it counts as a standalone run; with other numbers of processes, as a run of another size.
+  while nobody else used its file systems (or its control group's limit, if that held it up). Slicewise finds it by
+  itself. On the job's file system, and with as many processes, it counts as a standalone run; with other numbers of
+  processes, as a run of another size.
 (rank): A process's number in an MPI job.
 (rate): Bytes per second, in MiB/s unless it says otherwise. 1 MiB is 1,048,576 bytes. Throughput is the same;
   bandwidth is what a file system gives.

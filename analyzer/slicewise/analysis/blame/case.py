@@ -13,6 +13,7 @@ from slicewise.analysis.blame.blame import blame, losses
 from slicewise.analysis.blame.result import HAD_COMPANY, Blame, RunTaken
 from slicewise.analysis.blame.servers import let_clients_tell, let_servers_tell
 from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
+from slicewise.analysis.runs.limits import has_limits, is_apart
 from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptDigest, KeptJob
@@ -134,6 +135,8 @@ def case_of(
     beside = Beside([], [], 0) if neighbours and alone else around.beside(job)
     company = [around.place(one) for one in neighbours] or beside.neighbours
     quiet = [] if alone else [run for run in beside.quiet if not _is_in(run, company)]
+    apart = [] if alone else _apart_among(job, beside, around)
+    quiet += [run for run in apart if not _is_in(run, company)]
     large = {place: found for place in company if (found := large_neighbour(place)) is not None}
     # Read together, so that no two of them have one name.
     places = [around.place(job), *company, *alone, *quiet]
@@ -145,7 +148,7 @@ def case_of(
         with_names_of_their_own([own, *rest])
         know_each_other([own, *rest])
     ends = len(company), len(company) + len(alone)
-    passed_over = [] if alone else [place.name for place in beside.with_company]
+    passed_over = [] if alone else [place.name for place in beside.with_company if place not in apart]
     counted, told = counted_beside(own, rest[len(company) :], job)
     if counted is not None:
         let_servers_tell(counted, [own, *rest])
@@ -160,6 +163,27 @@ def case_of(
         told=told,
         with_company=passed_over,
     )
+
+
+def _apart_among(job: Path, beside: Beside, around: Surroundings) -> list[Path]:
+    """The job's runs that had company, from which limits of control groups kept them apart. Few jobs have limits."""
+    if not beside.with_company or not has_limits(read_digests([around.place(job)])[0]):
+        return []
+    return [
+        run
+        for run in beside.with_company
+        if is_apart(read_digests([run])[0], read_digests(around.beside(run).neighbours))
+    ]
+
+
+def _kept_apart(catalog: Catalog, job: KeptJob) -> list[KeptJob]:
+    """The same of a job that a catalog keeps."""
+    around = Around(catalog)
+    return [
+        run
+        for run in around.runs_like_it(job, had_company=True)
+        if is_apart(KeptDigest(catalog, run), [KeptDigest(catalog, one) for one in around.neighbours_of(run)])
+    ]
 
 
 def kept_case(
@@ -183,6 +207,8 @@ def kept_case(
     looked_at = [KeptDigest(catalog, one, shelf) for one in company]
     near = [*given[: len(neighbours)], *in_company(own, looked_at)]
     runs, found = given[len(neighbours) :], [KeptDigest(catalog, one, shelf) for one in quiet]
+    if not alone and has_limits(own):
+        found += [KeptDigest(catalog, one) for one in _kept_apart(catalog, job) if one.key not in beside]
     with_names_of_their_own([own, *near, *runs, *found])
     if around is None or (len(near) <= FEW and not own.node_slices.is_empty()):
         know_each_other([own, *near])
@@ -212,10 +238,12 @@ def standalone_runs(jobs: Sequence[Path]) -> list[Digest]:
     for job in jobs:
         found = kept_job(job)
         if found is None:
-            places |= dict.fromkeys(around.beside(job).quiet)
+            there = around.beside(job)
+            places |= dict.fromkeys([*there.quiet, *_apart_among(job, there, around)])
         else:
             catalog, own = found
-            kept |= {run.key: KeptDigest(catalog, run) for run in Around(catalog).quiet_runs(own)}
+            apart = _kept_apart(catalog, own) if has_limits(KeptDigest(catalog, own)) else []
+            kept |= {run.key: KeptDigest(catalog, run) for run in [*Around(catalog).quiet_runs(own), *apart]}
     own_places = {job_directory(job) for job in jobs}
     runs = [place for place in places if job_directory(place) not in own_places]
     return [*read_digests(runs), *kept.values()]

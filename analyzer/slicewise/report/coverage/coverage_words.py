@@ -197,7 +197,7 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
 
 
 def is_from_outside(coverage: Coverage) -> bool:
-    """Whether all processes were sampled, and none was begun so that it could be profiled (`slicewise run --attach`)."""
+    """Whether all processes were sampled, as by `slicewise run --attach`, and none could have been profiled."""
     return coverage.is_sampled_alone and not coverage.unprofiled
 
 
