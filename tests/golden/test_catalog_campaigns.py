@@ -14,6 +14,7 @@ from slicewise.catalog.kept import find_job
 from slicewise.catalog.store import Catalog
 from slicewise.digest.beside import Surroundings
 from slicewise.profile.files import job_places
+from support.consistency import contradictions
 from testbed import recordings
 
 # The process that has read these campaigns.
@@ -47,6 +48,7 @@ def test_a_catalog_says_what_the_files_say(name: str, tmp_path: Path) -> None:
         kept = find_job(catalog, place.name)
         of_catalog = kept_case(catalog, kept)[0].result()
         assert _told(of_catalog) == _told(of_files)
+        assert [*contradictions(of_files), *contradictions(of_catalog)] == []
         # As all jobs of a day are asked, but for those of whom there is nothing to tell.
         if not is_open.get(kept.key, False):
             assert not of_files.is_claimed

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from slicewise.analysis.blame.outside import LEAST_OUTSIDE
 from slicewise.analysis.blame.result import Blame
 from slicewise.estimate import Estimate
 from slicewise.report.blame import blame_words
@@ -30,7 +31,8 @@ def contradictions(told: Blame) -> Iterator[str]:
         yield f"its parts add up to {parts:.4g}, not {told.lost.value:.4g}"
     if told.outside is None and told.time_limited is None:
         left = max(0.0, told.runtime_seconds - told.lost.value)
-        if abs(left - told.alone.value) > NOTHING * max(1.0, left):
+        # By runs alone, less than that part of the runtime is not told to be lost outside of calls.
+        if abs(left - told.alone.value) > LEAST_OUTSIDE * told.runtime_seconds:
             yield f"{told.runtime_seconds:.4g} s less {told.lost.value:.4g} s is not {told.alone.value:.4g} s"
     if told.is_claimed and told.lost.low <= 0:
         yield "a loss is claimed that may be none"

@@ -12,8 +12,8 @@ from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.memory import Fetched, fetched_by
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, starved
 from slicewise.analysis.blame.own_processes import own_processes
-from slicewise.analysis.blame.result import Blame, OwnProcesses
-from slicewise.analysis.blame.runs_taken import other_warmth
+from slicewise.analysis.blame.result import Blame, OwnProcesses, RunTaken
+from slicewise.analysis.blame.runs_taken import cache_notes, other_warmth
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows
 from slicewise.analysis.compare.compare import compare
@@ -516,6 +516,15 @@ def test_the_page_cache_is_named_where_it_is_the_reason(tmp_path, neighbour):
     (note,) = [note for note in told.notes if "warm" in note]
     assert note.startswith("warm is no standalone run of it: it read 100 % of its bytes from the page cache")
     assert note.endswith("The page cache alone makes such runs differ")
+
+
+def test_what_was_evicted_before_it_was_read_is_the_reason_of_a_cold_run():
+    evicted = run(20.0, 6.9, 40, signals=[("node", "", "file_refaults", 3200.0 * MIB)], fetched=3500 * MIB)
+    warm = RunTaken("warm", False, "it read 99 % of its bytes from the page cache, and this job 0 %")
+    (note,) = cache_notes(evicted, [warm])
+    assert note.endswith("Memory was short: 91 % of what was fetched for it had been in memory before, and was evicted")
+    (other,) = cache_notes(run(20.0, 6.9, 40, fetched=3500 * MIB), [warm])
+    assert other.endswith("makes such runs differ")
 
 
 def test_reads_that_nobody_counted_are_of_no_other_warmth(tmp_path, neighbour):

@@ -277,7 +277,7 @@ def _asked(
     notes = [
         *told.notes,
         *speed_notes(sure, runs_told),
-        *cache_notes(runs_told),
+        *cache_notes(digest, runs_told),
         *(limit_words(where, limits, lower) if told.io_seconds >= TRIVIAL * told.runtime_seconds else ()),
         *(_harmless(one) for one in where if one.number in harmless),
     ]
@@ -292,7 +292,7 @@ def _asked(
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
     told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
     # Perhaps memory held for other runs what it did not hold for this one.
-    if told.is_claimed and cache_notes(runs_told):
+    if told.is_claimed and cache_notes(digest, runs_told):
         told = replace(told, confidence="low")
     return _as_sure_as_slices(told, [digest, *neighbours])
 

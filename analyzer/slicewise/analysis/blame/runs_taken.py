@@ -237,12 +237,16 @@ def speed_notes(sure: Answered, runs: Sequence[RunTaken]) -> list[str]:
     ]
 
 
-def cache_notes(runs: Sequence[RunTaken]) -> list[str]:
+def cache_notes(digest: Digest, runs: Sequence[RunTaken]) -> list[str]:
     """Where no run is left because of the page cache, it is the reason why jobs take longer or less long."""
     warm = [run for run in runs if "page cache" in run.why_not]
     if not warm or any(run.is_taken for run in runs):
         return []
+    fetched, short = fetched_by(digest), ""
+    if fetched is not None and fetched.is_again:
+        again = words.percent(fetched.again.value, 2)
+        short = f". Memory was short: {again} of what was fetched for it had been in memory before, and was evicted"
     return [
         f"{words.sentence(f'{warm[0].job} is no standalone run of it: {warm[0].why_not}')[:-1]}. The page cache alone "
-        "makes such runs differ"
+        f"makes such runs differ{short}"
     ]
