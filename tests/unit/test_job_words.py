@@ -5,11 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from slicewise.analysis.calls import share_of_seeks
 from slicewise.analysis.job.sites import sites
 from slicewise.analysis.job.totals import summarize
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.job.job_page import JobReport, job_page, job_report, opening
+from slicewise.report.job.job_tables import mounts_table
 from slicewise.report.job.phase_words import phase_lines
 from slicewise.report.job.run_lines import access_lines
 from slicewise.report.job.site_words import FEWEST_SAMPLES, site_lines
@@ -86,6 +88,14 @@ def test_a_fact_is_one_number(tmp_path):
     facts = {fact.name: fact.said for fact in page.facts}
     assert (facts["write calls"], facts["read calls"], facts["metadata calls"]) == ("2", "2", "0")
     assert not [said for said in facts.values() if re.search(r"\d, \d", said)]
+
+
+@pytest.mark.parametrize(("seeks", "heading"), [(900, "metadata calls, seeks"), (9, "metadata calls")])
+def test_seeks_are_no_metadata_calls_to_a_reader(tmp_path, seeks, heading):
+    calls = [{"process": 1, "operation": name, "calls": made} for name, made in (("lseek", seeks), ("stat", 100))]
+    digest = digest_of(tmp_path / "job", [{"slice": 0, "meta_ops": seeks + 100, "meta_ns": S}], calls=calls)
+    assert share_of_seeks(digest) == pytest.approx(seeks / (seeks + 100))
+    assert heading in [column.heading for column in mounts_table(summarize(digest)).columns]
 
 
 def sampled(directory: Path, samples: int, calls: int) -> Digest:

@@ -27,6 +27,9 @@ COUNTS = (*AMOUNTS.values(), *CALLS.values(), CACHED)
 
 SECONDS_A_NS = 1 / 1e9
 
+# Functions that count among metadata calls, and ask no storage for anything.
+SEEKS = ("lseek", "fseek", "seekdir")
+
 # Of the rows of calls.
 ORDER = ("process", "storage", "slice")
 
@@ -49,6 +52,12 @@ def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     some = together if len(known.sent) else [digest]
     rows = pl.concat([_on_grid(_did(one), one.slice_ns, grid_ns) for one in some])
     return _calls(rows, members(digest), grid_ns, known).sort("storage", "slice", "process").rechunk()
+
+
+def share_of_seeks(digest: Digest) -> float:
+    """The part of a job's metadata calls that only move a position."""
+    calls = digest.calls.filter(pl.col("operation").is_in(list(SEEKS)))["calls"].sum()
+    return min(1.0, int(calls) / max(1, int(digest.process_slices["meta_ops"].sum())))
 
 
 def _did(digest: Digest) -> pl.LazyFrame:

@@ -81,8 +81,8 @@ load balance: How evenly ranks compute: the mean computing time of all ranks, di
 (makespan): From the start of the first of several jobs to the end of the last one.
 mean process: The average over the job's processes: their seconds in I/O calls, added up, divided by the number of
   processes.
-metadata call | metadata calls: A call that works on names, attributes, descriptors or positions of files, such as
-  open, stat, seek or truncate. No bytes are counted with it.
+metadata call | metadata calls: A call that works on names, attributes or descriptors of files, such as open, stat or
+  truncate. No bytes are counted with it. Profiles count seeks with them; tables say so where there are many.
 (mishap | mishaps): Something that went wrong while Slicewise counted, for instance a full table. The profile counts
   mishaps, and `slicewise report --detail` lists them with advice.
 neighbour | neighbours: A job that used the same file system at the same time.

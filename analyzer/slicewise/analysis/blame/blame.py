@@ -52,7 +52,7 @@ from slicewise.analysis.blame.weighed import (
     with_limit,
     with_outside,
 )
-from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds
+from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds, share_of_seeks
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
 from slicewise.analysis.runs import storage as storages
@@ -517,7 +517,9 @@ def _neighbours(
                 start_ns=its[name]["first"] * grid_ns,
                 end_ns=(its[name]["last"] + 1) * grid_ns,
                 seconds=its[name]["count"] * grid_ns / 1e9,
-                **{amount: its[name][amount] for amount in AMOUNTS.values()},
+                read_bytes=its[name]["read_bytes"],
+                write_bytes=its[name]["write_bytes"],
+                meta_ops=round(its[name]["meta_ops"] * (1 - (share_of_seeks(digest) if digest else 0.0))),
                 without_it_end=None,
                 no_model="",
             )

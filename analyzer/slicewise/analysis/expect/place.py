@@ -16,6 +16,7 @@ import polars as pl
 
 from slicewise.analysis.blame.case import Case
 from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.calls import SEEKS
 from slicewise.analysis.expect.expectation import (
     AXES,
     Aspect,
@@ -45,7 +46,6 @@ MOST_COVERED = 0.8
 # Functions by what they do (names of schema/operations.def).
 OPENS = ("open", "openat", "creat", "fopen", "freopen")
 CLOSES = ("close", "fclose")
-SEEKS = ("lseek", "fseek", "seekdir")
 
 
 @dataclass(frozen=True)

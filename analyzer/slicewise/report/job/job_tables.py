@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from slicewise.analysis.calls import SEEKS
 from slicewise.analysis.job.totals import JobTotals
 from slicewise.analysis.job.usage import Usage
 from slicewise.report import columns
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 OverTimeOf = Callable[[Cell, "FigureKind", str], Cell]
 Row = tuple[Mapping[str, Any], OverTimeOf]
+# Of the metadata calls: with more of them, seeks are named.
+WORTH_A_HEADING = 0.1
 NO_SLICES = range(0)
 SAID: dict[str, Callable[[Any], str]] = {"size": words.size, "duration": words.duration, "count": "{:,}".format}
 NOWHERE = "(on no file system)"
@@ -37,6 +40,8 @@ def mounts_table(summary: JobTotals, by_slice: pl.DataFrame | None = None, slice
     """One row a file system that the job did I/O on. by_slice: as analysis.job.io_time.per_storage_slice gives it, for
     figures of a chosen time; slices: the axis of the page.
     """
+    seeks = sum(summary.calls.get(name, 0) for name in SEEKS)
+    has_seeks = seeks > WORTH_A_HEADING * sum(mount["meta_ops"] for mount in summary.mounts)
     how = summary.coverage.imported
     are_processes_known = how is None or not how.is_served
     rows = [(mount, _sums_of(mount, by_slice, slices)) for mount in summary.mounts]
@@ -65,7 +70,7 @@ def mounts_table(summary: JobTotals, by_slice: pl.DataFrame | None = None, slice
         figure("in writes", "write_seconds", "duration", "s"),
         figure("read", "read_bytes", "size", "bytes"),
         figure("in reads", "read_seconds", "duration", "s"),
-        figure("metadata calls", "meta_ops", "count", spare=1),
+        figure("metadata calls, seeks" if has_seeks else "metadata calls", "meta_ops", "count", spare=1),
         figure("in metadata", "meta_seconds", "duration", "s", 2),
     )
 
