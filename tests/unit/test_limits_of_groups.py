@@ -207,6 +207,34 @@ def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     assert "a lower limit (10.0 s)" in [cell.text for cell in all_words.losses_table(of_all).rows[0]]
 
 
+def test_a_run_that_no_limit_held_up_had_a_higher_one(tmp_path):
+    own, free = digests(
+        [
+            reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
+            reader(tmp_path / "free", LIMIT, at_limit=(0.0,), start=FIRST - 100),
+        ]
+    )
+    told = blame(own, [], [free])
+    assert told.lower_limit is not None
+    assert (told.lower_limit.alone, told.lower_limit.seconds) == (LIMIT, pytest.approx(10, rel=0.01))
+
+
+def test_runs_under_the_jobs_own_limit_come_first(tmp_path):
+    """Unless somebody gives another one."""
+    own, free, same = digests(
+        [
+            reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
+            reader(tmp_path / "free", LIMIT, at_limit=(0.0,), start=FIRST - 100),
+            reader(tmp_path / "same", LIMIT // 2, group_rate=LIMIT // 2, seconds=20, start=FIRST - 200),
+        ]
+    )
+    told = blame(own, [], [], [free, same])
+    assert {one.job: one.is_taken for one in told.runs} == {"free": False, "same": True}
+    assert not told.is_claimed
+    assert [one.is_taken for one in blame(free, [], [], [own, same]).runs] == [True, True]
+    assert [one.is_taken for one in blame(own, [], [free], [same]).runs] == [True, True]
+
+
 def test_neighbours_cost_no_more_than_what_a_lower_limit_leaves(tmp_path):
     """Of 30 s instead of 10, half the limit took 10, and the neighbour the rest: it read a third."""
     rate = LIMIT // 2

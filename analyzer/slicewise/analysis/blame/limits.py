@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from slicewise.analysis.blame.result import LowerLimit
-from slicewise.analysis.runs.limits import Limit, held_by, limit_of, of_group
+from slicewise.analysis.runs.limits import Limit, held_by, limit_of, limits_of, of_group
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import NEARLY_ALL
 from slicewise.digest.digest import Digest
-from slicewise.digest.storages import LIMIT_REQUESTS
+from slicewise.digest.slices import BYTES
+from slicewise.digest.storages import LIMIT_REQUESTS, LIMITS
+from slicewise.scalars import real
 from slicewise.text import words
 
 # Of a job's limit: that of runs alone was another one, and not the same in other lumps.
@@ -30,7 +32,8 @@ def lowered(
 def _lowered(storage: Storage, limit: Limit, digest: Digest, runs: Sequence[Digest]) -> LowerLimit | None:
     """Where several limits were used up for as long, the least difference counts."""
     own = _of_kinds(of_group(storage, limit, digest))
-    alone = [_of_kinds(of_group(storage, its, run)) for run in runs if (its := limit_of(storage, run)) is not None]
+    held = [(run, limit_of(storage, run)) for run in runs]
+    alone = [_speed(storage, run) if its is None else _of_kinds(of_group(storage, its, run)) for run, its in held]
     found = [
         (min(one[signal] for one in alone) / rate, signal)
         for signal, rate in own.items()
@@ -40,6 +43,26 @@ def _lowered(storage: Storage, limit: Limit, digest: Digest, runs: Sequence[Dige
         return None
     ratio, signal = min(found)
     return LowerLimit(storage, limit.group, signal in LIMIT_REQUESTS.values(), own[signal], ratio * own[signal])
+
+
+def _speed(storage: Storage, run: Digest) -> dict[str, float]:
+    """What a run that no limit held up moved in a second in calls, by the signals of limits: a limit below that is
+    lower than what it had.
+    """
+    did = run.process_slices.filter(pl.col("storage") == storage.number).group_by("process").agg(
+        pl.col(*BYTES).sum(), read_ns=pl.col("read_ns").sum(), write_ns=(pl.col("write_ns") + pl.col("sync_ns")).sum()
+    )  # fmt: skip
+    seconds = {signal: real(did[f"{way}_ns"].max() or 0) / 1e9 for way, signal in LIMITS.items()}
+    return {
+        signal: real(did[f"{way}_bytes"].sum()) / seconds[signal] for way, signal in LIMITS.items() if seconds[signal]
+    }
+
+
+def held_alike(where: Sequence[Storage], digest: Digest, run: Digest) -> bool:
+    """Whether the same limits held two runs up, as high, or none."""
+    own, its = limits_of(where, digest), limits_of(where, run)
+    is_same = {number: one.group for number, one in own.items()} == {number: one.group for number, one in its.items()}
+    return is_same and not lowered(where, own, digest, [run]) and not lowered(where, its, run, [digest])
 
 
 def _of_kinds(its: pl.DataFrame) -> dict[str, float]:

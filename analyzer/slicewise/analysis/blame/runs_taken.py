@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from slicewise.analysis.blame.limits import held_alike
 from slicewise.analysis.blame.memory import (
     Fetched,
     did_as_much_by_calls,
@@ -26,7 +27,7 @@ from slicewise.analysis.blame.to_runtime import in_calls, job_strands
 from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
-from slicewise.analysis.runs.limits import from_disk
+from slicewise.analysis.runs.limits import from_disk, has_limits
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS
 from slicewise.digest.activity import runtime_of
@@ -39,6 +40,7 @@ from slicewise.text import words
 # Of what two runs read, the parts that came from storage differ by more than this: one of them was warm.
 MOST_APART = 0.3
 NOT_ALONE = "it was not alone"
+OTHER_LIMIT = "limits of control groups that held it up, or this job, were others, and there are runs with the same"
 NOT_COMPARED = "runs of different warmth are not compared"
 # Reads of a smaller part of a job's bytes decide nothing.
 LEAST_READ = 0.1
@@ -81,6 +83,11 @@ def runs_taken(
         told.append(RunTaken(run.job, not why, why))
         if not why:
             taken.append(run)
+    if any(map(has_limits, (digest, *taken))):
+        alike = [run for run in taken if held_alike(where, digest, run)]
+        apart = {run.job for run in taken if alike and run not in alike and run.path not in known}
+        taken = [run for run in taken if run.job not in apart]
+        told = [RunTaken(one.job, False, OTHER_LIMIT) if one.job in apart else one for one in told]
     return taken, told, _by_each_other(beside_strangers, grid_ns)
 
 
