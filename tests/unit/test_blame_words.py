@@ -115,7 +115,10 @@ def test_who_may_as_well_have_cost_nothing_is_no_reason():
     told = blame([neighbour("large", 9.4), doubtful])
     assert blame_words.headline(told).endswith("], because of large.")
     assert "1.5 s while programs without a profile" in blame_words.second_sentence(told)
-    assert blame_words.headline(blame([doubtful])).endswith("], partly because of programs without a profile.")
+    much = replace(doubtful, lost=estimate(3.0, -0.3, 6.3))
+    assert blame_words.headline(blame([much])).endswith("], partly because of programs without a profile.")
+    # A seventh of the loss is no reason why the job was slow.
+    assert blame_words.headline(blame([doubtful])).endswith("], and no profile shows why.")
 
 
 def test_a_loss_that_nobody_explains():

@@ -18,11 +18,11 @@ from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.runs.limits import from_disk
-from slicewise.analysis.runs.storage import Storage
+from slicewise.analysis.runs.storage import Storage, busy_on
 from slicewise.catalog.store import Catalog
 from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import read_digest
-from slicewise.digest.slices import BYTES
+from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import where_outside, why_outside
 from slicewise.report.blame.explained import explanation
@@ -533,6 +533,17 @@ def test_reads_that_nobody_counted_are_of_no_other_warmth(tmp_path, neighbour):
     alone = write(tmp_path / "alone", 11, FIRST - 1000, 20, mib=20, fetched=0)
     told = told_of(job, neighbour, [alone], [])
     assert [run.is_taken for run in told.runs] == [True]
+
+
+def test_strangers_where_a_run_hardly_did_anything_cost_it_nothing():
+    """It loaded its program from a disk that others used, and read its data from another one."""
+    took = pl.DataFrame({"storage": [1, 2], **{name: [int(0.01 * NS), NS] for name in (*TIMES, *REQUEST_TIMES)}})
+    run_there = SimpleNamespace(
+        process_slices=took, fetched=pl.DataFrame({"storage": []}, schema={"storage": pl.Int64})
+    )
+    assert busy_on(run_there) == [2]
+    mapped = pl.DataFrame({"storage": [1]})
+    assert busy_on(SimpleNamespace(process_slices=took, fetched=mapped)) == [1, 2]
 
 
 @pytest.mark.parametrize("is_given", [True, False])

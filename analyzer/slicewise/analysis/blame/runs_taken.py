@@ -28,7 +28,7 @@ from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.limits import from_disk, has_limits
-from slicewise.analysis.runs.storage import Storage
+from slicewise.analysis.runs.storage import Storage, busy_on
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS
 from slicewise.digest.activity import runtime_of
 from slicewise.digest.digest import Digest
@@ -160,8 +160,8 @@ def _stranger(
     at the rate at which the storage moved the median byte then, or of requests in the slice with most; and no longer
     than the run slept in the kernel.
     """
-    used = set(run.mounts["storage"])
-    numbers = [one.number for one in where if one.number in used]
+    busy = busy_on(run)
+    numbers = [one.number for one in where if one.number in busy]
     if not numbers or (run.node_slices.is_empty() and counted is None):
         return "", 0.0
     its = storages.describe_all(numbers, [run])

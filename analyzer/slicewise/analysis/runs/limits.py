@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from slicewise.analysis.calls import Kind
-from slicewise.analysis.runs.storage import Storage, describe_all
+from slicewise.analysis.runs.storage import Storage, busy_on, describe_all
 from slicewise.constants import MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
@@ -61,8 +61,6 @@ def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
 # of 1 s had 35 to 52, and 5 slices 88 to 105 % (kernel 6.18, cgroup v1); of 10 MB/s 8.4 or 16.8 (6.1, cgroup v2).
 AT_LIMIT = 0.85
 SLICES_AROUND = 5
-# Of a run's time in calls: what it did on a storage in less, such as loading its program, made it no slower.
-LITTLE_OF_CALLS = 0.02
 # Of the highest rate at the limit: slices with as much were held by this very limit. The collector divides by it, so
 # that they differ by rounding.
 THIS_LIMIT = 0.98
@@ -152,9 +150,7 @@ def is_apart(run: Digest, others: Sequence[Digest]) -> bool:
     """Whether a run was as good as alone beside others: limits that none of them shares held it up, wherever it spent
     time in calls that is worth a word.
     """
-    took = run.process_slices.group_by("storage").agg(ns=pl.sum_horizontal(pl.col(TIMES).sum()))
-    used = took.filter(pl.col("ns") >= LITTLE_OF_CALLS * pl.col("ns").sum())["storage"].sort().to_list()
-    where = describe_all(used, [run])
+    where = describe_all(busy_on(run), [run])
     return bool(where) and all(run.job in apart_by_limits(one, [run, *others]) for one in where)
 
 

@@ -7,7 +7,11 @@ import polars as pl
 
 from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.errors import UserError
+
+# Of a job's time in calls: what it did on a storage in less, such as loading its program, made it no slower.
+LITTLE_OF_CALLS = 0.02
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,13 @@ class StorageUse:
     bytes: int
     elsewhere_bytes: int
     elsewhere_share: float
+
+
+def busy_on(digest: Digest) -> list[int]:
+    """The storages that a job spent a part of its time in calls on that is worth a word, or fetched mapped files of."""
+    took = digest.process_slices.group_by("storage").agg(ns=pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()))
+    busy = took.filter(pl.col("ns") >= LITTLE_OF_CALLS * pl.col("ns").sum())["storage"]
+    return sorted({*busy, *digest.fetched["storage"]})
 
 
 def moved_by(digest: Digest) -> pl.DataFrame:
