@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.to_runtime import first_of_strand, job_strands
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.find import places
@@ -53,6 +54,33 @@ def test_a_parent_of_workers_is_a_strand_with_one_of_them(tmp_path, own_seconds,
     parent = {"process": 1, "slice_ns": SECOND, "start_ns": 1000 * SECOND, "end_ns": 1019 * SECOND + SECOND // 2}
     place = build_profile(tmp_path / "job", [parent, *workers], slices)
     assert job_strands(read_digest(place), SECOND).calls["process"].n_unique() == 2
+
+
+@pytest.mark.parametrize(("of_job", "of_run"), [(0.3, 0.001), (0.001, 0.3)])
+def test_who_hardly_makes_calls_makes_no_run_one_of_another_size(tmp_path, of_job, of_run):
+    """A copy's second process: of one run it counts with the first one, of the next it may not."""
+    jobs = []
+    for number, (name, seconds) in enumerate((("job", of_job), ("run", of_run))):
+        begin, key = 1000 - 100 * number, 10 * number
+        counted = {"read_ops": 1, "read_bytes": 1 << 26}
+        slices = [
+            counted | {"process": key + place, "slice": begin + at, "read_ns": round(its * SECOND)}
+            for at in range(20)
+            for place, its in ((1, 0.9), (2, seconds))
+        ]
+        lived = {
+            "slice_ns": SECOND,
+            "start_ns": begin * SECOND,
+            "end_ns": (begin + 20) * SECOND,
+            "command": "rsync a b",
+        }
+        child = {"process": key + 2, "start_ns": begin * SECOND + MS, "end_ns": (begin + 20) * SECOND - MS}
+        processes = [lived | {"process": key + 1}, lived | child]
+        jobs.append(read_digest(build_profile(tmp_path / name, processes, slices)))
+    assert [len(job_strands(one, SECOND)) for one in jobs] == ([2, 1] if of_job > of_run else [1, 2])
+    found = blame(jobs[0], [], [], jobs[1:])
+    assert found.baseline is not None
+    assert found.baseline.source == "standalone runs"
 
 
 @pytest.mark.parametrize("given", [NOTHING, STANDALONE])

@@ -196,14 +196,18 @@ def _asked(
     is_harmless = pl.col("job").is_null() & pl.col("storage").is_in(harmless)
     together = everyone.remove(is_harmless).group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     scene = Scene(on_storages(slices, around.remove(took_nothing), together, known), known, seconds, _unevenness(calls))
-    alone_strands = [job_strands(run, grid_ns) for run in runs]
+
+    def strands_of(run: Digest) -> Strands:
+        return job_strands(run, grid_ns, strands if run.about["processes"] == job.processes else None)
+
+    alone_strands = [strands_of(run) for run in runs]
     by_command = [run for run in runs if job.command and run.about["command"] == job.command]
     asked_alike = {run.job for run in runs if not by_command or run in by_command or run in alone}
     standalone = [
         _standalone(run, its, waits, run.job in asked_alike) for run, its in zip(runs, alone_strands, strict=True)
     ]
     standalone += [
-        _standalone(run, job_strands(run, grid_ns), waits, run.about["command"] == job.command, seconds)
+        _standalone(run, strands_of(run), waits, run.about["command"] == job.command, seconds)
         for run, seconds in beside_strangers
     ]
     why_not = NO_TIME if digest.is_served else ""

@@ -31,6 +31,8 @@ LIFETIME = ("process", "start_ns", "end_ns")
 # where it ends.
 FEW = 64
 BOTH_AT_ITS_ENDS = 2
+# Such numbers of slices by which nobody waited, and everybody did that may have.
+NOBODY_WAITED, ALL_WAITED = -1, 1 << 62
 
 
 def phase_of_slices(slices: pl.DataFrame) -> pl.DataFrame:
@@ -129,6 +131,10 @@ class Strands:
     calls: pl.DataFrame
     waits: Waits
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return self.calls["process"].n_unique()
+
     @cached_property
     def slices(self) -> pl.DataFrame:
         """The job as a whole: `timeline.slice_rows`."""
@@ -144,14 +150,22 @@ class Strands:
         return on_storages(self.slices)
 
 
-def job_strands(digest: Digest, grid_ns: int) -> Strands:
-    """What a job's strands did. Ranks wait for each other, and stay what they are."""
-    return _strands(digest, grid_ns, *map(id, digest.beside))
+def job_strands(digest: Digest, grid_ns: int, like: Strands | None = None) -> Strands:
+    """What a job's strands did. Ranks wait for each other, and stay what they are. like: of the same program's other
+    run. Where that has another number of strands, since who hardly makes calls may wait for others in one run and not
+    in the next, all that may have waited are taken to have, or none, if that gives as many.
+    """
+    beside = tuple(map(id, digest.beside))
+    found = _strands(digest, grid_ns, BOTH_AT_ITS_ENDS, *beside)
+    if like is None or len(found) == len(like) or found.waits in ("ranks", "one process"):
+        return found
+    others = (_strands(digest, grid_ns, most, *beside) for most in (NOBODY_WAITED, ALL_WAITED))
+    return next((one for one in others if len(one) == len(like)), found)
 
 
 # As a digest's frames, these stay as long as it does: a run alone is held against many others.
 @kept_once
-def _strands(digest: Digest, grid_ns: int, *_beside: int) -> Strands:
+def _strands(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> Strands:
     calls, who = call_rows(digest, grid_ns), members(digest)
     if calls["process"].n_unique() < 2:
         return Strands(calls, "one process")
@@ -162,7 +176,7 @@ def _strands(digest: Digest, grid_ns: int, *_beside: int) -> Strands:
     ended = who.with_columns(end_ns=pl.when(pl.col("ending") == "killed").then(least_ns).otherwise("end_ns"))
     lifetimes = list(ended.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
     first = first_of_strand(lifetimes)
-    first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns)
+    first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns, most_both)
     return Strands(by_strand(calls, first), "strands" if first else "processes")
 
 
@@ -185,12 +199,17 @@ def first_of_strand(lifetimes: Iterable[tuple[int, int, int]]) -> dict[int, int]
 
 
 def _with_those_who_wait(
-    calls: pl.DataFrame, lifetimes: Sequence[tuple[int, int, int]], first: Mapping[int, int], grid_ns: int
+    calls: pl.DataFrame,
+    lifetimes: Sequence[tuple[int, int, int]],
+    first: Mapping[int, int],
+    grid_ns: int,
+    most_both: int,
 ) -> dict[int, int]:
     """More of `first_of_strand`: a process within whose life another one began and ended, and which made no calls while
     that one did, waited for it. What both did is one strand; of several that it may have waited for, the busiest.
 
-    calls: by strand. Of more processes than FEW none is looked at: they are not a script's.
+    calls: by strand. most_both: in so many slices both may have been busy. Of more processes than FEW none is looked
+    at: they are not a script's.
     """
     if len(lifetimes) > FEW:
         return {}
@@ -212,7 +231,7 @@ def _with_those_who_wait(
                 continue
             is_within = spans[parent][0] <= spans[child][0] and spans[child][1] <= spans[parent][1] + CLOCKS_NS
             both = slices[parent] & slices[child]
-            if is_within and spans[parent] != spans[child] and len(both) <= BOTH_AT_ITS_ENDS:
+            if is_within and spans[parent] != spans[child] and len(both) <= most_both:
                 found[child] = parent
                 break
     return found | {process: found[strand] for process, strand in first.items() if strand in found}
