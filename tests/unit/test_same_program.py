@@ -155,6 +155,10 @@ def run(seconds: float, mib: int, meta_ops: int = 0, processes: int = 1, command
         # Python took 0.2 s longer to load; without the command line it may be another program.
         (run(8.35, 120, command="bench"), [run(8.15, 160, command="bench")], 0.25),
         (run(8.35, 120), [run(8.15, 160)], None),
+        # Beside busy programs it began 2 s later; its command line says for how long it was to run.
+        (run(12.8, 133, command="fio --runtime=10"), [run(10.9, 266, command="fio --runtime=10")], 0.5),
+        (run(12.8, 133, command="fio"), [run(10.9, 266, command="fio")], None),
+        (run(12.8, 266, command="fio --runtime=10"), [run(10.9, 266, command="fio --runtime=10")], None),
     ],
 )
 def test_a_set_length_is_told_by_equal_times_and_other_amounts(job, alone, less):

@@ -36,14 +36,21 @@ def asked_to_run_for(digest: Digest) -> str:
     return ""
 
 
+def _was_asked_for_as_long(digest: Digest, run: Digest) -> bool:
+    """Where processors were busy, a program may begin and end so late that only its run shows how long it was to run."""
+    is_same = digest.about["command"] == run.about["command"] and asked_to_run_for(run) != ""
+    return is_same and runtime_of(digest) >= (1 - AROUND) * runtime_of(run)
+
+
 def time_limited(digest: Digest, runs: Sequence[Digest]) -> TimeLimited | None:
     """What a job did less than its standalone runs in as many seconds; None where its length goes by its work.
 
-    All runs with as many processes took as long as the job, and did more or less than it.
+    All runs with as many processes took as long as the job (or as their command line, the job's too, says, and no
+    longer), and did more or less than it.
     """
     own = digest.about
     like = [run for run in runs if run.about["processes"] == own["processes"]]
-    if not like or not all(ran_as_long(own, run.about) for run in like):
+    if not like or not all(ran_as_long(own, run.about) or _was_asked_for_as_long(digest, run) for run in like):
         return None
     for names in DONE:
         done = sum(own[name] for name in names)
