@@ -37,7 +37,7 @@ def asked_to_run_for(digest: Digest) -> str:
 
 
 def _was_asked_for_as_long(digest: Digest, run: Digest) -> bool:
-    """Where processors were busy, a program may begin and end so late that only its run shows how long it was to run."""
+    """Where processors were busy, a program may begin so late that only its run shows how long it was to run."""
     is_same = digest.about["command"] == run.about["command"] and asked_to_run_for(run) != ""
     return is_same and runtime_of(digest) >= (1 - AROUND) * runtime_of(run)
 

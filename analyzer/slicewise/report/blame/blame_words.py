@@ -32,7 +32,7 @@ TIMES_FROM = 1.5
 WORTH_BLAMING, WORTH_A_CLAUSE = 0.05, 0.005
 # A share of the loss: if unequal processes lost less than that, it is told with what is unexplained.
 WORTH_APART = 0.02
-# Above this share of the loss neighbours are the reason, above the other one a part of it.
+# Above this share of the loss neighbours are the reason; above the next one of what turns and limits leave, a part.
 REASON, LEAST_REASON, PART_OF_REASON = 0.5, 0.25, 0.1
 MOST_BLAMED, MOST_MISSING, MOST_DISAGREEMENTS = 3, 4, 2
 # From here on minutes are easier to grasp than seconds.
@@ -487,7 +487,8 @@ def _because(blame: Blame) -> str:
     neighbours = blamed(blame)
     share = sum(neighbour.lost.value for neighbour in neighbours) / lost if lost else 0.0
     reasons = []
-    if share >= LEAST_REASON:
+    known = (turn.seconds.value if turn else 0.0) + (limit.seconds if limit else 0.0)
+    if share >= max(PART_OF_REASON, LEAST_REASON * (1 - known / max(lost, 1e-9))):
         # Whoever may as well have cost nothing is in the second sentence, and not the reason in the first.
         sure = [neighbour for neighbour in neighbours if neighbour.lost.low > 0]
         reasons.append(f"because of {_first_of([name_of(neighbour) for neighbour in sure or neighbours])}")
