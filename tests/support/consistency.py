@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from slicewise.analysis.blame.outside import LEAST_OUTSIDE
 from slicewise.analysis.blame.result import Blame
+from slicewise.constants import LITTLE_OF_RUNTIME
 from slicewise.estimate import Estimate
 from slicewise.report.blame import blame_words
 
@@ -32,7 +32,7 @@ def contradictions(told: Blame) -> Iterator[str]:
     if told.outside is None and told.time_limited is None:
         left = max(0.0, told.runtime_seconds - told.lost.value)
         # By runs alone, less than that part of the runtime is not told to be lost outside of calls.
-        if abs(left - told.alone.value) > LEAST_OUTSIDE * told.runtime_seconds:
+        if abs(left - told.alone.value) > LITTLE_OF_RUNTIME * told.runtime_seconds:
             yield f"{told.runtime_seconds:.4g} s less {told.lost.value:.4g} s is not {told.alone.value:.4g} s"
     if told.is_claimed and told.lost.low <= 0:
         yield "a loss is claimed that may be none"
