@@ -10,6 +10,10 @@
 
 START_DATA int io_library_is_on = 1;
 static _Atomic uint32_t opened;
+static const unsigned char library_of[] = {
+#define LIBRARY_FUNCTION(library, name) LIBRARY_##library,
+#include "libraries.def"
+};
 static struct reach reaches[REACHES_MAX];
 static _Atomic uint32_t reaches_used;
 
@@ -82,10 +86,11 @@ static void *reach(enum io_library library, void **real, struct reach *_Atomic *
 }
 
 void *io_library_begin(struct library_call *call, void **real, struct reach *_Atomic *reached, const char *name, const void *frame,
-                       const void *returns)
+                       const void *returns, const void *caller)
 {
     struct thread *thread = &thread_state;
-    void *found = *real != NULL ? *real : reach(call->library, real, reached, name, returns);
+    call->library = library_of[call->function];
+    void *found = *real != NULL ? *real : reach(call->library, real, reached, name, caller);
     struct call_frame *around = &thread->library_call[call->library];
     call->is_counted = io_library_is_on && !(around->at != NULL && guard_is_within(frame, around->at, around->returns));
     if (!call->is_counted)

@@ -24,16 +24,16 @@ void io_library_opened(void);
 
 /* What a wrapper keeps of its call. */
 struct library_call {
-    uint16_t library, function; /* enum io_library, enum library_function */
+    uint16_t library, function; /* enum io_library, enum library_function; the second is the wrapper's to tell */
     bool is_counted;
     uint64_t start_tick, file_ns, mpi_ns;
 };
 
 /* Begins it, in a wrapper whose frame and return address these are. A call within another one of the same library is not counted. Returns the function
- * that the call would have reached without us. Two libraries of a process may each have brought an HDF5 of their own: then it depends on the caller.
- * `real`: noted there if it does not; `reached`: the answers so far. */
+ * that a call from `caller` would have reached without us. Two libraries of a process may each have brought an HDF5 of their own: then it depends on
+ * the caller. `real`: noted there if it does not; `reached`: the answers so far. */
 void *io_library_begin(struct library_call *call, void **real, struct reach *_Atomic *reached, const char *name, const void *frame,
-                       const void *returns);
+                       const void *returns, const void *caller);
 
 /* After the real function. */
 void io_library_end(const struct library_call *call);

@@ -38,11 +38,6 @@ __asm__(".pushsection .text\n\t.p2align 4\n\t.type entry_slowly, %function\n\t.h
         "br x16\n\t.cfi_endproc\n\t.size entry_slowly, .-entry_slowly\n\t.popsection");
 #endif
 
-static void *place(const int32_t *offset)
-{
-    return (void *)((uintptr_t)offset + (uintptr_t)(intptr_t)*offset);
-}
-
 static bool is_same(const char *one, const char *other)
 {
     while (*one != '\0' && *one == *other) {
@@ -54,8 +49,8 @@ static bool is_same(const char *one, const char *other)
 
 void *entry_decide(const struct entry *entry)
 {
-    _Atomic uintptr_t *state = place(&entry->state);
-    void **real = place(&entry->real);
+    _Atomic uintptr_t *state = entry_place(&entry->state);
+    void **real = entry_place(&entry->real);
     uintptr_t known = atomic_load_explicit(state, memory_order_acquire);
     if (known > ENTRY_OURS)
         return (void *)known;
@@ -63,7 +58,7 @@ void *entry_decide(const struct entry *entry)
         engine_prepare();
         errno_find();
         int saved_errno = errno_now();
-        struct symbol next = entry->mark != 0 ? symbol_next_marked(place(&entry->name), place(&entry->mark)) : symbol_next(place(&entry->name));
+        struct symbol next = entry->mark != 0 ? symbol_next_marked(entry_place(&entry->name), entry_place(&entry->mark)) : symbol_next(entry_place(&entry->name));
         errno_put(saved_errno);
         if (next.is_foreign && next.address != NULL) {
             if (!next.is_later)
@@ -71,24 +66,24 @@ void *entry_decide(const struct entry *entry)
             return next.address;
         }
         if (*real == NULL && entry->mark == 0) /* else its body looks for it */
-            *real = next.address != NULL && is_same(place(&entry->name), place(&entry->body)) ? next.address : engine_real(place(&entry->body));
+            *real = next.address != NULL && is_same(entry_place(&entry->name), entry_place(&entry->body)) ? next.address : engine_real(entry_place(&entry->body));
         atomic_store_explicit(state, ENTRY_OURS, memory_order_release);
     }
-    return place(&entry->wrapper);
+    return entry_place(&entry->wrapper);
 }
 
 void entry_gate(const char *name, void *gate, void **next)
 {
     const struct entry *entry = __start_slicewise_entries;
-    while (entry < __stop_slicewise_entries && !is_same(place(&entry->name), name))
+    while (entry < __stop_slicewise_entries && !is_same(entry_place(&entry->name), name))
         entry++;
     if (entry == __stop_slicewise_entries)
         return;
     entry_decide(entry);
-    void **real = place(&entry->real);
+    void **real = entry_place(&entry->real);
     if (*real == NULL) /* the name is another library's, and the gate in front of another name may call its wrapper */
-        *real = engine_real(place(&entry->body));
-    *next = place(&entry->wrapper);
+        *real = engine_real(entry_place(&entry->body));
+    *next = entry_place(&entry->wrapper);
     uintptr_t ours = ENTRY_OURS;
-    atomic_compare_exchange_strong((_Atomic uintptr_t *)place(&entry->state), &ours, (uintptr_t)gate);
+    atomic_compare_exchange_strong((_Atomic uintptr_t *)entry_place(&entry->state), &ours, (uintptr_t)gate);
 }

@@ -18,6 +18,12 @@ struct entry {
     int32_t mark;    /* and what else is defined where the function is ours to wrap; 0: it is libc's */
 };
 
+/* Where an offset of a row leads. */
+static inline void *entry_place(const int32_t *offset)
+{
+    return (void *)((uintptr_t)offset + (uintptr_t)(intptr_t)*offset);
+}
+
 /* Of the word: nobody has called the name yet, calls go to our body, or else the address of the function that they go to. */
 enum { ENTRY_UNKNOWN = 0, ENTRY_OURS = 1 };
 
@@ -56,9 +62,9 @@ extern const struct entry __start_slicewise_entries[] HIDDEN, __stop_slicewise_e
         entry_decide(of_##symbol);           \
     } while (0)
 
-#define ENTRY(symbol, name) ENTRY_WITH(symbol, name, ".long 0")
-#define ENTRY_MARKED(symbol, mark) ENTRY_WITH(symbol, symbol, ".long " #mark " - .")
-#define ENTRY_WITH(symbol, name, mark) \
+#define ENTRY(symbol, name) ENTRY_WITH(symbol, name, "symbol_of_" #name, "0")
+#define ENTRY_MARKED(symbol, mark) ENTRY_WITH(symbol, symbol, ".Lentry_name_" #symbol, #mark " - .")
+#define ENTRY_WITH(symbol, name, body, mark) \
     __asm__(".pushsection .text\n\t.p2align 4\n\t.globl " #symbol "\n\t.type " #symbol ", %function\n" #symbol ":\n\t.cfi_startproc\n\t" \
             ENTRY_CODE(symbol, name) \
             ".cfi_endproc\n\t.size " #symbol ", .-" #symbol "\n\t.popsection\n\t" \
@@ -66,6 +72,6 @@ extern const struct entry __start_slicewise_entries[] HIDDEN, __stop_slicewise_e
             ".pushsection .rodata\n.Lentry_name_" #symbol ":\n\t.string \"" #symbol "\"\n\t.popsection\n\t" \
             ".pushsection slicewise_entries,\"a\"\n\t.p2align 2\n.Lentry_of_" #symbol ":\n\t" \
             ".long .Lentry_name_" #symbol " - .\n\t.long .Lentry_state_" #symbol " - .\n\t" \
-            ".long wrapper_" #name " - .\n\t.long real_" #name " - .\n\t.long symbol_of_" #name " - .\n\t" mark "\n\t.popsection")
+            ".long wrapper_" #name " - .\n\t.long real_" #name " - .\n\t.long " body " - .\n\t.long " mark "\n\t.popsection")
 
 #endif

@@ -23,14 +23,6 @@
     ENTRY(symbol, name); \
     HIDDEN result wrapper_##name parameters
 
-/* A function of a library other than libc, where that is known by a name that it also has. */
-#define INTERPOSE_MARKED(result, name, mark, parameters) \
-    __attribute__((used)) static result(*real_##name) parameters; \
-    __attribute__((used)) static const char symbol_of_##name[] = #name; \
-    HIDDEN result wrapper_##name parameters; \
-    ENTRY_MARKED(name, mark); \
-    HIDDEN result wrapper_##name parameters
-
 /* A function of a library other than libc: without an entry. */
 #define INTERPOSE_LIBRARY(result, name, parameters) \
     static result(*real_##name) parameters __attribute__((unused)); \

@@ -131,12 +131,12 @@ def test_what_a_cache_served_no_disk_moved():
     counted = {"read_seen": 1024 * MIB, "read_kernel": 1024 * MIB, "read_storage": 16 * MIB}
     counted |= {"write_seen": 1024 * MIB, "write_kernel": 1024 * MIB, "write_storage": 256 * MIB}
     did = pl.DataFrame({"storage": [7]} | dict.fromkeys(BYTES, 1024 * MIB))
-    job = SimpleNamespace(job="a", not_kept={}, coverage=pl.DataFrame(counted), process_slices=did)
+    job = SimpleNamespace(job="a", not_kept={}, coverage=pl.DataFrame(counted), process_slices=did, mounts=did)
     unknown = SimpleNamespace(job="b", not_kept={"coverage": "nobody asks"})
     found = from_disk(rows, disk, [job, unknown])
     assert found.select("job", *BYTES).rows() == [("a", 16 * MIB, 256 * MIB), ("b", 1024 * MIB, 1024 * MIB)]
     halves = pl.DataFrame({"storage": [7, 8], "read_bytes": [512 * MIB] * 2, "write_bytes": [512 * MIB] * 2})
-    elsewhere = SimpleNamespace(**vars(job) | {"process_slices": halves})
+    elsewhere = SimpleNamespace(**vars(job) | {"process_slices": halves, "mounts": halves})
     assert from_disk(rows, disk, [elsewhere])["read_bytes"].to_list() == [1024 * MIB] * 2, "of which storage?"
     assert from_disk(rows, replace(disk, host=""), [job]).equals(rows)
     piped = SimpleNamespace(**vars(job) | {"coverage": pl.DataFrame(counted | {"read_seen": 4096 * MIB})})
