@@ -58,7 +58,8 @@ void *entry_decide(const struct entry *entry)
         engine_prepare();
         errno_find();
         int saved_errno = errno_now();
-        struct symbol next = entry->mark != 0 ? symbol_next_marked(entry_place(&entry->name), entry_place(&entry->mark)) : symbol_next(entry_place(&entry->name));
+        const char *name = entry_place(&entry->name);
+        struct symbol next = entry->mark != 0 ? symbol_next_marked(name, entry_place(&entry->mark)) : symbol_next(name);
         errno_put(saved_errno);
         if (next.is_foreign && next.address != NULL) {
             if (!next.is_later)
@@ -66,7 +67,7 @@ void *entry_decide(const struct entry *entry)
             return next.address;
         }
         if (*real == NULL && entry->mark == 0) /* else its body looks for it */
-            *real = next.address != NULL && is_same(entry_place(&entry->name), entry_place(&entry->body)) ? next.address : engine_real(entry_place(&entry->body));
+            *real = next.address != NULL && is_same(name, entry_place(&entry->body)) ? next.address : engine_real(entry_place(&entry->body));
         atomic_store_explicit(state, ENTRY_OURS, memory_order_release);
     }
     return entry_place(&entry->wrapper);
