@@ -139,6 +139,7 @@ struct search {
 /* What was found in one object. */
 struct match {
     Elf64_Sym symbol;
+    uint32_t index;
     unsigned version; /* 0: none yet */
 };
 
@@ -169,6 +170,7 @@ static bool consider(bool is_careful, const struct object *object, const struct 
     if (number == 0 || (is_old && (!search->takes_old || (match->version != 0 && match->version <= number))))
         return false;
     match->symbol = symbol;
+    match->index = index;
     match->version = number;
     return !is_old;
 }
@@ -685,6 +687,94 @@ static void *look_for_only(const struct search *search)
     return only;
 }
 
+/* The name of the version that a symbol of the object has, as it defines or needs it; NULL: it has none. */
+static const char *version_of(const struct object *object, uint32_t index)
+{
+    const char *defined = NULL, *needed = NULL;
+    unsigned number = object->versions != NULL ? object->versions[index] & ~HIDDEN_VERSION : 0;
+    const Elf64_Verdef *definition = NULL;
+    const Elf64_Verneed *need = NULL;
+    for (const Elf64_Dyn *entry = object->map->l_ld; number > 1 && entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_VERDEF)
+            definition = address_in(object->base, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_VERNEED)
+            need = address_in(object->base, entry->d_un.d_ptr);
+    }
+    while (definition != NULL && defined == NULL) {
+        const Elf64_Verdaux *name = (const Elf64_Verdaux *)((const char *)definition + definition->vd_aux);
+        if (definition->vd_ndx == number)
+            defined = object->names + name->vda_name;
+        definition = definition->vd_next != 0 ? (const Elf64_Verdef *)((const char *)definition + definition->vd_next) : NULL;
+    }
+    while (need != NULL && defined == NULL && needed == NULL) {
+        const Elf64_Vernaux *version = (const Elf64_Vernaux *)((const char *)need + need->vn_aux);
+        for (unsigned i = 0; i < need->vn_cnt && needed == NULL; i++) {
+            if (version->vna_other == number)
+                needed = object->names + version->vna_name;
+            version = (const Elf64_Vernaux *)((const char *)version + version->vna_next);
+        }
+        need = need->vn_next != 0 ? (const Elf64_Verneed *)((const char *)need + need->vn_next) : NULL;
+    }
+    return defined != NULL ? defined : needed;
+}
+
+/* Which of the object's symbols is the name where it calls it or takes its address; 0: none. */
+static uint32_t import_of(const struct object *object, const struct search *search)
+{
+    enum { CALLS, ADDRESSES, TABLES };
+    const Elf64_Rela *table[TABLES] = { 0 };
+    size_t bytes[TABLES] = { 0 };
+    for (const Elf64_Dyn *entry = object->map->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_JMPREL || entry->d_tag == DT_RELA)
+            table[entry->d_tag == DT_RELA ? ADDRESSES : CALLS] = address_in(object->base, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_PLTRELSZ || entry->d_tag == DT_RELASZ)
+            bytes[entry->d_tag == DT_RELASZ ? ADDRESSES : CALLS] = entry->d_un.d_val;
+    }
+    for (unsigned which = CALLS; which < TABLES; which++)
+        for (size_t i = 0; table[which] != NULL && i < bytes[which] / sizeof(Elf64_Rela); i++) {
+            uint32_t index = (uint32_t)ELF64_R_SYM(table[which][i].r_info);
+            if (index != 0 && is_name(false, object->names + object->symbols[index].st_name, search->name, search->bytes))
+                return index;
+        }
+    return 0;
+}
+
+/* Of several definitions in start objects the one of the version that the caller's object asks for, or else the first. */
+static void *look_for_version(struct search *search, const struct object *callers)
+{
+    uint32_t import = callers->symbols != NULL ? import_of(callers, search) : 0;
+    const char *version = import != 0 ? version_of(callers, import) : NULL;
+    void *first = NULL;
+    search->takes_old = false;
+    for (unsigned index = loaded.ours + 1; index < loaded.count; index++) {
+        const struct object *object = at_start(index);
+        struct match match = { 0 };
+        if (object->gnu_hash != NULL)
+            look_by_gnu_hash(false, object, search, &match);
+        if (match.version == 0)
+            continue;
+        void *found = (void *)(object->base + match.symbol.st_value);
+        const char *its = version_of(object, match.index);
+        if (version == NULL || its == NULL || is_name(false, its, version, length_of(version) + 1))
+            return found;
+        first = first != NULL ? first : found;
+    }
+    return first;
+}
+
+/* The object that an address lies in, if it can be read as one that stays: one of the start, or one whose code is running. */
+static struct object around(const void *address, struct symbol_range *range)
+{
+    struct object object = { 0 };
+    const struct link_map *later = later_around(address, range);
+    if (later != NULL)
+        read_object(false, later, later->l_addr, later->l_ld, &object);
+    for (unsigned i = 0; i < loaded.count && later == NULL; i++)
+        if (at_start(i)->base == range->begin)
+            object = *at_start(i);
+    return object;
+}
+
 struct symbol symbol_reached(const char *name, const void *caller, const void *beside, struct symbol_range *callers)
 {
     struct search search = search_of(name);
@@ -693,8 +783,14 @@ struct symbol symbol_reached(const char *name, const void *caller, const void *b
     if (!is_readable())
         return (struct symbol){ .address = ask_loader(name), .is_later = true };
     void *found = look_in_start(&search, loaded.ours + 1, &index);
-    if (found != NULL)
-        return (struct symbol){ .address = found };
+    if (found != NULL) {
+        unsigned next;
+        if (look_in_start(&search, index + 1, &next) == NULL)
+            return (struct symbol){ .address = found };
+        struct object from = around(caller, callers);
+        void *its = look_for_version(&search, &from);
+        return (struct symbol){ .address = its != NULL ? its : found, .is_later = true };
+    }
     const struct link_map *callers_map = later_around(caller, callers);
     if (beside != NULL && (found = look_beside(&search, beside)) != NULL)
         return (struct symbol){ .address = found, .is_later = true };

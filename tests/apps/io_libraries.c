@@ -3,6 +3,7 @@
  *   -DFOREIGN            a library that has functions by two of the names, and is none of those libraries
  *   -DPLUG_IN            calls a function of the library that it is linked with
  *   -DPROGRAM            linked with a library: calls every symbol; or with a file, one that waits and writes, and with one more word, dies
+ *   -DBETWEEN            linked with two libraries: calls a function of the second, and by way of PLUG_IN of the first
  *   -DOPENER             opens plug-ins, each with a library of its own, and calls all of them; or with nothing, what FOREIGN has */
 #include "scenario.h"
 
@@ -143,6 +144,18 @@ int main(int count, char **arguments)
     REQUIRE(nc__enddef((word)fd, REALLY, 3, 4, 5) == (word)fd && H5Fflush((word)fd, REALLY) == (word)fd);
     if (count > 2)
         raise(SIGKILL);
+    return 0;
+}
+
+#elif defined(BETWEEN)
+
+word plug_in(void);
+int main(void)
+{
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(H5Dread(1, 2, 3, 4, 5, 6) == MIXED("H5Dread", 2, 1, 2, 3, 4, 5, 6));
+        REQUIRE(plug_in() == MIXED("H5Dread", 1, 1, 2, 3, 4, 5, 6) + 1);
+    }
     return 0;
 }
 

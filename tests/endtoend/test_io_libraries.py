@@ -109,6 +109,26 @@ def test_each_plug_in_reaches_the_library_that_it_needs(job: Job, apps: Apps, na
     assert rows(job.profile())["H5Dread"]["calls"] == 3 * (1 + 2 + 3)
 
 
+def test_two_versions_that_a_program_is_linked_with(job: Job, apps: Apps) -> None:
+    """As Debian has HDF5 with and without MPI: the program and a library that it needs ask for one each."""
+    owns = []
+    for salt in (1, 2):
+        versions = job.data / f"versions-{salt}"
+        versions.write_text(f"STAND_IN_{salt} {{ *; }};\n")
+        owns.append(library(apps, salt, f"-Wl,--version-script={versions}", f"-Wl,-soname,libversioned-{salt}.so"))
+        link = owns[-1].with_name(f"libversioned-{salt}.so")
+        link.symlink_to(owns[-1])
+    between = linked(apps, "-DPLUG_IN", owns[0], "-shared", "-fPIC", "-Wl,-soname,libbetween.so")
+    between.with_name("libbetween.so").symlink_to(between)
+    program = apps.build(
+        NAME, "-DBETWEEN", "-Wl,--no-as-needed", str(owns[1]), str(between), f"-Wl,-rpath,{between.parent}"
+    )
+    assert job.run_plainly([program]).status == 0
+    ended = job.run([program])
+    assert (ended.status, ended.errors) == (0, "")
+    assert rows(job.profile())["H5Dread"]["calls"] == 4
+
+
 @pytest.mark.parametrize("answer", ["error", "kill"])
 def test_so_it_does_where_memory_must_not_be_copied(job: Job, apps: Apps, answer: str) -> None:
     """By a filter that it was begun with, or by one of its own that kills."""
