@@ -562,11 +562,13 @@ struct symbol symbol_real_near(const char *name, const void *caller)
 struct symbol symbol_next_marked(const char *name, const char *mark)
 {
     struct search search = search_of(name), search_mark = search_of(mark);
-    unsigned index;
-    void *found = is_readable() ? look_in_start(&search, loaded.ours + 1, &index) : NULL;
-    return (struct symbol){ .address = found,
-                            .is_foreign = found != NULL && look_in(false, at_start(index), &search_mark) == NULL,
-                            .is_later = found == NULL };
+    void *first = NULL, *found;
+    for (unsigned index = loaded.ours; is_readable() && (found = look_in_start(&search, index + 1, &index)) != NULL;) {
+        first = first != NULL ? first : found;
+        if (look_in(false, at_start(index), &search_mark) != NULL) /* in front of it there may be a tool that wraps it, too */
+            return (struct symbol){ .address = first };
+    }
+    return (struct symbol){ .address = first, .is_foreign = first != NULL, .is_later = first == NULL };
 }
 
 /* The next of the objects that were opened later; NULL: there is none. `at`: the one before, or NULL at first. */
@@ -739,11 +741,16 @@ static uint32_t import_of(const struct object *object, const struct search *sear
     return 0;
 }
 
-/* Of several definitions in start objects the one of the version that the caller's object asks for, or else the first. */
-static void *look_for_version(struct search *search, const struct object *callers)
+/* The version of the name that an object asks for; NULL: whatever there is. */
+static const char *version_wanted(const struct object *callers, const struct search *search)
 {
     uint32_t import = callers->symbols != NULL ? import_of(callers, search) : 0;
-    const char *version = import != 0 ? version_of(callers, import) : NULL;
+    return import != 0 ? version_of(callers, import) : NULL;
+}
+
+/* Of several definitions in start objects the first one of this version. */
+static void *look_for_version(struct search *search, const char *version)
+{
     void *first = NULL;
     search->takes_old = false;
     for (unsigned index = loaded.ours + 1; index < loaded.count; index++) {
@@ -783,23 +790,24 @@ struct symbol symbol_reached(const char *name, const void *caller, const void *b
     if (!is_readable())
         return (struct symbol){ .address = ask_loader(name), .is_later = true };
     void *found = look_in_start(&search, loaded.ours + 1, &index);
+    unsigned next;
+    if (found != NULL && look_in_start(&search, index + 1, &next) == NULL)
+        return (struct symbol){ .address = found };
+    struct object from = around(caller, callers);
+    const char *version = version_wanted(&from, &search);
     if (found != NULL) {
-        unsigned next;
-        if (look_in_start(&search, index + 1, &next) == NULL)
-            return (struct symbol){ .address = found };
-        struct object from = around(caller, callers);
-        void *its = look_for_version(&search, &from);
-        return (struct symbol){ .address = its != NULL ? its : found, .is_later = true };
+        void *wanted = look_for_version(&search, version);
+        return (struct symbol){ .address = wanted != NULL ? wanted : found, .is_later = true };
     }
-    const struct link_map *callers_map = later_around(caller, callers);
     if (beside != NULL && (found = look_beside(&search, beside)) != NULL)
         return (struct symbol){ .address = found, .is_later = true };
-    if ((found = ask_loader(name)) != NULL) /* an object that was opened for all to see (RTLD_GLOBAL) */
+    /* An object that was opened for all to see (RTLD_GLOBAL). */
+    if ((found = version != NULL && dlvsym != NULL ? dlvsym(RTLD_NEXT, name, version) : ask_loader(name)) != NULL)
         return (struct symbol){ .address = found, .is_later = true };
     symbol_forget_error();
     found = look_for_only(&search);
-    if (found == NULL && callers_map != NULL)
-        found = look_in_needed(&search, callers_map);
+    if (found == NULL && from.map != NULL)
+        found = look_in_needed(&search, from.map);
     return (struct symbol){ .address = found != NULL ? found : look_later(&search, caller), .is_later = true };
 }
 
