@@ -14,7 +14,7 @@ import pytest
 from support.programs import LIBRARY, Apps, Job, total
 
 # What the loader maps for the library: nothing that we do can make it less (docs/limits.md).
-LIBRARY_KB = 1600
+LIBRARY_KB = 1700
 UNUSED_USERS = itertools.count(61_000)  # one a run: what writes a profile may outlive its process
 LEAST_SPARE_KB = 320 << 10  # with less the library counts nothing
 ABOVE = (0, 4, 64, 1 << 10, 8 << 10, 30 << 10, 36 << 10, 40 << 10, 100 << 10, 1 << 20)
