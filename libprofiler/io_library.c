@@ -10,12 +10,9 @@
 
 START_DATA int io_library_is_on = 1;
 static _Atomic uint32_t opened;
-static const unsigned char library_of[] = {
-#define LIBRARY_FUNCTION(library, name) LIBRARY_##library,
-#include "libraries.def"
-};
 static struct reach reaches[REACHES_MAX];
 static _Atomic uint32_t reaches_used;
+static struct reach *_Atomic of_library[IO_LIBRARIES];
 
 void io_library_choose(bool is_on)
 {
@@ -26,8 +23,6 @@ void io_library_opened(void)
 {
     atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed);
 }
-
-static struct reach *_Atomic of_library[IO_LIBRARIES];
 
 static bool holds(const struct reach *known, const void *caller, uint32_t opened_now)
 {
@@ -89,7 +84,7 @@ void *io_library_begin(struct library_call *call, void **real, struct reach *_At
                        const void *returns, const void *caller)
 {
     struct thread *thread = &thread_state;
-    call->library = library_of[call->function];
+    call->library = library_of_function[call->function];
     void *found = *real != NULL ? *real : reach(call->library, real, reached, name, caller);
     struct call_frame *around = &thread->library_call[call->library];
     call->is_counted = io_library_is_on && !(around->at != NULL && guard_is_within(frame, around->at, around->returns));
@@ -119,20 +114,20 @@ static struct library_called *row_of(enum library_function function)
     return &segment->library_calls[function];
 }
 
-static void add(_Atomic uint64_t *sum, uint64_t more)
+static void add(_Atomic uint64_t *sum, uint64_t now, uint64_t before)
 {
-    atomic_fetch_add_explicit(sum, more, memory_order_relaxed);
+    atomic_fetch_add_explicit(sum, now > before ? now - before : 0, memory_order_relaxed);
 }
 
-static void count(const struct library_call *call, uint64_t ns)
+static void count(const struct library_call *call, uint64_t end_tick)
 {
     struct library_called *called = io_library_is_on ? row_of(call->function) : NULL; /* the settings may just have been read */
     if (called == NULL)
         return;
-    add(&called->calls, 1);
-    add(&called->ns, ns);
-    add(&called->file_ns, lane_file_ns(&thread_state) - call->file_ns);
-    add(&called->mpi_ns, thread_state.mpi_ns - call->mpi_ns);
+    add(&called->calls, 1, 0);
+    add(&called->ns, end_tick > call->start_tick ? ticks_to_ns(end_tick - call->start_tick) : 0, 0);
+    add(&called->file_ns, lane_file_ns(&thread_state), call->file_ns);
+    add(&called->mpi_ns, thread_state.mpi_ns, call->mpi_ns);
 }
 
 void io_library_end(const struct library_call *call)
@@ -143,6 +138,6 @@ void io_library_end(const struct library_call *call)
     int saved_errno = errno_now();
     thread_state.library_call[call->library].at = NULL;
     if (atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON || call_is_on())
-        count(call, end_tick > call->start_tick ? ticks_to_ns(end_tick - call->start_tick) : 0);
+        count(call, end_tick);
     errno_put(saved_errno);
 }

@@ -80,19 +80,21 @@ static void encode_calls(struct encoder *encoder, const struct segment *segment)
     encode_table(encoder, segment, TABLE_calls, rows[0], count);
 }
 
-static void encode_library_calls(struct encoder *encoder, const struct segment *segment)
-{
-    static const unsigned char library_of[] = {
+const unsigned char library_of_function[LIBRARY_FUNCTIONS] = {
 #define LIBRARY_FUNCTION(library, name) LIBRARY_##library,
 #include "libraries.def"
-    };
+};
+
+static void encode_library_calls(struct encoder *encoder, const struct segment *segment)
+{
     uint64_t *rows = scratch.changed;
     unsigned count = 0;
     for (unsigned function = 0; segment->has_library_calls != 0 && function < LIBRARY_FUNCTIONS; function++) {
         const struct library_called *called = &segment->library_calls[function];
         if (called->calls != 0)
             memcpy(rows + (size_t)LIBRARY_CALL_COLUMNS * count++,
-                   (uint64_t[LIBRARY_CALL_COLUMNS]){ function, library_of[function], called->calls, called->ns, called->file_ns, called->mpi_ns },
+                   (uint64_t[LIBRARY_CALL_COLUMNS]){ function, library_of_function[function], called->calls, called->ns, called->file_ns,
+                                                     called->mpi_ns },
                    LIBRARY_CALL_COLUMNS * sizeof *rows);
     }
     encode_table(encoder, segment, TABLE_library_calls, rows, count);
