@@ -30,7 +30,7 @@ typedef uint64_t descriptor;
 
 #define NO_OFFSET (-1) /* the call moves on from the descriptor's own position */
 
-/* Of a call: where its frame is, and where it returns to. `at`: NULL where there is none. */
+/* Where a call's frame is, and where it returns to. `at`: NULL where there is none. */
 struct call_frame {
     const void *at, *returns;
 };

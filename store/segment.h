@@ -184,7 +184,7 @@ struct total {
 struct library_called {
     _Atomic uint64_t calls, ns, file_ns, mpi_ns;
 };
-/* Of each its enum io_library. */
+/* The enum io_library that each function belongs to. */
 extern const unsigned char library_of_function[LIBRARY_FUNCTIONS];
 
 /* A file's row, and its place in the chain of those with one hash. */

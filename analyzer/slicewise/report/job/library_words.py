@@ -18,10 +18,10 @@ MOST_FUNCTIONS = 3
 LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME = 0.1, 0.01
 ITSELF = "compressing, converting, bookkeeping"
 NOTE = (
-    "Of each function the time in its calls, those of all threads and processes together. Itself: what is left of that "
-    "time after calls on files and MPI, such as compressing and converting, and waits for its own lock. netCDF's time "
-    "holds that of HDF5 and PnetCDF which it calls. Not seen: a library that is linked into the program statically, "
-    "and calls that only put work off (H5Dwrite_async, ncmpi_iput_...)."
+    "The time in calls of a function, added up over threads and processes. Itself: what is left of it without calls "
+    "on files and MPI, such as compressing, converting and waiting for the library's own lock. netCDF's time includes "
+    "that of the HDF5 and PnetCDF calls that it makes. Slicewise does not see a library that is linked into the "
+    "program statically, and calls that only put work off (H5Dwrite_async, ncmpi_iput_...)."
 )
 
 
@@ -45,11 +45,10 @@ def library_rows(digest: Digest) -> pl.DataFrame:
 
 
 def library_lines(digest: Digest, runtime: float) -> Iterator[str]:
-    """Of each library that took long enough: where its time went, a process."""
+    """A line for each library that took long enough: where its time went, in the mean over its processes."""
     rows = library_rows(digest)
     for (library,), of in rows.group_by("library", maintain_order=True) if rows.height else ():
-        by_process = digest.library_calls.filter(pl.col("library") == library)
-        processes = by_process["process"].n_unique()
+        processes = digest.library_calls.filter(pl.col("library") == library)["process"].n_unique()
         total, in_files, in_mpi, own = (
             float(of[name].sum()) / processes for name in ("seconds", "file_seconds", "mpi_seconds", "own_seconds")
         )
