@@ -478,38 +478,73 @@ static void remember(const struct search *search, const struct object *object, v
     atomic_store_explicit(&found_later[i].is_set, true, memory_order_release);
 }
 
-/* In objects that were opened later; any of them may go away meanwhile. `caller`: the object that it lies in is the one with the highest base
- * below it, and is asked first. */
+/* The next of the objects that were opened later; NULL: there is none. `at`: the one before, or NULL at first. */
+static const struct link_map *next_later(const struct link_map *at, struct link_map *map, struct object *object)
+{
+    const struct link_map *next;
+    if (at == NULL)
+        at = at_start(loaded.count - 1)->map;
+    if (!FETCH(can_peek(), &at->l_next, next))
+        return NULL;
+    while (next != NULL && FETCH(can_peek(), next, *map)) {
+        if (!is_kernels(map) && read_object(can_peek(), next, map->l_addr, map->l_ld, object))
+            return next;
+        next = map->l_next;
+    }
+    return NULL;
+}
+
+/* The object that an address lies in: the one with the highest base below it. Returns its map if it was opened later, else NULL. */
+static const struct link_map *later_around(const void *address, struct symbol_range *range)
+{
+    const struct link_map *around = NULL, *at = at_start(loaded.count - 1)->map;
+    struct link_map map;
+    *range = (struct symbol_range){ 0, UINTPTR_MAX };
+    for (unsigned i = 0, left = LATER_OBJECTS_MAX; left > 0; i++) {
+        uintptr_t base;
+        if (i < loaded.count) {
+            base = at_start(i)->base;
+        } else if (FETCH(can_peek(), &at->l_next, at) && at != NULL && FETCH(can_peek(), at, map)) {
+            base = map.l_addr;
+            left--;
+        } else {
+            break;
+        }
+        if (base > (uintptr_t)address) {
+            range->end = base < range->end ? base : range->end;
+        } else if (base > range->begin) {
+            range->begin = base;
+            around = i < loaded.count ? NULL : at;
+        }
+    }
+    return around;
+}
+
+/* In the object that an address lies in, if it was opened later. */
+static void *look_beside(const struct search *search, const void *address, struct object *object)
+{
+    struct symbol_range range;
+    struct link_map map;
+    const struct link_map *at = later_around(address, &range);
+    bool is_there = at != NULL && FETCH(can_peek(), at, map) && read_object(can_peek(), at, map.l_addr, map.l_ld, object);
+    return is_there ? look_in(can_peek(), object, search) : NULL;
+}
+
+/* In objects that were opened later; any of them may go away meanwhile. The one that `caller` lies in is asked first. */
 static void *look_later(struct search *search, const void *caller)
 {
-    void *known = remembered(search);
-    if (known != NULL)
-        return known;
     struct link_map map;
-    struct object object, callers = { 0 };
-    void *found = NULL;
+    struct object object;
+    void *found = remembered(search);
+    if (found != NULL)
+        return found;
     search->takes_old = false;
-    if (caller != NULL) {
-        for (unsigned i = 0; i < loaded.count; i++)
-            if (at_start(i)->base <= (uintptr_t)caller && at_start(i)->base > callers.base)
-                callers.base = at_start(i)->base;
-    }
-    for (int round = caller != NULL ? 0 : 1; round <= 1 && found == NULL; round++) {
-        const struct link_map *at = at_start(loaded.count - 1)->map;
-        unsigned left = LATER_OBJECTS_MAX;
-        if (!FETCH(can_peek(), &at->l_next, at))
-            return NULL;
-        for (; at != NULL && left > 0 && found == NULL && FETCH(can_peek(), at, map); at = map.l_next, left--) {
-            if (is_kernels(&map) || !read_object(can_peek(), at, map.l_addr, map.l_ld, &object))
-                continue;
-            if (round == 1 && (found = look_in(can_peek(), &object, search)) != NULL)
-                remember(search, &object, found);
-            if (round == 0 && object.base <= (uintptr_t)caller && object.base > callers.base)
-                callers = object;
-        }
-        if (round == 0 && callers.symbols != NULL && (found = look_in(can_peek(), &callers, search)) != NULL)
-            remember(search, &callers, found);
-    }
+    if (caller != NULL)
+        found = look_beside(search, caller, &object);
+    for (const struct link_map *at = NULL; found == NULL && (at = next_later(at, &map, &object)) != NULL;)
+        found = look_in(can_peek(), &object, search);
+    if (found != NULL)
+        remember(search, &object, found);
     return found;
 }
 
@@ -571,23 +606,6 @@ struct symbol symbol_next_marked(const char *name, const char *mark)
     return (struct symbol){ .address = first, .is_foreign = first != NULL, .is_later = first == NULL };
 }
 
-/* The next of the objects that were opened later; NULL: there is none. `at`: the one before, or NULL at first. */
-static const struct link_map *next_later(const struct link_map *at, struct link_map *map, struct object *object)
-{
-    const struct link_map *next;
-    bool is_first = at == NULL;
-    if (is_first)
-        at = at_start(loaded.count - 1)->map;
-    if (!FETCH(can_peek(), &at->l_next, next))
-        return NULL;
-    while (next != NULL && FETCH(can_peek(), next, *map)) {
-        if (!is_kernels(map) && read_object(can_peek(), next, map->l_addr, map->l_ld, object))
-            return next;
-        next = map->l_next;
-    }
-    return NULL;
-}
-
 /* Whether the object is the one that others need by this name. */
 static bool is_called(const struct link_map *map, const struct object *object, const char *name)
 {
@@ -635,43 +653,6 @@ void symbol_forget_error(void)
     memcpy(&forget, &found, sizeof forget);
     if (forget != NULL)
         forget();
-}
-
-/* The object that an address lies in: the one with the highest base below it. Returns its map if it was opened later, else NULL. */
-static const struct link_map *later_around(const void *address, struct symbol_range *range)
-{
-    const struct link_map *around = NULL, *at = at_start(loaded.count - 1)->map;
-    struct link_map map;
-    *range = (struct symbol_range){ 0, UINTPTR_MAX };
-    for (unsigned i = 0, left = LATER_OBJECTS_MAX; left > 0; i++) {
-        uintptr_t base;
-        if (i < loaded.count) {
-            base = at_start(i)->base;
-        } else if (FETCH(can_peek(), &at->l_next, at) && at != NULL && FETCH(can_peek(), at, map)) {
-            base = map.l_addr;
-            left--;
-        } else {
-            break;
-        }
-        if (base > (uintptr_t)address) {
-            range->end = base < range->end ? base : range->end;
-        } else if (base > range->begin) {
-            range->begin = base;
-            around = i < loaded.count ? NULL : at;
-        }
-    }
-    return around;
-}
-
-/* In the object that an address lies in. */
-static void *look_beside(const struct search *search, const void *address)
-{
-    struct symbol_range range;
-    struct link_map map;
-    struct object object;
-    const struct link_map *at = later_around(address, &range);
-    bool is_there = at != NULL && FETCH(can_peek(), at, map) && read_object(can_peek(), at, map.l_addr, map.l_ld, &object);
-    return is_there ? look_in(can_peek(), &object, search) : NULL;
 }
 
 /* The one object opened later that has the name; NULL: none or several have. */
@@ -793,13 +774,13 @@ struct symbol symbol_reached(const char *name, const void *caller, const void *b
     unsigned next;
     if (found != NULL && look_in_start(&search, index + 1, &next) == NULL)
         return (struct symbol){ .address = found };
-    struct object from = around(caller, callers);
+    struct object object, from = around(caller, callers);
     const char *version = version_wanted(&from, &search);
     if (found != NULL) {
         void *wanted = look_for_version(&search, version);
         return (struct symbol){ .address = wanted != NULL ? wanted : found, .is_later = true };
     }
-    if (beside != NULL && (found = look_beside(&search, beside)) != NULL)
+    if (beside != NULL && (found = look_beside(&search, beside, &object)) != NULL)
         return (struct symbol){ .address = found, .is_later = true };
     /* An object that was opened for all to see (RTLD_GLOBAL). */
     if ((found = version != NULL && dlvsym != NULL ? dlvsym(RTLD_NEXT, name, version) : ask_loader(name)) != NULL)
