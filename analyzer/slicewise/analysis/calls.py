@@ -23,7 +23,9 @@ SECONDS: dict[Kind, str] = {kind: f"{kind}_seconds" for kind in KINDS}
 CALLS: dict[Kind, str] = {"read": "read_ops", "write": "write_ops"}
 # Of the bytes written, those that a cache had taken before they were served.
 CACHED = "cached_bytes"
-COUNTS = (*AMOUNTS.values(), *CALLS.values(), CACHED)
+# Bytes that calls wrote, whenever the storage served them.
+WRITTEN = "written_bytes"
+COUNTS = (*AMOUNTS.values(), *CALLS.values(), CACHED, WRITTEN)
 
 SECONDS_A_NS = 1 / 1e9
 
@@ -41,7 +43,7 @@ ROUNDING = 0.02
 
 def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     """What each of a job's processes that matter did: process, storage, slice, and for each kind the columns of SECONDS
-    (s, f64) and AMOUNTS, and CALLS (i64), and CACHED. A write is not there before it is synced, so the time of syncs is
+    (s, f64) and AMOUNTS, and CALLS (i64), CACHED and WRITTEN. A write is not there before it is synced, so the time of syncs is
     that of writes. Requests count as the time that they were under way, and waiting for them as none besides. Where
     threads were in calls at the same time, their times are divided by the least number of threads that can have spent
     them: the most seconds in any slice over the slice's length. So what one thread spent counts in full, and what eight
@@ -94,6 +96,7 @@ def _calls(rows: pl.LazyFrame, processes: pl.DataFrame, grid_ns: int, known: Cou
         write=pl.col("write") + pl.col("sync"),
         write_bytes="served",
         write_ops="served_ops",
+        written_bytes="write_bytes",
         cached_bytes=pl.when(pl.col("how") == BY_CALLS).then(0).otherwise("served"),
     )
     # Not by polars, which rounds a quotient by a constant otherwise where a row is alone in its chunk.

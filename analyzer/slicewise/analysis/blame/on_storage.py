@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 from polars import selectors
 
-from slicewise.analysis.calls import AMOUNTS, CACHED, CALLS, KINDS, SECONDS, Kind
+from slicewise.analysis.calls import AMOUNTS, CACHED, CALLS, KINDS, SECONDS, WRITTEN, Kind
 from slicewise.analysis.capacity.by_kind import Capacities, against
 from slicewise.constants import FILLED
 
@@ -25,7 +25,7 @@ class SlicesOnStorage:
     """A value for each slice in which the job made calls there, in order of time.
 
     seconds: of the mean process in calls, by kind; amounts and calls: of all processes (no calls of metadata: they are
-    the amount); cached: of the bytes written, those that a cache had taken; at_work: processes in calls. has_company:
+    the amount); cached: of the bytes written, those that a cache had taken; written: bytes that calls wrote; at_work: processes in calls. has_company:
     whether anybody else was active or in calls there. others: the storage's time that all others took, in s, as far as
     it counts against the kind of calls in which the job spent most time; company: a number for the set of those who
     did, 0 for nobody. others_metadata: the storage's time that metadata operations of others took. together: amounts
@@ -37,6 +37,7 @@ class SlicesOnStorage:
     amounts: Mapping[Kind, Floats]
     calls: Mapping[Kind, Floats]
     cached: Floats
+    written: Floats
     at_work: Floats
     has_company: Mask
     others: Floats
@@ -137,6 +138,7 @@ def _arrays(rows: pl.DataFrame) -> SlicesOnStorage:
         {kind: floats(AMOUNTS[kind]) for kind in KINDS},
         {kind: floats(CALLS[kind]) if kind in CALLS else np.zeros(len(rows)) for kind in KINDS},
         floats(CACHED),
+        floats(WRITTEN),
         floats("at_work"),
         has_company,
         floats("others"),

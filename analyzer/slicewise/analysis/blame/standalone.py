@@ -23,7 +23,7 @@ from slicewise.analysis.blame.uncontended import (
     expected_seconds,
     price_of,
 )
-from slicewise.constants import EQUAL_VOLUMES, TRIVIAL
+from slicewise.constants import EQUAL_VOLUMES, MOST_ERROR_OF_A_RUN, TRIVIAL
 from slicewise.kinds import Confidence
 from slicewise.statistics import deviation_of, error_of_next_run
 
@@ -99,9 +99,9 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     asked_otherwise = tuple(run.name for run in as_much if run not in asked_alike)
     like = asked_alike or like
     names = tuple(run.name for run in like)
-    found = [_prices_of(run, places) for run in like]
+    found = [_prices_of(run, scene) for run in like]
     for place in places:
-        if not any(place in prices for prices in found):
+        if _served(scene.own, place) and not any(place in prices for prices in found):
             refused = f"no standalone run made {calls_of(place[1])} calls on the same file system"
             return Prices("standalone runs", refused=refused, runs=names)
     chosen, uneven, error = _middle_run(scene, like, found, bool(as_much))
@@ -136,24 +136,46 @@ def longest_alone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) 
     return max(_beside_strangers(scene, runs, processes), key=lambda run: run.least_alone, default=None)
 
 
-def _prices_of(run: StandaloneRows, places: Sequence[Place]) -> dict[Place, Price]:
-    found = {place: _price_in(run, place) for place in places}
+def _prices_of(run: StandaloneRows, scene: Scene) -> dict[Place, Price]:
+    found = {place: _price_in(run, place, scene) for place in scene.places}
     return {place: price for place, price in found.items() if price is not None}
 
 
-def _price_in(run: StandaloneRows, place: Place) -> Price | None:
+def _price_in(run: StandaloneRows, place: Place, scene: Scene) -> Price | None:
+    """A cache sends when it likes: the same writes wait as long, however much of them was served meanwhile."""
     storage, kind = place
-    return price_of(run.own[storage], kind) if storage in run.own else None
+    price = price_of(run.own[storage], kind) if storage in run.own else None
+    its, own = _served(run.own, place), _served(scene.own, place)
+    if kind != "write" or _is_as_much(its, own) or not _wrote_as_much(scene, run, storage):
+        return price
+    if not own:
+        return None
+    seconds = float(run.own[storage].seconds[kind].sum()) / own
+    return Price(seconds, MOST_ERROR_OF_A_RUN) if price is None else replace(price, seconds=seconds, call_seconds=0.0)
 
 
 def _did_as_much(scene: Scene, run: StandaloneRows, places: Sequence[Place]) -> bool:
     """Whether a run moved as many bytes, and made as many metadata calls, as the job on each storage."""
-    for storage, kind in places:
-        its = float(run.own[storage].amounts[kind].sum()) if storage in run.own else 0.0
-        own = float(scene.own[storage].amounts[kind].sum())
-        if abs(its - own) > EQUAL_VOLUMES * max(its, own):
-            return False
-    return True
+    return all(
+        _is_as_much(_served(run.own, place), _served(scene.own, place))
+        or (place[1] == "write" and _wrote_as_much(scene, run, place[0]))
+        for place in places
+    )
+
+
+def _served(own: Mapping[int, SlicesOnStorage], place: Place) -> float:
+    storage, kind = place
+    return float(own[storage].amounts[kind].sum()) if storage in own else 0.0
+
+
+def _wrote_as_much(scene: Scene, run: StandaloneRows, storage: int) -> bool:
+    """Whether its calls wrote as much, whenever the storage served it."""
+    its, own = (float(each[storage].written.sum()) if storage in each else 0.0 for each in (run.own, scene.own))
+    return own > 0 and _is_as_much(its, own)
+
+
+def _is_as_much(one: float, other: float) -> bool:
+    return abs(one - other) <= EQUAL_VOLUMES * max(one, other)
 
 
 def _middle_run(
@@ -196,7 +218,7 @@ def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: in
         return Prices("other sizes", refused="fewer than two standalone runs of other sizes are known", runs=names)
     prices: dict[Place, Price] = {}
     for place in scene.places:
-        found = [_price_in(run, place) for run in others]
+        found = [_price_in(run, place, scene) for run in others]
         given = [price.seconds for price in found if price is not None]
         middle = float(np.median(given)) if len(given) == len(others) else 0.0
         if not middle or max(abs(price / middle - 1) for price in given) > AGREE_WITHIN:
