@@ -50,6 +50,7 @@ def run(runtime, processor, switches, faults=0, stall=None, delayed=None, signal
         "system_ns": [0],
         "involuntary_switches": [switches],
         "major_faults": [faults],
+        "sampled_ns": [round(runtime * SECOND)],
         "delayed_ns": pl.Series([None if delayed is None else round(delayed * SECOND)], dtype=pl.Int64),
     }
     rows = [*signals] if stall is None else [("node", "", "cpu_stall", stall * runtime), *signals]
@@ -77,7 +78,7 @@ def test_a_job_that_waits_for_processors_is_told_so_and_its_calls_too():
     """Four busy loops on two processors: no neighbour took more than a moment of the storage's time."""
     found = outside_of_io(run(27.6, 6.9, 3000), ALONE, 1, io_alone=0.5, io_lost=1.2, taken=0.1)
     assert found.alone.value == pytest.approx(7.3)
-    assert found.seconds == pytest.approx(27.6 - 7.3 - 1.2)
+    assert found.seconds == pytest.approx(27.6 - 7.3 - 0.1)
     assert found.waited_seconds == pytest.approx(found.seconds, rel=0.01)
     assert found.io_seconds == pytest.approx(1.1)
 
@@ -264,8 +265,19 @@ def test_what_the_kernel_counted_of_the_wait_counts():
     found = outside_of_io(run(27.6, 6.9, 3000, delayed=9.1), alone, 1, io_alone=0.5, io_lost=1.2, taken=0.1)
     assert found.waited_seconds == pytest.approx(9.0)
     calm = outside_of_io(run(27.6, 6.9, 30, delayed=20.1), alone, 1, io_alone=0.5, io_lost=1.2, taken=0.1)
-    assert calm.waited_seconds == pytest.approx(27.6 - 7.3 - 1.2 - 0.05)
-    assert calm.io_seconds == pytest.approx(20.0 - calm.waited_seconds)
+    assert calm.waited_seconds == pytest.approx(20.0)
+    assert calm.io_seconds == pytest.approx(20.0 - (27.6 - 7.3 - 1.2 - 0.05))
+
+
+def test_a_wait_for_processors_in_calls_is_no_neighbours_io():
+    """A reader's run beside busy loops, of 41.0 s: it slept for 0.7 s, and so little can storage have cost it."""
+    alone = [run(10.6, 9.8, 400, delayed=0.01)]
+    found = outside_of_io(run(41.0, 11.3, 9000, delayed=29.0), alone, 1, io_alone=3.4, io_lost=15.0, taken=15.0)
+    assert found.io_seconds == pytest.approx(29.0 - (41.0 - 10.6 - 15.0 - (11.3 - 9.8)), rel=0.1)
+    assert found.seconds == pytest.approx(41.0 - 10.6 - 15.0 + found.io_seconds)
+    # A job whose calls sleep all the time waits for its storage, however busy the processors are.
+    asleep = outside_of_io(run(41.0, 2.0, 9000, delayed=10.0), alone, 1, io_alone=3.4, io_lost=22.0, taken=22.0)
+    assert asleep.io_seconds == pytest.approx(max(10.0 - (41.0 - 10.6 - 22.0), 0.0), abs=0.1)
 
 
 def test_without_runs_alone_the_wait_that_was_counted_is_told():
@@ -275,8 +287,10 @@ def test_without_runs_alone_the_wait_that_was_counted_is_told():
     assert (found.seconds, found.waited_seconds, found.stall) == pytest.approx((4.2, 4.2, 0.85))
     assert found.alone.value == pytest.approx(11.2)
     assert (found.alone.low, found.alone.high) == (pytest.approx(26.1 - 11.0 - 4.2), pytest.approx(26.1 - 10.3))
-    # More than there was time outside of calls was waited in calls, and never below 0.
-    assert delayed_outside(run(26.1, 0.3, 900, delayed=9.0), 1, 21.5, lost).seconds == pytest.approx(4.6)
+    # It slept for 16.8 s, and was in calls for 21.5 s: for 4.6 s of these it ran, or waited for a processor.
+    in_calls = delayed_outside(run(26.1, 0.3, 900, delayed=9.0), 1, 21.5, lost)
+    assert (in_calls.seconds, in_calls.io_seconds) == pytest.approx((9.0, (21.5 - 16.8) * 9.0 / 9.3))
+    assert in_calls.alone.value == pytest.approx(26.1 - 10.7 - (9.0 - in_calls.io_seconds))
     assert delayed_outside(run(26.1, 0.3, 900, delayed=1.0), 1, 21.5, lost) is None
     assert delayed_outside(run(26.1, 0.3, 900), 1, 21.5, lost) is None
 

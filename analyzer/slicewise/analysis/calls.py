@@ -49,7 +49,7 @@ def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     them: the most seconds in any slice over the slice's length. So what one thread spent counts in full, and what eight
     spent side by side counts as their mean. Bytes written are those that the storage served (`digest.served`).
     """
-    together = [digest, *digest.beside]
+    together = [digest, *(one for one in digest.beside if not grid_ns % one.slice_ns)]
     known = counters_of(together, grid_ns)
     some = together if len(known.sent) else [digest]
     rows = pl.concat([_on_grid(_did(one), one.slice_ns, grid_ns) for one in some])

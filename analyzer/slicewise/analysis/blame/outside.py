@@ -50,7 +50,7 @@ BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by
 class _Took:
     """What a run took: seconds of the mean process that made calls. processor: in all; system: of these the kernel's.
     delayed: in which it waited for a processor; None where nobody counted that, and of ranks: those that wait for
-    others may spin, and are ready all the time.
+    others may spin, and are ready all the time. slept: in which it neither ran nor waited for a processor.
     """
 
     runtime: float
@@ -59,6 +59,14 @@ class _Took:
     switches: float
     major_faults: float
     delayed: float | None
+    slept: float
+
+    def delayed_in_calls(self, io_seconds: float) -> float:
+        """Of the seconds in I/O calls, those in which it waited for a processor, at least: it slept in calls alone, and
+        where it did not, it waited as often as all the time.
+        """
+        ready = self.processor + (self.delayed or 0.0)
+        return max(0.0, io_seconds - self.slept) * (self.delayed or 0.0) / ready if ready else 0.0
 
 
 def outside_of_io(
@@ -76,25 +84,33 @@ def outside_of_io(
     told = runtime_alone(digest, runs)
     mean, error = told.value, told.high - told.value
     seconds = job.runtime - mean - max(0.0, io_lost)  # where calls were faster, other work hid them
-    if seconds < max(LITTLE_OF_RUNTIME * job.runtime, error):
-        return None
     computed = max(0.0, job.processor - fmean(one.processor for one in alone))
-    often, before = _rate(job), max(_rate(one) for one in alone)
-    stall = _stall(digest)
-    was_taken = often >= LEAST_SWITCHES and often >= LEAST_FACTOR * before
-    for_processor = was_taken or (stall is not None and stall >= LEAST_STALL)
-    slower = (mean - io_alone + seconds) / (mean - io_alone) if mean > io_alone else 1.0
-    waited = max(0.0, seconds - computed) if for_processor else 0.0
-    lost_to_wait = io_alone * (slower - 1)
     delays = [one.delayed for one in alone if one.delayed is not None]
-    if job.delayed is not None and len(delays) == len(alone):
-        more = max(0.0, job.delayed - fmean(delays))
-        waited = min(more, max(0.0, seconds - computed))
-        lost_to_wait = more - waited
+    is_counted = job.delayed is not None and len(delays) == len(alone)
+    more, in_calls = 0.0, 0.0
+    if is_counted:
+        more = max(0.0, (job.delayed or 0.0) - fmean(delays))
+        its = job.delayed_in_calls(io_alone + io_lost) - fmean(one.delayed_in_calls(io_alone) for one in alone)
+        in_calls = max(0.0, min(max(its, more - max(0.0, seconds - computed)), more, io_lost))
+    if seconds + in_calls < max(LITTLE_OF_RUNTIME * job.runtime, error):
+        return None
+    stall = _stall(digest)
+    if is_counted:
+        waited = min(more - in_calls, max(0.0, seconds - computed))
+    else:
+        often, before = _rate(job), max(_rate(one) for one in alone)
+        was_taken = often >= LEAST_SWITCHES and often >= LEAST_FACTOR * before
+        for_processor = was_taken or (stall is not None and stall >= LEAST_STALL)
+        waited = max(0.0, seconds - computed) if for_processor else 0.0
     # A job that hardly computes has few such moments by chance, and no task waited longer than some task did.
     # One of many nodes may be the one where they did.
-    if stall is not None and stall * members(digest)["node"].n_unique() * job.runtime < LEAST_OF_WAIT * waited:
-        waited = 0.0
+    nodes = members(digest)["node"].n_unique()
+    if stall is not None and stall * nodes * job.runtime < LEAST_OF_WAIT * (waited + in_calls):
+        waited, in_calls = 0.0, 0.0
+    seconds = max(0.0, seconds)
+    if not is_counted and waited > seconds / 2:  # then calls were as much slower as all else
+        in_calls = min(max(io_lost - taken, 0.0), io_alone * seconds / (mean - io_alone) if mean > io_alone else 0.0)
+    seconds, waited = seconds + in_calls, waited + in_calls
     slept_seconds, slept_at = slept(digest, processes)
     slept_seconds -= fmean(slept(run, processes)[0] for run in runs) + max(0.0, io_lost)
     slept_seconds = max(0.0, slept_seconds)
@@ -104,7 +120,7 @@ def outside_of_io(
         seconds=seconds,
         computed_seconds=min(computed, seconds),
         waited_seconds=waited,
-        io_seconds=min(max(io_lost - taken, 0.0), lost_to_wait) if waited > seconds / 2 else 0.0,
+        io_seconds=in_calls,
         stall=stall,
         memory_seconds=min(seconds, _for_memory(digest, runs, slept_seconds, system)),
         loaded_seconds=min(seconds, max(0.0, loading_of(digest) - fmean(map(loading_of, runs)))),
@@ -130,14 +146,15 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     """The same of a job of which no run that did as much is known: what it waited for processors, as the kernel
     counted it, and for what its memory did not hold; None where that is little, or nobody counted. lost: in I/O.
 
-    What the kernel computed for it may have been to find memory: that is in the interval of the time alone, too. How
-    much of a wait for processors was in calls is not counted. Calls sleep, and so it is taken to be outside of
-    them, as far as there was time; the interval of the time alone has both ends.
+    What the kernel computed for it may have been to find memory: that is in the interval of the time alone, too. Calls
+    sleep, and so the wait for processors is taken to be outside of them, as far as there was time and it did sleep in
+    them; the interval of the time alone has both ends.
     """
     took = _took(digest, processes)
-    waited = min(took.delayed or 0.0, max(0.0, took.runtime - io_seconds))
+    in_calls = max(0.0, min(lost.value, took.delayed_in_calls(io_seconds)))
+    waited = min((took.delayed or 0.0) - in_calls, max(0.0, took.runtime - io_seconds))
     memory = seconds_refetching(digest, processes, io_seconds) or Estimate(0.0, 0.0, 0.0, "")
-    if waited + memory.value < LITTLE_OF_RUNTIME * took.runtime:
+    if waited + in_calls + memory.value < LITTLE_OF_RUNTIME * took.runtime:
         return None
     least = max(0.0, waited - io_seconds)
     without = took.runtime - lost.value
@@ -149,10 +166,10 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     )
     return Outside(
         alone=alone,
-        seconds=waited + memory.value,
+        seconds=waited + in_calls + memory.value,
         computed_seconds=0.0,
-        waited_seconds=waited,
-        io_seconds=0.0,
+        waited_seconds=waited + in_calls,
+        io_seconds=in_calls,
         stall=_stall(digest),
         memory_seconds=memory.value,
         loaded_seconds=0.0,
@@ -186,14 +203,17 @@ def _took(digest: Digest, processes: int) -> _Took:
     spins = digest.processes.select(are_ranks()).item()
     # Every process waits for some ns: a kernel that counts nothing (no schedstat) says 0.
     is_known = not spins and not usage["delayed_ns"].null_count() and usage["delayed_ns"].sum() > 0
-    sums = usage.select(pl.col("user_ns", "system_ns", "involuntary_switches", "major_faults").sum()).row(0, named=True)
+    counts = ("user_ns", "system_ns", "involuntary_switches", "major_faults", "sampled_ns")
+    sums = usage.select(pl.col(counts).sum()).row(0, named=True)
+    delayed = int(usage["delayed_ns"].sum())
     return _Took(
         runtime_of(digest),
         (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
         sums["system_ns"] / 1e9 / count,
         sums["involuntary_switches"] / count,
         sums["major_faults"] / count,
-        float(usage["delayed_ns"].sum()) / 1e9 / count if is_known else None,
+        delayed / 1e9 / count if is_known else None,
+        max(0, sums["sampled_ns"] - sums["user_ns"] - sums["system_ns"] - delayed) / 1e9 / count,
     )
 
 

@@ -118,7 +118,7 @@ class Outside:
     where there are none because it waited for processors.
 
     alone: the runtime alone, of those runs where there are any. computed_seconds: for which it had a processor more
-    than they; waited_seconds: in which it waited for one; io_seconds: of what its I/O lost, what that cost calls, too.
+    than they; waited_seconds: in which it waited for one; io_seconds: of these, the seconds in I/O calls.
     stall: the share of the time in which some task of its nodes waited for a processor; None where nobody looked.
     memory_seconds: for which memory was short, more than alone. loaded_seconds: for which its program and libraries
     were loaded for longer, from storage. slept_seconds: for which the mean process slept in the

@@ -11,7 +11,7 @@ import polars as pl
 from slicewise.analysis.blame import without
 from slicewise.analysis.blame.outside import BY_NO_CALL, starved
 from slicewise.analysis.blame.result import Blame, LowerLimit, Outside
-from slicewise.constants import MAINLY
+from slicewise.constants import MAINLY, TRIVIAL
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.kinds import SURE
@@ -62,14 +62,13 @@ def with_limit(told: Blame, lower: Sequence[LowerLimit]) -> Blame:
 
 
 def with_outside(told: Blame, outside: Outside | None) -> Blame:
-    """The blame with what the job lost outside of I/O. What its I/O lost as it waited for processors is no
-    neighbour's.
-    """
+    """The blame with what the job lost outside of I/O. What its calls lost as it waited for processors is no I/O's."""
     if outside is None:
         return told
     lost = told.lost.value if told.lost else 0.0
     left = max(0.0, lost - outside.io_seconds) / lost if lost > 0 else 1.0
-    told = replace(_with_part_of_neighbours(told, left), alone=outside.alone, outside=outside)
+    told = replace(_with_part_of_loss(told, left), alone=outside.alone, outside=outside)
+    told = replace(told, is_claimed=told.is_claimed and left * lost > TRIVIAL * told.io_seconds)
     is_explained = told.baseline is not None and left < MAINLY and outside.waited_seconds > outside.seconds / 2
     # Nobody took the storage's time, and somebody took the processors'.
     return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told
@@ -102,16 +101,19 @@ def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     if part >= 1 and not is_none:
         return replace(told, alone=alone)
     its_part = min(1.0, max(0.0, part))
-    found = replace(_with_part_of_neighbours(told, its_part), is_claimed=part > 0 and not is_none, alone=alone)
-    if not found.is_claimed:
-        left = longer - sum(one.lost.value for one in found.neighbours)
-        lost = Estimate(longer, told.runtime_seconds - alone.high, told.runtime_seconds - alone.low, alone.how)
-        return replace(found, lost=lost, unexplained_seconds=left)
-    return replace(
-        found,
-        lost=lost.through(lambda seconds: part * seconds, lost.how),
-        unexplained_seconds=part * told.unexplained_seconds,
-    )
+    if part > 0 and not is_none:
+        return replace(_with_part_of_loss(told, part), alone=alone)
+    found = replace(_with_part_of_neighbours(told, its_part), is_claimed=False, alone=alone)
+    left = longer - sum(one.lost.value for one in found.neighbours)
+    lost = Estimate(longer, told.runtime_seconds - alone.high, told.runtime_seconds - alone.low, alone.how)
+    return replace(found, lost=lost, unexplained_seconds=left)
+
+
+def _with_part_of_loss(told: Blame, part: float) -> Blame:
+    """The blame of a part of what its calls lost, to whom and unexplained."""
+    lost = told.lost and told.lost.through(lambda seconds: part * seconds, told.lost.how)
+    left = part * told.unexplained_seconds
+    return replace(_with_part_of_neighbours(told, part), lost=lost, unexplained_seconds=left)
 
 
 def _with_bounds_of(own: Estimate, other: Estimate) -> Estimate:

@@ -141,10 +141,12 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     assert blame.lost is not None
     outside = blame.outside
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
-    elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}"
+    in_calls = outside.io_seconds if outside.io_seconds >= LEAST_PART * outside.seconds else 0.0
+    of_it = f", {words.duration(in_calls)} of it in I/O calls" if in_calls else ""
+    elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}{of_it}"
     if _is_outside_alone(blame, outside):
         return f"{longer}{'' if _is_hidden_io(outside) else ', not because of I/O'}: it lost {elsewhere}."
-    in_io, because = blame.lost.value - outside.io_seconds, _because(blame)
+    in_io, because = blame.lost.value, _because(blame)
     of_io = (
         f"{words.duration(in_io)} in I/O{because.replace(',', '', 1) if because.startswith(', because') else because}"
     )
@@ -154,22 +156,23 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
 
 def where_outside(outside: Outside) -> str:
     """Such as: outside of I/O calls, where it computed 8.10 s more."""
+    if is_wait_for_processor(outside):
+        stall = outside.stall
+        node = "" if stall is None else f" (on its nodes somebody did {words.percent(stall, 2)} of the time)"
+        return f"waiting for a processor{node}"
     if not _slept_in(outside, (*DIRECT_WAITS, *STORAGE_WAITS)):
         return f"outside of I/O calls{why_outside(outside)}"
     at = f"{'direct I/O, ' if outside.slept_at.startswith(DIRECT_WAITS) else ''}{outside.slept_at} of the kernel"
     return f"waiting for the storage (in {at}) beyond what its calls show"
 
 
+def is_wait_for_processor(outside: Outside) -> bool:
+    return outside.waited_seconds > outside.seconds / 2
+
+
 def why_outside(outside: Outside) -> str:
     """What the kernel counted meanwhile, as a clause; empty where it does not tell."""
     half = outside.seconds / 2
-    if outside.waited_seconds > half:
-        stall = (
-            ""
-            if outside.stall is None
-            else f" (on its nodes somebody did {words.percent(outside.stall, 2)} of the time)"
-        )
-        return f", where its processes waited for a processor{stall}"
     if outside.loaded_seconds > half:
         return f", {words.duration(outside.loaded_seconds)} of it while its program and libraries were loaded"
     if outside.memory_seconds > half:
@@ -193,7 +196,7 @@ def why_outside(outside: Outside) -> str:
 
 def _is_outside_alone(blame: Blame, outside: Outside) -> bool:
     """Whether next to nothing was lost in I/O calls beside what was lost outside of them."""
-    in_io = blame.lost.value - outside.io_seconds if blame.is_claimed and blame.lost else 0.0
+    in_io = blame.lost.value if blame.is_claimed and blame.lost else 0.0
     return in_io < LEAST_PART * outside.seconds
 
 
@@ -231,7 +234,8 @@ def second_sentence(blame: Blame) -> str:
         return f"{there.removesuffix('.')}, and may have cost it that."
     if not blame.is_claimed:
         if blame.outside is not None and not _is_hidden_io(blame.outside):
-            return "Its I/O took as long as alone, as far as can be measured."
+            but = ", but for that wait" if blame.outside.io_seconds else ""
+            return f"Its I/O took as long as alone{but}, as far as can be measured."
         if not blame.neighbours:
             return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
         harm = "" if blame.is_too_uncertain else ", and did it no measurable harm"
@@ -559,10 +563,6 @@ def _clauses_of_the_rest(blame: Blame) -> list[tuple[str, str]]:
     if abs(apart) < WORTH_APART * lost:
         unexplained, apart = blame.unexplained_seconds, 0.0
     clauses = []
-    waited = blame.outside.io_seconds if blame.outside else 0.0
-    if waited >= least and waited > 0:
-        clauses.append((beside(waited, lost), "waiting for a processor"))
-        unexplained -= waited
     if apart > 0:
         clauses.append((beside(apart, lost), "waiting for its own slowest process"))
     limit = blame.lower_limit

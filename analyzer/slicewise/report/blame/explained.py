@@ -109,7 +109,7 @@ def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
             "it slept until what had been in memory before was fetched again (an estimate, of looks at its threads)."
         )
     if outside.io_seconds:
-        yield f"Its I/O lost {words.duration(outside.io_seconds)} to that wait, too, and not to a neighbour."
+        yield f"It waited {words.duration(outside.io_seconds)} of that in I/O calls, which is no neighbour's I/O."
 
 
 def _neighbour(blame: Blame, neighbour: Neighbour) -> Iterator[str]:

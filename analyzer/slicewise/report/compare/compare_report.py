@@ -139,6 +139,8 @@ def _reason(told: Difference, part: str, value: float) -> str:
 
 
 def _unexplained(told: Difference, value: float) -> str:
+    if told.outside is not None and told.outside.io_seconds > value / 2 > 0:
+        return "in I/O calls, where it waited for a processor, too"
     took = "less time" if value < 0 else "longer"
     other = _other_work(told)
     return f"in I/O that took {took} ({other})" if other else f"in I/O that took {took} for the same work"
