@@ -16,6 +16,7 @@ from slicewise.analysis.job.sites import SAMPLES_SCHEMA, Sites
 from slicewise.analysis.job.split import Split, split
 from slicewise.digest.digest import read_digest
 from slicewise.report.job.advice_words import advice_lines, advice_record
+from slicewise.report.job.site_words import place_words
 from slicewise.symbols.resolve import CodePlace
 from support.command_line import slicewise_command
 from support.ranks import digest_of
@@ -149,6 +150,17 @@ def test_one_file_that_is_opened_again_and_again(tmp_path):
     assert told(tmp_path / "c", did, many, found=sites("open", 5.0)) == [], "each file once"
 
 
+def test_files_without_rows_are_opened_as_those_that_have_one(tmp_path):
+    """A script appended to 800 files by an open each: 513 of them had rows, and half of its opens were told of."""
+    log = {"opens": 400, "write_ops": 400, "write_bytes": 20_000, "write_ns": NS // 1000}
+    rest = {"path": "", "opens": 100_000, "write_ops": 100_000, "write_bytes": 5_000_000, "write_ns": NS // 10}
+    logs = [{"path": f"/out/{n}", **log} for n in range(500)]
+    did = {"meta_ops": 600_000, "meta_ns": 5 * NS}
+    (one,) = told(tmp_path, did, [*logs, rest], found=sites("open", 5.0))
+    assert (one.habit, one.calls, one.seconds, one.bytes) == ("opens", 300_000, pytest.approx(5), 50)
+    assert "300,000 opens of more than 500 files, for 50 B each, took 5.00 s" in next(advice_lines([one], 20.0))
+
+
 def test_many_files_of_a_little_each(tmp_path):
     """Most have no row of their own."""
     one = {"opens": 1, "read_ops": 1, "read_bytes": 3000, "read_ns": 1000}
@@ -167,7 +179,9 @@ def test_a_script_s_interpreter_computes_around_calls(tmp_path):
     (one,) = told(tmp_path / "a", looks, who=script)
     assert (one.seconds, one.saving.low, one.saving.value, one.saving.high) == pytest.approx((8, 8, 17, 20))
     (line,) = advice_lines([one], 20.0)
-    assert "took 8.00 s of 20.0 s. About 17.0 s [8.00-20.0] can be saved, with what goes with each of them: " in line
+    assert (
+        "took 8.00 s of 20.0 s. About 17.0 s [8.00-20.0] can be saved, with what the program does around each: " in line
+    )
     (one,) = told(tmp_path / "b", looks)
     assert one.saving.high == pytest.approx(8)
 
@@ -254,10 +268,24 @@ def test_looks_again_and_again(tmp_path):
     did = {"meta_ops": 90_000, "meta_ns": 8 * NS}
     (one,) = told(tmp_path / "a", did, calls={"stat": 90_000}, found=sites("stat", 8.0))
     assert (one.habit, one.seconds, one.calls, one.saving) == ("looks", pytest.approx(8), 90_000, None)
+    assert "90,000 looks at files and directories (stat) took" in next(advice_lines([one], 20.0))
+    assert one.site[-1].function == "stat"
     (one,) = told(tmp_path / "b", did | {"errors": 80_000}, calls={"stat": 90_000}, found=sites("stat", 8.0))
     assert one.habit == "failing calls"
     (one,) = told(tmp_path / "c", did, calls={"open": 90_000}, found=sites("open", 8.0))
     assert one.habit == "looks", "nothing is transferred with what it opens"
+
+
+def test_the_line_that_a_program_has_of_its_own():
+    """Not that of a library in between: a C++ stream's, or Python's."""
+    own = CodePlace("main", "nbody", "/home/nbody.cpp", 49)
+    endl = CodePlace("std::endl", "nbody", "/usr/include/c++/12/ostream", 689)
+    stream = CodePlace("std::__basic_file<char>::xsputn(char const*, long)", "libstdc++.so.6")
+    assert place_words((own, endl, stream, CodePlace("write"))) == "write() called for main (nbody.cpp:49)"
+    exists = CodePlace("exists", "", "<frozen genericpath>", 19)
+    assert place_words((own, exists, CodePlace("stat"))) == "stat() called for main (nbody.cpp:49)"
+    assert place_words((own, CodePlace("stat"))) == "stat() called by main (nbody.cpp:49)"
+    assert place_words((stream, CodePlace("write"))).startswith("write() called by std::__basic_file")
 
 
 def test_waits_for_locks(tmp_path):

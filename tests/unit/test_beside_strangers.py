@@ -9,14 +9,16 @@ from slicewise.analysis.blame.uncontended import Scene
 STORAGE, SLICES, MIB = 7, 10, 1 << 20
 
 
-def on_storage(seconds):
-    """A job of one process that wrote 10 MiB in so many seconds, in 10 slices of 2 s, with somebody there."""
+def on_storage(seconds, served=1.0):
+    """A job of one process that wrote 10 MiB in so many seconds, in 10 slices of 2 s, with somebody there. served: of
+    these bytes, while it ran.
+    """
     zeros, ones = np.zeros(SLICES), np.ones(SLICES)
     each = {"read": zeros, "write": ones * seconds / SLICES, "meta": zeros}
-    amounts = {"read": zeros, "write": ones * MIB, "meta": zeros}
+    amounts = {"read": zeros, "write": ones * served * MIB, "meta": zeros}
     slices, company = np.arange(SLICES), np.ones(SLICES, np.uint64)
     return SlicesOnStorage(
-        slices, each, amounts, amounts, zeros, ones, np.ones(SLICES, bool), ones, company, zeros, amounts
+        slices, each, amounts, amounts, zeros, ones * MIB, ones, np.ones(SLICES, bool), ones, company, zeros, amounts
     )
 
 
@@ -24,8 +26,19 @@ def run(name, seconds, strangers=None):
     return StandaloneRows(name, 1, {STORAGE: on_storage(seconds)}, 1.0, True, strangers)
 
 
-def told(took, *runs):
-    return from_standalone(Scene({STORAGE: on_storage(took)}, {}, 2.0), runs, 1)
+def told(took, *runs, served=1.0):
+    return from_standalone(Scene({STORAGE: on_storage(took, served)}, {}, 2.0), runs, 1)
+
+
+@pytest.mark.parametrize("served", [1.0, 0.2, 0.0])
+def test_writes_to_a_cache_take_as_long_whatever_was_served_meanwhile(served):
+    """A cache sends when it likes. Where nothing was served, what a write waited for is not told."""
+    prices = told(3.3, run("alone", 3.2), served=served)
+    assert prices.did_as_much
+    if served:
+        assert prices.of[STORAGE, "write"].seconds * served * 10 * MIB == pytest.approx(3.2)
+    else:
+        assert prices.of == {}
 
 
 def test_one_that_was_slower_than_strangers_explain_makes_quick_runs_say_nothing():

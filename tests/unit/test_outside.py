@@ -592,29 +592,45 @@ def test_runs_that_took_as_long_beside_more_traffic_lost_nothing_to_it(tmp_path,
     assert by_one.baseline is None or by_one.baseline.source != "standalone runs"
 
 
+def counted(directory, key, seconds=1):
+    """A job that writes 9 MiB a second, for 9 slices of so many seconds, on an NFS mount that counts."""
+    places = range(9)
+    slice_ns = seconds * NS
+    wrote = {"write_bytes": 9 * seconds * MIB, "write_ops": 9, "write_ns": slice_ns}
+    first = FIRST // seconds
+    return build_profile(
+        directory,
+        [{"process": key, "slice_ns": slice_ns, "start_ns": slice_ns * first, "end_ns": slice_ns * (first + 9)}],
+        [{"process": key, "slice": first + at, **wrote} for at in places],
+        [{"process": key, "type": "nfs4"}],
+        collected={
+            "nodes": [{"process": key + 50, "host": "n1", "slice_ns": slice_ns}],
+            "node_devices": [{"process": key + 50, "device": 0, "kind": "nfs", "name": "/scratch"}],
+            "node_slices": [{"process": key + 50, "slice": first + at, "sampled_ns": slice_ns} for at in places],
+            "node_nfs": [
+                {"process": key + 50, "slice": first + at, "write_bytes": 18 * seconds * MIB} for at in places
+            ],
+        },
+    )
+
+
 def test_a_job_that_was_read_twice_is_not_beside_itself(tmp_path):
     """As one that is given and lies in --seen, too: its rate was twice what it was."""
-    job, again, other = (
-        build_profile(
-            tmp_path / name,
-            [{"process": key, "slice_ns": NS, "start_ns": NS * FIRST, "end_ns": NS * (FIRST + 9)}],
-            [{"process": key, "slice": FIRST + at, "write_bytes": 9 * MIB, "write_ops": 9, "write_ns": NS}
-             for at in range(9)],
-            [{"process": key, "type": "nfs4"}],
-            collected={
-                "nodes": [{"process": key + 50, "host": "n1", "slice_ns": NS}],
-                "node_devices": [{"process": key + 50, "device": 0, "kind": "nfs", "name": "/scratch"}],
-                "node_slices": [{"process": key + 50, "slice": FIRST + at, "sampled_ns": NS} for at in range(9)],
-                "node_nfs": [{"process": key + 50, "slice": FIRST + at, "write_bytes": 18 * MIB} for at in range(9)],
-            },
-        )
-        for name, key in (("job", 1), ("again", 1), ("other", 2))
-    )  # fmt: skip
+    job, again, other = (counted(tmp_path / name, key) for name, key in (("job", 1), ("again", 1), ("other", 2)))
     read = [read_digest(place) for place in (job, again, other)]
     know_each_other(read)
     assert [[one.job for one in digest.beside] for digest in read] == [["other"], ["other"], ["job", "again"]]
     moved = call_rows(read[0], NS).select(pl.sum("write_bytes"), pl.sum("write_seconds")).row(0)
     assert moved == (81 * MIB, pytest.approx(9.0))
+
+
+def test_a_job_with_longer_slices_is_beside_none_with_shorter_ones(tmp_path):
+    """Its slices cannot be laid on theirs: `compare` ended in a traceback."""
+    read = [read_digest(counted(tmp_path / "job", 1)), read_digest(counted(tmp_path / "other", 2, seconds=4))]
+    know_each_other(read)
+    assert read[0].beside
+    assert call_rows(read[0], NS)["write_bytes"].sum() == 81 * MIB
+    assert call_rows(read[1], 4 * NS)["write_bytes"].sum() == 4 * 81 * MIB
 
 
 def test_where_ranks_had_no_processors_nothing_is_known_of_those_that_hardly_did_io():

@@ -39,7 +39,7 @@ def job(
     cached = mine["write"] if is_cached else zeros
     together = {kind: mine[kind] + theirs[kind] for kind in KINDS}
     return SlicesOnStorage(
-        np.arange(count), took, mine, dict.fromkeys(KINDS, zeros), cached, np.ones(count), company,
+        np.arange(count), took, mine, dict.fromkeys(KINDS, zeros), cached, mine["write"], np.ones(count), company,
         zeros, company.astype(np.uint64), zeros, together,
     )  # fmt: skip
 

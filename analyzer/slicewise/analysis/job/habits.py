@@ -59,6 +59,8 @@ READ_TIMES, ALMOST_ALL, OF_MEMORY = 2.0, 0.9, 10e9
 MOST_ASKED = 50
 # What of a wait for locks, or for a sync that can go on meanwhile, goes at least, if the change is made.
 AT_LEAST = 0.5
+# Functions that are named, of those that looked.
+MOST_NAMED = 3
 # So many processes that do the same at one time, or in one directory, are a crowd. In the first part of the runtime.
 CROWD, BEGIN = 8, 0.1
 
@@ -76,7 +78,8 @@ BY_ONE_RANK = ("", "_at", "_shared")
 class CostlyHabit:
     """seconds: what the calls cost; saving: of these what the change saves (None: this run does not show it). calls;
     bytes: of one, or between two. file: the one path, else empty, of `files`. site: from where most are made. times:
-    how often the same is done. who: the process, if it is one.
+    how often the same is done. who: the process, if it is one; or which functions. has_more: there are more files than
+    those, which have no rows of their own.
     """
 
     habit: Habit
@@ -89,6 +92,7 @@ class CostlyHabit:
     site: tuple[CodePlace, ...] = ()
     times: float = 1.0
     who: str = ""
+    has_more: bool = False
 
 
 @dataclass(frozen=True)
@@ -353,17 +357,25 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     is_again = (pl.col("opens") >= OFTEN) & (pl.col("path") != "")
     again = of.files.filter(is_again, moved < SMALL * pl.col("opens"))
     often = int(again["opens"].sum())
+    # Of files that have no rows of their own as many were opened again as of the others, as far as is known.
+    rest = of.files.filter(path="")["opens"].sum()
+    more = round(rest * often / max(1, int(of.files["opens"].sum()) - rest))
+    often += more
     if often:
         seconds = spent * often / opens
-        high = seconds * (1 - again.height / often)
+        high = seconds * (1 - again.height / (often - more))
         saving = Estimate(high, high * (1 - OF_AN_OPEN), high * (1 + OF_AN_OPEN), "opening it once")
         saving = of.with_what_is_around(saving, often, AROUND_AN_OPEN_NS)
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
-        bytes_each = real(again.select(moved.sum()).item()) / often
-        yield CostlyHabit("opens", seconds, saving, often, bytes_each, path, by_path.height, of.site(OPENINGS))
+        bytes_each = real(again.select(moved.sum()).item()) / (often - more)
+        yield CostlyHabit(
+            "opens", seconds, saving, often, bytes_each, path, by_path.height, of.site(OPENINGS), has_more=more > 0
+        )
     few = of.files.remove(is_again)
-    once, each = int(few["opens"].sum()), real(few.select(moved.sum()).item())
+    opened, each = int(few["opens"].sum()), real(few.select(moved.sum()).item())
+    once = opened - more
+    each *= once / max(1, opened)
     if once >= MANY and each < SMALL * once:
         seconds = spent * once / opens
         crowded = _crowded_directory(few)
@@ -396,7 +408,13 @@ def _failing(of: JobCalls) -> Iterator[CostlyHabit]:
     low, high = ((1 + sign * OF_A_LOOK * (1 - share)) * seconds for sign in (-1, 1))
     saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
     saving = of.with_what_is_around(saving, failed)
-    yield CostlyHabit("failing calls", seconds, saving, failed, 0.0, site=of.site_of("meta"))
+    # An open that no row of files has may have failed; as for the rest, it was another function's call.
+    opens = of.called(OPENINGS) - int(of.files["opens"].sum())
+    names = of.operations("meta")
+    others = [name for name in names if name not in (*WITH_AN_OPEN, *LOCKS)]
+    yield CostlyHabit(
+        "failing calls", seconds, saving, failed, 0.0, site=of.site(names if 2 * opens >= failed else others)
+    )
 
 
 def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
@@ -408,8 +426,12 @@ def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
     opened = max(0, of.opens - int(of.files["opens"].sum()) - failed)
     calls = of.called(looks) + opened
     if calls >= MANY and 2 * failed < int(of.own["meta_ops"].sum()):
-        seconds = of.sampled(looks) + (of.sampled(WITH_AN_OPEN) * opened / of.opens if opened else 0.0)
-        yield CostlyHabit("looks", seconds, None, calls, 0.0, site=of.site([*looks, *OPENINGS]))
+        of_opens = of.sampled(WITH_AN_OPEN) * opened / of.opens if opened else 0.0
+        seconds = of.sampled(looks) + of_opens
+        often = sorted(looks, key=lambda name: -of.called([name]))[:MOST_NAMED]
+        if of_opens > seconds / 2:
+            often, looks = [*OPENINGS[:1], *often][:MOST_NAMED], list(OPENINGS)
+        yield CostlyHabit("looks", seconds, None, calls, 0.0, site=of.site(looks), who=", ".join(often))
 
 
 def _locks(of: JobCalls) -> Iterator[CostlyHabit]:

@@ -21,7 +21,7 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "small writes": (
         "{count} writes of {size} to {where}",
-        f"write {PIECE} at a time, from a buffer (setvbuf; in MPI-IO a collective call)",
+        f"write {PIECE} at a time, from a buffer (setvbuf; in C++ '\\n' for std::endl; in MPI-IO a collective call)",
     ),
     "small reads": (
         "{count} reads of {size} from {where}",
@@ -61,10 +61,10 @@ WHAT: dict[Habit, tuple[str, str]] = {
     "failing calls": (
         "{count} calls that failed",
         "fewer directories in the paths that are searched (PATH, PYTHONPATH, -I), or all of it in one directory or "
-        "container on the node",
+        "container on the node; and no making of directories that are there",
     ),
     "looks": (
-        "{count} looks at files and directories (stat, access, readdir)",
+        "{count} looks at files and directories ({who})",
         "look at fewer, or once: keep what a look has found, and wait for a change (inotify)",
     ),
     "locks": (
@@ -102,11 +102,18 @@ def _what(one: CostlyHabit) -> str:
     said = WHAT[one.habit][0].format(
         count=f"{one.calls:,}",
         size=words.size(round(one.bytes)),
-        where=one.file or words.count(one.files, "file"),
+        where=_where(one),
         times=f"{one.times:.3g}",
         who=one.who,
     )
     return said[0].upper() + said[1:]
+
+
+def _where(one: CostlyHabit) -> str:
+    """The file with most of it, and how many others there are."""
+    others = one.files - 1 if one.file else one.files
+    known = f"more than {others:,} files" if one.has_more else words.count(others, "other file" if one.file else "file")
+    return f"{one.file} and {known}" if one.file and others else one.file or known
 
 
 def _saving(one: CostlyHabit) -> str:
@@ -114,7 +121,7 @@ def _saving(one: CostlyHabit) -> str:
         return "How much of that can be saved this run does not show; to try"
     by = f" with one for {A_BATCH} of them" if one.habit == "syncs" else ""
     if one.saving.value > one.seconds:
-        return f"About {words.estimate_of_seconds(one.saving)} can be saved, with what goes with each of them"
+        return f"About {words.estimate_of_seconds(one.saving)} can be saved, with what the program does around each"
     return f"About {words.estimate_of_seconds(one.saving)} of that can be saved{by}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -116,13 +117,18 @@ def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTi
     return [sums(kind, samples, [column], axis, [row[column]]) for kind, column in columns]
 
 
+# Files of languages' own libraries and of packages: who changes a program looks for the line of it that calls these.
+OF_A_LIBRARY = re.compile(r"^<frozen|^\.|^/usr/(include|lib|src)/|/(lib/python3[^/]*|site-packages|dist-packages)/")
+
+
 def place_words(stack: tuple[CodePlace, ...]) -> str:
     called = f"{stack[-1].function}()"
     if len(stack) < 2:
         return called
     caller = stack[-2]
-    where = f" ({_short(caller)})" if caller.file else ""
-    return f"{called} called by {caller.function}{where}"
+    own = next((place for place in reversed(stack[:-1]) if place.file and not OF_A_LIBRARY.search(place.file)), caller)
+    where = f" ({_short(own)})" if own.file else ""
+    return f"{called} called {'by' if own is caller else 'for'} {own.function}{where}"
 
 
 def _short(place: CodePlace) -> str:
