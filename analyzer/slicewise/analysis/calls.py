@@ -43,11 +43,11 @@ ROUNDING = 0.02
 
 def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     """What each of a job's processes that matter did: process, storage, slice, and for each kind the columns of SECONDS
-    (s, f64) and AMOUNTS, and CALLS (i64), CACHED and WRITTEN. A write is not there before it is synced, so the time of syncs is
-    that of writes. Requests count as the time that they were under way, and waiting for them as none besides. Where
-    threads were in calls at the same time, their times are divided by the least number of threads that can have spent
-    them: the most seconds in any slice over the slice's length. So what one thread spent counts in full, and what eight
-    spent side by side counts as their mean. Bytes written are those that the storage served (`digest.served`).
+    (s, f64) and AMOUNTS, and CALLS (i64), CACHED and WRITTEN. A write is not there before it is synced, so the time of
+    syncs is that of writes. Requests count as the time that they were under way, and waiting for them as none besides.
+    Where threads were in calls at the same time, their times are divided by the least number of threads that can have
+    spent them: the most seconds in any slice over the slice's length. So what one thread spent counts in full, and what
+    eight spent side by side counts as their mean. Bytes written are those that the storage served (`digest.served`).
     """
     together = [digest, *(one for one in digest.beside if not grid_ns % one.slice_ns)]
     known = counters_of(together, grid_ns)

@@ -25,11 +25,11 @@ class SlicesOnStorage:
     """A value for each slice in which the job made calls there, in order of time.
 
     seconds: of the mean process in calls, by kind; amounts and calls: of all processes (no calls of metadata: they are
-    the amount); cached: of the bytes written, those that a cache had taken; written: bytes that calls wrote; at_work: processes in calls. has_company:
-    whether anybody else was active or in calls there. others: the storage's time that all others took, in s, as far as
-    it counts against the kind of calls in which the job spent most time; company: a number for the set of those who
-    did, 0 for nobody. others_metadata: the storage's time that metadata operations of others took. together: amounts
-    of the job and of everybody else.
+    the amount); cached: of the bytes written, those that a cache had taken; written: bytes that calls wrote; at_work:
+    processes in calls. has_company: whether anybody else was active or in calls there. others: the storage's time that
+    all others took, in s, as far as it counts against the kind of calls in which the job spent most time; company: a
+    number for the set of those who did, 0 for nobody. others_metadata: the storage's time that metadata operations of
+    others took. together: amounts of the job and of everybody else.
     """
 
     slice: npt.NDArray[np.int64]

@@ -358,7 +358,7 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     again = of.files.filter(is_again, moved < SMALL * pl.col("opens"))
     often = int(again["opens"].sum())
     # Of files that have no rows of their own as many were opened again as of the others, as far as is known.
-    rest = of.files.filter(path="")["opens"].sum()
+    rest = int(of.files.filter(path="")["opens"].sum())
     more = round(rest * often / max(1, int(of.files["opens"].sum()) - rest))
     often += more
     if often:
