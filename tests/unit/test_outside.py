@@ -552,12 +552,13 @@ def test_reads_that_nobody_counted_are_of_no_other_warmth(tmp_path, neighbour):
 def test_strangers_where_a_run_hardly_did_anything_cost_it_nothing():
     """It loaded its program from a disk that others used, and read its data from another one."""
     took = pl.DataFrame({"storage": [1, 2], **{name: [int(0.01 * NS), NS] for name in (*TIMES, *REQUEST_TIMES)}})
-    run_there = SimpleNamespace(
-        process_slices=took, fetched=pl.DataFrame({"storage": []}, schema={"storage": pl.Int64})
-    )
+    nothing, about = pl.DataFrame(schema={"storage": pl.Int64}), {"start_ns": 0, "end_ns": 10 * NS}
+    run_there = SimpleNamespace(process_slices=took, fetched=nothing, about=about)
     assert busy_on(run_there) == [2]
-    mapped = pl.DataFrame({"storage": [1]})
-    assert busy_on(SimpleNamespace(process_slices=took, fetched=mapped)) == [1, 2]
+    run_there.about = about | {"end_ns": 1000 * NS}  # it computed for all the rest
+    assert busy_on(run_there) == []
+    run_there.fetched = pl.DataFrame({"storage": [1]})
+    assert busy_on(run_there) == [1]
 
 
 @pytest.mark.parametrize("is_given", [True, False])

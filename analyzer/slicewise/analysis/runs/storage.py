@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
+from slicewise.constants import SECOND_NS, TRIVIAL
+from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.errors import UserError
-
-# Of a job's time in calls: what it did on a storage in less, such as loading its program, made it no slower.
-LITTLE_OF_CALLS = 0.02
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,12 @@ class StorageUse:
 
 
 def busy_on(digest: Digest) -> list[int]:
-    """The storages that a job spent a part of its time in calls on that is worth a word, or fetched mapped files of."""
+    """The storages that a job spent a part of its time in calls on that is worth a word, and of its runtime, or fetched
+    mapped files of: what it did in less, such as loading its program, made it no slower.
+    """
     took = digest.process_slices.group_by("storage").agg(ns=pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()))
-    busy = took.filter(pl.col("ns") >= LITTLE_OF_CALLS * pl.col("ns").sum())["storage"]
+    least = pl.max_horizontal(TRIVIAL * pl.col("ns").sum(), TRIVIAL * runtime_of(digest) * SECOND_NS)
+    busy = took.filter(pl.col("ns") >= least)["storage"]
     return sorted({*busy, *digest.fetched["storage"]})
 
 

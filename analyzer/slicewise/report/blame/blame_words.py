@@ -141,8 +141,7 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     assert blame.lost is not None
     outside = blame.outside
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
-    in_calls = outside.io_seconds if outside.io_seconds >= LEAST_PART * outside.seconds else 0.0
-    of_it = f", {words.duration(in_calls)} of it in I/O calls" if in_calls else ""
+    of_it = f", {words.duration(outside.io_seconds)} of it in I/O calls" if _waited_in_calls(outside) else ""
     elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}{of_it}"
     if _is_outside_alone(blame, outside):
         return f"{longer}{'' if _is_hidden_io(outside) else ', not because of I/O'}: it lost {elsewhere}."
@@ -168,6 +167,10 @@ def where_outside(outside: Outside) -> str:
 
 def is_wait_for_processor(outside: Outside) -> bool:
     return outside.waited_seconds > outside.seconds / 2
+
+
+def _waited_in_calls(outside: Outside) -> bool:
+    return outside.io_seconds >= LEAST_PART * outside.seconds
 
 
 def why_outside(outside: Outside) -> str:
@@ -234,7 +237,7 @@ def second_sentence(blame: Blame) -> str:
         return f"{there.removesuffix('.')}, and may have cost it that."
     if not blame.is_claimed:
         if blame.outside is not None and not _is_hidden_io(blame.outside):
-            but = ", but for that wait" if blame.outside.io_seconds else ""
+            but = ", but for that wait" if _waited_in_calls(blame.outside) else ""
             return f"Its I/O took as long as alone{but}, as far as can be measured."
         if not blame.neighbours:
             return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
