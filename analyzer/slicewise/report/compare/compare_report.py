@@ -1,6 +1,7 @@
 """Why one run took longer than another: sentences that a scientist understands, tables, JSON and a page."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -126,7 +127,13 @@ def _though(told: Difference) -> str:
 def _reason(told: Difference, part: str, value: float) -> str:
     """Where the time went, as it follows "9.8 s of it"."""
     if part == "computing":
-        return where_outside(told.outside) if told.outside is not None and value > 0 else "outside of I/O calls"
+        if told.outside is None or value <= 0:
+            return "outside of I/O calls"
+        in_calls = told.outside.io_seconds
+        waited, computed = told.outside.waited_seconds - in_calls, min(value, told.outside.computed_seconds)
+        return where_outside(
+            replace(told.outside, seconds=value, waited_seconds=waited, computed_seconds=computed, io_seconds=0.0)
+        )
     if part == "waiting":
         return "waiting for its turn"
     if part == "own_io":
@@ -139,11 +146,13 @@ def _reason(told: Difference, part: str, value: float) -> str:
 
 
 def _unexplained(told: Difference, value: float) -> str:
-    if told.outside is not None and told.outside.io_seconds > value / 2 > 0:
-        return "in I/O calls, where it waited for a processor, too"
     took = "less time" if value < 0 else "longer"
     other = _other_work(told)
-    return f"in I/O that took {took} ({other})" if other else f"in I/O that took {took} for the same work"
+    if other:
+        return f"in I/O that took {took} ({other})"
+    if told.outside is not None and told.outside.io_seconds > value / 2 > 0:
+        return "in I/O calls that waited for a processor"
+    return f"in I/O that took {took} for the same work"
 
 
 def _other_work(told: Difference) -> str:
