@@ -98,24 +98,42 @@ def test_seeks_are_no_metadata_calls_to_a_reader(tmp_path, seeks, heading):
     assert heading in [column.heading for column in mounts_table(summarize(digest)).columns]
 
 
-def sampled(directory: Path, samples: int, calls: int) -> Digest:
-    """A job that opened files, of which each sample stands for 1,000 calls."""
-    key = {"process": 1, "site": 1, "operation": "open"}
+def sampled(directory: Path, samples: int, calls: int, likely_bytes: int = 0) -> Digest:
+    """A job that opened files, of which each sample stands for 1,000 calls; with bytes, that wrote 1 MB."""
+    name = "write" if likely_bytes else "open"
+    key = {"process": 1, "site": 1, "operation": name}
     return digest_of(
         directory,
-        [{"slice": 0, "meta_ops": calls, "meta_ns": samples * 10_000_000}],
-        calls=[{"process": 1, "operation": "open", "calls": calls}],
+        [
+            {
+                "slice": 0,
+                "meta_ops": calls,
+                "meta_ns": samples * 10_000_000,
+                "write_bytes": 1_000_000 * bool(likely_bytes),
+            }
+        ],
+        calls=[{"process": 1, "operation": name, "calls": calls}],
         modules=[{"process": 1, "module": 1, "path": "/bin/a"}],
         frames=[{"process": 1, "site": 1, "depth": 0, "function": "main", "file": "a.c", "line": 3}],
         site_ns=10_000_000,
-        sites=[key | {"slice": FIRST, "samples": samples, "likely_calls": samples * 1_000_000, "likely_bytes": 0}],
+        sites=[
+            key
+            | {"slice": FIRST, "samples": samples, "likely_calls": samples * 1_000_000, "likely_bytes": likely_bytes}
+        ],
     )
 
 
-@pytest.mark.parametrize(("calls", "told"), [(5_759, 5_759), (60_000, 50_000)])
-def test_a_call_site_has_no_more_calls_than_were_counted(tmp_path, calls, told):
-    found = sites(sampled(tmp_path / "job", 50, calls))
+@pytest.mark.parametrize(("samples", "calls", "told"), [(50, 5_759, 5_759), (50, 60_000, 60_000), (20, 30_000, 20_000)])
+def test_call_sites_have_the_calls_that_were_counted(tmp_path, samples, calls, told):
+    """Of few samples no more than these stand for."""
+    found = sites(sampled(tmp_path / "job", samples, calls))
     assert found.samples["calls"].sum() == pytest.approx(told)
+
+
+def test_call_sites_have_no_more_bytes_than_were_moved(tmp_path):
+    """A site of 7 samples was told to have written 73 MiB, in a job that wrote 29."""
+    found = sites(sampled(tmp_path / "job", 50, 50_000, likely_bytes=3 << 50))
+    assert found.samples["bytes"].sum() == pytest.approx(1_000_000)
 
 
 @pytest.mark.parametrize(("samples", "lines"), [(FEWEST_SAMPLES - 1, 0), (FEWEST_SAMPLES, 1)])

@@ -10,12 +10,16 @@ from pathlib import Path
 
 import polars as pl
 
+from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
+from slicewise.digest.layers import is_own
 from slicewise.kinds import Cost
-from slicewise.scalars import whole
+from slicewise.scalars import real, whole
 from slicewise.symbols.resolve import CodePlace, resolve
 
 COSTS: dict[Cost, str] = {"time": "seconds", "bytes": "bytes", "calls": "calls"}
+# Samples that show how what is known of a whole divides among its parts, within a fifth (binomial).
+ENOUGH_SAMPLES = 30
 # What has no stack of its own: more call sites than there was room for.
 ALL_OTHERS = (CodePlace("(call sites beyond the table)"),)
 
@@ -30,8 +34,8 @@ SAMPLES_SCHEMA = pl.Schema(
 @dataclass(frozen=True)
 class Sites:
     """stacks: each a tuple of places, the outermost first, the function that was called last. samples: one row a stack,
-    process and slice, `SAMPLES_SCHEMA`; seconds, bytes and calls are what the samples stand for: estimates, of a
-    function and process together no more calls than were counted.
+    process and slice, `SAMPLES_SCHEMA`; seconds, bytes and calls are what the samples stand for: estimates. Of
+    a function and process together they are the calls that were counted; of few samples no more, and bytes no more than moved.
 
     sample_seconds: I/O time that one sample stands for; None where none were taken.
     """
@@ -47,7 +51,7 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
     """
     processes = digest.processes.filter("is_of_job")
     weighed = digest.sites.filter(pl.col("seconds") > 0)  # 0: a profile that does not tell what a sample stands for
-    own = _as_counted(weighed.join(processes, on="process", how="semi"), digest.calls)
+    own = _as_counted(weighed.join(processes, on="process", how="semi"), digest)
     if own.is_empty():
         return Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
     shapes, site_stacks = _stacks(digest, search)
@@ -72,15 +76,25 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
     return Sites(list(numbers), samples, whole(digest.processes["site_ns"].max()) / 1e9)
 
 
-def _as_counted(own: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Rows of samples that stand for no more calls than the process made of that function; their bytes go with them."""
-    if calls.is_empty():
+def _as_counted(own: pl.DataFrame, digest: Digest) -> pl.DataFrame:
+    """Rows of samples that stand for as many calls as the process made of that function, if these are enough to show
+    how these divide, and else for no more; their bytes go with them, and are no more than the job read and wrote.
+    """
+    if digest.calls.is_empty():
         return own
-    counted = calls.select("process", "operation", counted="calls")
-    estimated = pl.col("calls").sum().over("process", "operation")
-    factor = pl.min_horizontal(pl.lit(1.0), pl.col("counted") / estimated).fill_null(1.0).fill_nan(1.0)
+    counted = digest.calls.select("process", "operation", counted="calls")
+    samples, estimated = (pl.col(name).sum().over("process", "operation") for name in ("samples", "calls"))
+    factor = pl.col("counted") / estimated
+    factor = pl.when(samples >= ENOUGH_SAMPLES).then(factor).otherwise(factor.clip(0.0, 1.0)).fill_nan(1.0)
     rows = own.join(counted, on=["process", "operation"], how="left", maintain_order="left")
-    return rows.with_columns(pl.col("calls", "bytes") * factor).drop("counted")
+    rows = rows.with_columns(pl.col("calls", "bytes") * factor.fill_null(1.0)).drop("counted")
+    for way in DIRECTIONS:
+        names = [name for name in rows["operation"].unique() if digest.kind_of_operation(name) == way]
+        is_way = pl.col("operation").is_in(names) & ~pl.col("operation").str.starts_with("MPI_")  # which end in others
+        moved, told = digest.counters.filter(is_own())[f"{way}_bytes"].sum(), real(rows.filter(is_way)["bytes"].sum())
+        if told > moved:
+            rows = rows.with_columns(bytes=pl.when(is_way).then(pl.col("bytes") * moved / told).otherwise("bytes"))
+    return rows
 
 
 def _stacks(digest: Digest, search: Sequence[Path]) -> tuple[pl.DataFrame, list[tuple[CodePlace, ...]]]:
