@@ -173,6 +173,20 @@ COMMANDS = [
             *shared.ANSWER,
         ),
         command(
+            "variation",
+            "catalog:variation",
+            """Say why runs of the same work took different times: neighbours, the hour, or the runs themselves. Without
+            times: on the catalog's last day.
+            """,
+            "slicewise catalog variation /site/catalog --since 2026-11-01",
+            shared.CATALOG,
+            shared.SINCE,
+            shared.UNTIL,
+            shared.ASK,
+            shared.DASK,
+            *shared.ANSWER,
+        ),
+        command(
             "page",
             "catalog:page",
             """Make the page of a day, a week or a month: load, who cost whom what, metadata, coverage.

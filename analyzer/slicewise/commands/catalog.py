@@ -251,6 +251,19 @@ def worst(
 
 
 @_steady
+def variation(catalog: Path, since: str | None, until: str | None, asked: int | None, dask: str | None) -> None:
+    from slicewise.analysis.site.variation import variation as find  # numpy comes along
+    from slicewise.analysis.site.worst import worst as ask
+
+    opened = Catalog(catalog)
+    times = _window(opened, since, until)
+    with workers_at(dask) as workers:
+        found = find(opened, *times, ask(opened, *times, asked, workers))
+    table = [for_terminal(site_tables.repeats_table(found.sets.iter_rows(named=True)))] if found.runs else []
+    write_answer(lambda: site_tables.variation_record(found), [site_tables.variation_sentence(found), *table])
+
+
+@_steady
 def page(
     catalog: Path,
     since: str | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from slicewise.constants import FEWEST_REPEATS
 from slicewise.digest.processes import SERVED
 from slicewise.report import columns
 from slicewise.report.tables import Cell, Table
@@ -15,6 +16,7 @@ from slicewise.text.words import user_name
 
 if TYPE_CHECKING:  # numpy would come along
     from slicewise.analysis.site.overlaps import Pairs
+    from slicewise.analysis.site.variation import Variation
     from slicewise.analysis.site.worst import Worst
 
 SHORT_DATE = "%Y-%m-%d %H:%M:%S"
@@ -167,6 +169,55 @@ def worst_sentence(found: Worst) -> str:
     each, together = (words.duration(seconds) for seconds in (found.most_unasked, found.all_unasked))
     rest = f"none of the other {found.of - found.asked:,} lost more than {each}, nor all of them more than {together}"
     return f"{company}; {found.asked:,} of them were asked who slowed them down: {rest}."
+
+
+def variation_sentence(found: Variation) -> str:
+    """Such as: 40 runs did the same work as others, in 5 sets: one run takes 18 % more or less than another. ..."""
+    unasked = f" {words.count(found.unasked, 'run')} that blame was not asked about are left out." * bool(found.unasked)
+    if found.neighbours is None or found.hours is None or found.own is None:
+        return f"No {FEWEST_REPEATS} runs did the same work and differ in how long they took.{unasked}"
+    sets = words.count(found.sets.height, "set")
+    neighbours, hours, own = (
+        f"{words.number(100 * each.value, 2)} {words.interval(100 * each.low, 100 * each.high)} %"
+        for each in (found.neighbours, found.hours, found.own)
+    )
+    return (
+        f"{words.count(found.runs, 'run')} in {sets} of the same work: a run is {words.percent(found.deviation, 2)} off "
+        f"its set (one standard deviation). Of that {neighbours} is time lost to neighbours, {hours} comes with the "
+        f"hour in which runs began (the storage's state, and what no profile shows), and {own} is the runs' own."
+        f"{unasked}"
+    )
+
+
+def repeats_table(rows: Iterable[Row]) -> Table:
+    """A row a set of runs that did the same work."""
+
+    def share(heading: str, name: str) -> columns.Made[Row]:
+        return columns.known(heading, name, lambda value: words.percent(value, 2), "%", words.UNKNOWN)
+
+    return columns.table(
+        rows,
+        named("program"),
+        user(),
+        _count("processes", "processes"),
+        _count("runs", "runs"),
+        columns.duration("median", lambda row: row["median_seconds"]),
+        share("a run is off by", "deviation"),
+        share("without losses", "after_neighbours"),
+    )
+
+
+def variation_record(found: Variation) -> dict[str, Any]:
+    """The JSON output of `catalog variation`, see docs/commands.md."""
+    return {
+        "runs": found.runs,
+        "unasked_runs": found.unasked,
+        "deviation": found.deviation,
+        "neighbours_share": found.neighbours,
+        "hours_share": found.hours,
+        "own_share": found.own,
+        "sets": records(found.sets),
+    }
 
 
 def records(frame: pl.DataFrame) -> list[dict[str, Any]]:
