@@ -35,7 +35,8 @@ SAMPLES_SCHEMA = pl.Schema(
 class Sites:
     """stacks: each a tuple of places, the outermost first, the function that was called last. samples: one row a stack,
     process and slice, `SAMPLES_SCHEMA`; seconds, bytes and calls are what the samples stand for: estimates. Of
-    a function and process together they are the calls that were counted; of few samples no more, and bytes no more than moved.
+    a function and process together they are the calls that were counted, of few samples no more; and bytes are no more
+    than moved.
 
     sample_seconds: I/O time that one sample stands for; None where none were taken.
     """
