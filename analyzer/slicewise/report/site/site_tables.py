@@ -183,8 +183,8 @@ def variation_sentence(found: Variation) -> str:
     )
     return (
         f"{words.count(found.runs, 'run')} in {sets} of the same work: a run is {words.percent(found.deviation, 2)} "
-        f"off its set (one standard deviation). Of that {neighbours} is time lost to neighbours, {hours} comes with the "
-        f"hour in which runs began (the storage's state, and what no profile shows), and {own} is the runs' own."
+        f"off its set (one standard deviation). Of that {neighbours} is time lost to neighbours, {hours} comes with "
+        f"the hour in which runs began (the storage's state, and what no profile shows), and {own} is the runs' own."
         f"{unasked}"
     )
 
