@@ -159,6 +159,11 @@ def run(seconds: float, mib: int, meta_ops: int = 0, processes: int = 1, command
         (run(12.8, 133, command="fio --runtime=10"), [run(10.9, 266, command="fio --runtime=10")], 0.5),
         (run(12.8, 133, command="fio"), [run(10.9, 266, command="fio")], None),
         (run(12.8, 266, command="fio --runtime=10"), [run(10.9, 266, command="fio --runtime=10")], None),
+        # A loop that looks at its clock: its last step took longer.
+        (run(8.72, 189, command="loop.py"), [run(8.11, 222, command="loop.py")], 1 - 189 / 222),
+        (run(8.72, 189, command="loop.py"), [run(8.11, 222, command="other.py")], None),
+        (run(8.72, 222, command="loop.py"), [run(8.11, 189, command="loop.py")], None),
+        (run(9.5, 189, command="loop.py"), [run(8.11, 222, command="loop.py")], None),
     ],
 )
 def test_a_set_length_is_told_by_equal_times_and_other_amounts(job, alone, less):
