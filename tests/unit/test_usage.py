@@ -48,6 +48,17 @@ def test_page_faults_from_storage_are_told_where_they_are_many():
     assert list(usage_lines(usage(digest_of(3)))) == []
 
 
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [("python3 82389", ["Python3 82389 waited 3.00 s of its 10.0 s for a processor."]), ("rank 0", [])],
+)
+def test_a_wait_for_a_processor_is_told(label, said):
+    """Not of ranks: those that wait for others may spin."""
+    digest = digest_of(3)
+    digest.processes = digest.processes.with_columns(label=pl.Series([label, "rank 1", "mpirun"]))
+    assert list(usage_lines(usage(digest))) == said
+
+
 def test_without_counts_there_is_nothing_to_tell():
     empty = digest_of(0)
     empty.usage = empty.usage.clear()

@@ -11,6 +11,7 @@ import polars as pl
 from slicewise.analysis.calls import SEEKS
 from slicewise.analysis.job.totals import JobTotals
 from slicewise.analysis.job.usage import Usage
+from slicewise.constants import LITTLE_OF_RUNTIME
 from slicewise.report import columns
 from slicewise.report.columns import Made
 from slicewise.report.tables import NOTHING, Cell, Table
@@ -127,6 +128,13 @@ def usage_lines(usage: Usage | None) -> Iterator[str]:
     if faults >= MANY_MAJOR_FAULTS:
         who, most = usage.most("major_faults")
         yield f"{faults:,} page faults read memory from storage, in no call's time; {who} had most of them, {most:,}."
+    # Ranks that wait for others may be ready all the time.
+    waited = usage.processes.filter(
+        ~pl.col("label").str.starts_with("rank "), pl.col("delayed") >= LITTLE_OF_RUNTIME * pl.col("runtime")
+    )
+    for row in waited.sort("delayed", descending=True).head(1).iter_rows(named=True):
+        of_it = f"{words.duration(row['delayed'])} of its {words.duration(row['runtime'])}"
+        yield f"{row['label'][0].upper()}{row['label'][1:]} waited {of_it} for a processor."
 
 
 def usage_table(usage: Usage) -> Table:
