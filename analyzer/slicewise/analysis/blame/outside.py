@@ -91,7 +91,8 @@ def outside_of_io(
     if is_counted:
         more = max(0.0, (job.delayed or 0.0) - fmean(delays))
         its = job.delayed_in_calls(io_alone + io_lost) - fmean(one.delayed_in_calls(io_alone) for one in alone)
-        in_calls = max(0.0, min(max(its, more - max(0.0, seconds - computed)), more, io_lost))
+        in_calls = min(max(its, more - max(0.0, seconds - computed)), more, io_lost)
+        in_calls = in_calls if in_calls >= LITTLE_OF_RUNTIME * job.runtime else 0.0
     if seconds + in_calls < max(LITTLE_OF_RUNTIME * job.runtime, error):
         return None
     stall = _stall(digest)
@@ -151,7 +152,8 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     them; the interval of the time alone has both ends.
     """
     took = _took(digest, processes)
-    in_calls = max(0.0, min(lost.value, took.delayed_in_calls(io_seconds)))
+    in_calls = min(lost.value, took.delayed_in_calls(io_seconds))
+    in_calls = in_calls if in_calls >= LITTLE_OF_RUNTIME * took.runtime else 0.0
     waited = min((took.delayed or 0.0) - in_calls, max(0.0, took.runtime - io_seconds))
     memory = seconds_refetching(digest, processes, io_seconds) or Estimate(0.0, 0.0, 0.0, "")
     if waited + in_calls + memory.value < LITTLE_OF_RUNTIME * took.runtime:

@@ -170,7 +170,7 @@ def is_wait_for_processor(outside: Outside) -> bool:
 
 
 def _waited_in_calls(outside: Outside) -> bool:
-    return outside.io_seconds >= LEAST_PART * outside.seconds
+    return is_wait_for_processor(outside) and outside.io_seconds >= LEAST_PART * outside.seconds
 
 
 def why_outside(outside: Outside) -> str:
