@@ -30,12 +30,24 @@ MS, SECOND = 1_000_000, 1_000_000_000
     ],
 )
 def test_who_goes_on_for_whom(lifetimes, first):
-    assert first_of_strand(lifetimes) == first
+    assert first_of_strand((*one, "x") for one in lifetimes) == first
+
+
+def test_a_program_of_a_pipeline_goes_on_for_itself():
+    """`awk | sqlite3`, three times: awk ends first, and begins first. Half of sqlite3's time was told to be another's."""
+    pairs = [
+        (
+            (at, at * SECOND, at * SECOND + 900 * MS, "awk"),
+            (10 + at, at * SECOND + 5 * MS, (at + 1) * SECOND, "sqlite3"),
+        )
+        for at in (1, 2, 3)
+    ]
+    assert first_of_strand(one for pair in pairs for one in pair) == {2: 1, 3: 1, 12: 11, 13: 11}
 
 
 def test_clocks_that_are_read_one_after_the_other_are_no_overlap():
-    assert first_of_strand([(1, 0, 10 * MS), (2, 10 * MS - 900_000, 20 * MS)]) == {2: 1}
-    assert first_of_strand([(1, 0, 10 * MS), (2, 8 * MS, 20 * MS)]) == {}
+    assert first_of_strand([(1, 0, 10 * MS, "x"), (2, 10 * MS - 900_000, 20 * MS, "y")]) == {2: 1}
+    assert first_of_strand([(1, 0, 10 * MS, "x"), (2, 8 * MS, 20 * MS, "x")]) == {}
 
 
 @pytest.mark.parametrize("own_seconds", [0.0, 0.03, 0.06, 0.6])

@@ -65,8 +65,9 @@ class _Took:
         """Of the seconds in I/O calls, those in which it waited for a processor, at least: it slept in calls alone, and
         where it did not, it waited as often as all the time.
         """
-        ready = self.processor + (self.delayed or 0.0)
-        return max(0.0, io_seconds - self.slept) * (self.delayed or 0.0) / ready if ready else 0.0
+        delayed = self.delayed or 0.0
+        part = max(0.0, io_seconds - self.slept) / max(self.processor + delayed, 1e-9)
+        return min(1.0, part) * delayed
 
 
 def outside_of_io(

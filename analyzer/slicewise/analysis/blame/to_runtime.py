@@ -26,7 +26,7 @@ from slicewise.kept_once import kept_once
 Waits = Literal["ranks", "processes", "strands", "one process"]
 # A process that began so long before its predecessor's end began after it: clocks are read one after the other.
 CLOCKS_NS = 1_000_000
-LIFETIME = ("process", "start_ns", "end_ns")
+LIFETIME = ("process", "start_ns", "end_ns", "program")
 # Processes of a job that are looked at for who waits for whom; and slices in which both may be: where one begins, and
 # where it ends.
 FEW = 64
@@ -180,27 +180,29 @@ def _strands(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> Str
     return Strands(by_strand(calls, first), "strands" if first else "processes")
 
 
-def first_of_strand(lifetimes: Iterable[tuple[int, int, int]]) -> dict[int, int]:
+def first_of_strand(lifetimes: Iterable[tuple[int, int, int, str]]) -> dict[int, int]:
     """The first process of its strand, of each process that is not that itself. lifetimes: of one job, LIFETIME.
 
-    A process goes on where the one ended that ended last before it began. Those that ran side by side are in different
-    strands: there are as many of these as processes ran at one time at most.
+    A process goes on where one of its program ended before it began, in a pipeline, or else any; of several the last.
+    Those that ran side by side are in different strands: there are as many of these as processes ran at one time at
+    most.
     """
     found: dict[int, int] = {}
-    ended: list[tuple[int, int]] = []
-    for process, start_ns, end_ns in sorted(lifetimes, key=lambda one: (one[1], one[2], one[0])):
+    ended: list[tuple[int, int, str]] = []
+    for process, start_ns, end_ns, program in sorted(lifetimes, key=lambda one: (one[1], one[2], one[0])):
         at = bisect_right(ended, start_ns + CLOCKS_NS, key=lambda one: one[0])
         first = process
         if at:
-            _, first = ended.pop(at - 1)
+            near = range(at - 1, max(0, at - FEW) - 1, -1)
+            _, first, _ = ended.pop(next((place for place in near if ended[place][2] == program), at - 1))
             found[process] = first
-        insort(ended, (end_ns, first))
+        insort(ended, (end_ns, first, program))
     return found
 
 
 def _with_those_who_wait(
     calls: pl.DataFrame,
-    lifetimes: Sequence[tuple[int, int, int]],
+    lifetimes: Sequence[tuple[int, int, int, str]],
     first: Mapping[int, int],
     grid_ns: int,
     most_both: int,
@@ -219,7 +221,7 @@ def _with_those_who_wait(
     slices: dict[int, set[int]] = {process: set() for process in seconds}  # none for who hardly made calls
     slices |= {int(process): set(its["slice"]) for (process,), its in busy.group_by("process")}
     spans: dict[int, tuple[int, int]] = {}
-    for process, start_ns, end_ns in lifetimes:
+    for process, start_ns, end_ns, _ in lifetimes:
         strand = first.get(process, process)
         low, high = spans.get(strand, (start_ns, end_ns))
         spans[strand] = min(low, start_ns), max(high, end_ns)
