@@ -10,7 +10,7 @@ from typing import Literal
 
 import polars as pl
 
-from slicewise.analysis.job.sites import ENOUGH_SAMPLES, Sites
+from slicewise.analysis.job.sites import Sites
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import WITHOUT_PATH
@@ -41,6 +41,8 @@ NO_COPY, OF_A_CALL = 1 << 10, 0.3
 # Such a call waits for a device or a server (ns), which moves far less than it could (bytes/s). Of calls that copy into
 # a cache nobody knows what their pages cost.
 WAITS_NS, SLOW = 50_000, 100e6
+# Samples of call sites that show how time divides among calls, within a fifth (binomial).
+ENOUGH_SAMPLES = 30
 # A failing call may take less or more time than the job's other metadata calls, which are the rest of these.
 OF_A_LOOK = 0.5
 # An open and a close, or a wait for a lock, cost the same each time but for this part; and around them more is done.

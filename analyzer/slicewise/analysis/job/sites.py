@@ -18,8 +18,6 @@ from slicewise.scalars import real, whole
 from slicewise.symbols.resolve import CodePlace, resolve
 
 COSTS: dict[Cost, str] = {"time": "seconds", "bytes": "bytes", "calls": "calls"}
-# Samples that show how what is known of a whole divides among its parts, within a fifth (binomial).
-ENOUGH_SAMPLES = 30
 # What has no stack of its own: more call sites than there was room for.
 ALL_OTHERS = (CodePlace("(call sites beyond the table)"),)
 
@@ -35,8 +33,7 @@ SAMPLES_SCHEMA = pl.Schema(
 class Sites:
     """stacks: each a tuple of places, the outermost first, the function that was called last. samples: one row a stack,
     process and slice, `SAMPLES_SCHEMA`; seconds, bytes and calls are what the samples stand for: estimates. Of
-    a function and process together they are the calls that were counted, of few samples no more; and bytes are no more
-    than moved.
+    a function and process together they are the calls that were counted; bytes are no more than moved.
 
     sample_seconds: I/O time that one sample stands for; None where none were taken.
     """
@@ -78,15 +75,13 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
 
 
 def _as_counted(own: pl.DataFrame, digest: Digest) -> pl.DataFrame:
-    """Rows of samples that stand for as many calls as the process made of that function, if these are enough to show
-    how these divide, and else for no more; their bytes go with them, and are no more than the job read and wrote.
+    """Rows of samples that stand for as many calls as the process made of that function; their bytes go with them, and
+    are no more than the job read and wrote.
     """
     if digest.calls.is_empty():
         return own
     counted = digest.calls.select("process", "operation", counted="calls")
-    samples, estimated = (pl.col(name).sum().over("process", "operation") for name in ("samples", "calls"))
-    factor = pl.col("counted") / estimated
-    factor = pl.when(samples >= ENOUGH_SAMPLES).then(factor).otherwise(factor.clip(0.0, 1.0)).fill_nan(1.0)
+    factor = (pl.col("counted") / pl.col("calls").sum().over("process", "operation")).fill_nan(1.0)
     rows = own.join(counted, on=["process", "operation"], how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("calls", "bytes") * factor.fill_null(1.0)).drop("counted")
     for way in DIRECTIONS:
