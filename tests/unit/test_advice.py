@@ -44,6 +44,7 @@ def told(
     ranks: Split | None = None,
     who: Mapping[str, str] = MappingProxyType({"program": "/bin/x"}),
     mounts: list[dict[str, object]] | None = None,
+    usage: list[dict[str, object]] | None = None,
 ) -> list[CostlyHabit]:
     """The advice for a job whose processes, so many, each did that; side by side unless said otherwise. calls: of each
     process, by function; sizes: of files that are still there.
@@ -62,7 +63,7 @@ def told(
     per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
     called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
     seen = mounts and [{"process": n, **mount} for n in begins for mount in mounts]
-    profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called)
+    profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called, usage=usage or [])
     return advise(read_digest(profile, distributions=True), found, lost, ranks, lambda paths, end_ns: sizes)
 
 
@@ -286,6 +287,27 @@ def test_the_line_that_a_program_has_of_its_own():
     assert place_words((own, exists, CodePlace("stat"))) == "stat() called for main (nbody.cpp:49)"
     assert place_words((own, CodePlace("stat"))) == "stat() called by main (nbody.cpp:49)"
     assert place_words((stream, CodePlace("write"))).startswith("write() called by std::__basic_file")
+
+
+def test_what_changes_files_is_no_look(tmp_path):
+    """A database's journal was told to be looked at less."""
+    did = {"meta_ops": 90_000, "meta_ns": 8 * NS}
+    assert told(tmp_path, did, calls={"unlink": 90_000}, found=sites("unlink", 8.0)) == []
+
+
+def test_syncs_by_a_program_of_their_own(tmp_path):
+    """`sync FILE` after each copy: each is a process with one sync."""
+    sync = {"sync_ops": 1, "sync_ns": NS // 20}
+    (one,) = told(tmp_path, sync, processes=400, seconds=1, one_after_another=True)
+    assert (one.habit, one.calls, one.seconds) == ("syncs", 400, pytest.approx(20))
+    assert told(tmp_path / "few", sync, processes=40, seconds=1, one_after_another=True) == []
+
+
+@pytest.mark.parametrize(("calls", "user", "seconds"), [(20_000_000, 9, 2.0), (20_000_000, 1, 1.0), (900_000, 9, None)])
+def test_numbers_that_are_written_as_text(tmp_path, calls, user, seconds):
+    usage = [{"process": 1, "number": 1, "slice": FIRST, "sampled_ns": 20 * NS, "user_ns": user * NS}]
+    found = told(tmp_path, {"write_ops": 10, "write_ns": 1}, calls={"fprintf": calls}, usage=usage)
+    assert [one.seconds for one in found] == ([] if seconds is None else [pytest.approx(seconds)])
 
 
 def test_waits_for_locks(tmp_path):

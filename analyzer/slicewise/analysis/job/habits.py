@@ -23,7 +23,7 @@ from slicewise.symbols.resolve import CodePlace
 Habit = Literal[
     "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO", "shared file",
     "random reads", "reads again", "scratch files", "opens", "small files", "failing calls", "looks", "locks",
-    "one directory", "metadata at the begin", "one rank", "uneven ranks",
+    "one directory", "metadata at the begin", "one rank", "uneven ranks", "formatted text",
 ]  # fmt: skip
 
 # How often a call is a habit: syncs, or opens of one file by one process; transfers, or calls that fail.
@@ -70,6 +70,14 @@ OPENS = (*OPENINGS, "close", "fclose")
 # What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
 WITH_AN_OPEN = (*OPENS, "fstat", "ioctl", "isatty", "lseek")
 LOCKS = ("flock", "fcntl")
+# Those that ask and change nothing; mkdir, of a directory that is there.
+LOOKS = (
+    *("stat", "lstat", "fstatat", "statx", "statfs", "access", "readlink", "realpath", "getxattr", "listxattr"),
+    *("opendir", "readdir", "scandir", "closedir", "getdents", "mkdir", "mkdirat"),
+)
+# Those that turn numbers into text, and back; what one takes of a processor (ns): glibc 2.36 took 34 for a whole
+# number, 206 for a fraction, and 9 for fwrite of 8 bytes. Fewer calls are no second.
+FORMATTED, FORMATTED_NS, MANY_FORMATTED = ("fprintf", "fscanf", "fwprintf", "fwscanf"), (25, 100, 200), 5_000_000
 # Calls of MPI-IO, without MPI_File_write or MPI_File_read, that a rank makes by itself.
 BY_ONE_RANK = ("", "_at", "_shared")
 
@@ -186,6 +194,7 @@ def habits_of_calls(of: JobCalls) -> Iterator[CostlyHabit]:
     yield from _scratch_files(of)
     yield from list(_shared_file(of)) or _small(of, "write")
     yield from list(_reads_again(of)) or list(_random_reads(of)) or _small(of, "read")
+    yield from _formatted(of)
     of_names = [*_opens(of), *_failing(of), *_looks(of), *_locks(of)]
     yield from [one for one in of_names if one.seconds > 0] or _crowd(of)
 
@@ -197,6 +206,11 @@ def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     by_process = of.own.group_by("process").agg(pl.col("sync_ops", "sync_ns", "write_bytes").sum())
     syncing = by_process.filter(pl.col("sync_ops") >= OFTEN, pl.col("write_bytes") < SMALL * pl.col("sync_ops"))
     syncs, wrote = int(syncing["sync_ops"].sum()), int(syncing["write_bytes"].sum())
+    # Programs that do nothing else (sync FILE): others wrote.
+    alone = by_process.filter(pl.col("sync_ops") > 0, pl.col("write_bytes") == 0)
+    most, of_all = max(syncs, int(alone["sync_ops"].sum())), int(by_process["write_bytes"].sum())
+    if most > syncs and most >= OFTEN and of_all < SMALL * most:
+        syncing, syncs, wrote = alone, most, of_all
     if not syncs:
         return
     seconds = of.part * real(syncing["sync_ns"].sum()) / 1e9
@@ -205,6 +219,17 @@ def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     low = high * max(AT_LEAST, 1 - wrote / sent) if sent else high * AT_LEAST
     saving = Estimate((low + high) / 2, low, high, f"one sync for {A_BATCH} of these")
     yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, site=of.site_of("sync"))
+
+
+def _formatted(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Numbers written or read as text, by what such calls take of a processor; no more than the program had."""
+    calls = of.called(FORMATTED)
+    if calls < MANY_FORMATTED or of.digest.usage.is_empty():
+        return
+    own = of.digest.usage.join(of.own.select("process").unique(), on="process", how="semi")
+    low, value, high = (of.part * min(calls * each, int(own["user_ns"].sum())) / 1e9 for each in FORMATTED_NS)
+    saving = Estimate(value, low, high, "what formatting takes of a processor")
+    yield CostlyHabit("formatted text", value, saving, calls, 0.0, site=of.site(FORMATTED))
 
 
 def _last_syncs(of: JobCalls) -> Iterator[CostlyHabit]:
@@ -421,7 +446,7 @@ def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
     """Calls on names that are there (stat, access, directories, opens without a transfer), again and again; but where
     most of them fail.
     """
-    looks = [name for name in of.operations("meta") if name not in (*WITH_AN_OPEN, *LOCKS)]
+    looks = [name for name in of.operations("meta") if name in LOOKS]
     failed = _failed(of)
     opened = max(0, of.opens - int(of.files["opens"].sum()) - failed)
     calls = of.called(looks) + opened

@@ -71,6 +71,10 @@ WHAT: dict[Habit, tuple[str, str]] = {
         "waiting for locks on files in {count} calls",
         "a file for each process, or one lock for many records",
     ),
+    "formatted text": (
+        "formatting {count} pieces of text (fprintf, fscanf; an estimate)",
+        "write and read numbers as they are in memory (fwrite, fread; HDF5, netCDF), or fewer of them",
+    ),
     "metadata at the begin": (
         "{count} metadata calls of {times} processes at once, when they began,",
         "let one process look and tell the others, or start from a container or a copy on the node",
