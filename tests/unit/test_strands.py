@@ -34,15 +34,11 @@ def test_who_goes_on_for_whom(lifetimes, first):
 
 
 def test_a_program_of_a_pipeline_goes_on_for_itself():
-    """`awk | sqlite3`, three times: awk ends first, and begins first. Half of sqlite3's time was told to be another's."""
-    pairs = [
-        (
-            (at, at * SECOND, at * SECOND + 900 * MS, "awk"),
-            (10 + at, at * SECOND + 5 * MS, (at + 1) * SECOND, "sqlite3"),
-        )
-        for at in (1, 2, 3)
-    ]
-    assert first_of_strand(one for pair in pairs for one in pair) == {2: 1, 3: 1, 12: 11, 13: 11}
+    """`awk | sqlite3`, three times: awk begins and ends first. Half of sqlite3's time was told to be another's."""
+    begins = [(at, at * SECOND) for at in (1, 2, 3)]
+    first = [(at, begin, begin + 900 * MS, "awk") for at, begin in begins]
+    then = [(10 + at, begin + 5 * MS, begin + SECOND, "sqlite3") for at, begin in begins]
+    assert first_of_strand([*first, *then]) == {2: 1, 3: 1, 12: 11, 13: 11}
 
 
 def test_clocks_that_are_read_one_after_the_other_are_no_overlap():
