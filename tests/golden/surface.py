@@ -1,13 +1,13 @@
 """What scripts rely on, and no later version of the same MAJOR takes away: keys of JSON, options, settings, functions
 and columns of the Python API. Read from the pages that are made from the code, or whose keys tests compare with it.
 
-    python -m golden.surface > tests/golden/surface-VERSION.json
+    python -m golden.surface > tests/golden/surface-VERSION.txt
 """
 
 import importlib
 import inspect
-import json
 import re
+import textwrap
 from pathlib import Path
 
 from digest_pages import FUNCTIONS, public_functions
@@ -95,5 +95,22 @@ def _options(text: str) -> list[str]:
     return sorted({name for cell in _first_cells(text) for name in re.findall(r"--[a-z][a-z-]*|\b-[a-z]\b", cell)})
 
 
+def text_of(found: dict[str, dict[str, list[str]]]) -> str:
+    """A paragraph a group: its kind, its name, and its names behind a colon."""
+    lines = (f"{kind} {group}: {' '.join(names)}" for kind, groups in found.items() for group, names in groups.items())
+    wrapped = (textwrap.wrap(line, 100, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
+    return "".join(f"{line}\n" for group in wrapped for line in group)
+
+
+def parsed(text: str) -> dict[str, dict[str, list[str]]]:
+    """What text_of() wrote."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in text.replace("\n ", "").splitlines():
+        group, _, names = line.partition(":")
+        kind, _, group = group.partition(" ")
+        found.setdefault(kind, {})[group] = names.split()
+    return found
+
+
 if __name__ == "__main__":
-    print(json.dumps(surface(), indent=1))
+    print(text_of(surface()), end="")

@@ -1,37 +1,30 @@
-"""What scripts rely on is not taken away (docs/compatibility.md): what each released version had, this one has."""
+"""What scripts rely on is not taken away (docs/compatibility.md): what earlier MINOR versions had, this one has."""
 
 import copy
-import json
 from pathlib import Path
 
 import pytest
 import slicewise
-from golden.surface import missing, surface
+from golden.surface import missing, parsed, surface, text_of
 
 HERE = Path(__file__).parent
-VERSIONS = sorted(HERE.glob("surface-*.json"))
-
-
-def _major(path: Path) -> str:
-    return path.stem.removeprefix("surface-").split(".")[0]
+MAJOR, MINOR, _ = slicewise.__version__.split(".")
+VERSIONS = sorted(HERE.glob(f"surface-{MAJOR}.*.txt"))
 
 
 @pytest.mark.parametrize("version", VERSIONS, ids=lambda path: path.stem)
 def test_nothing_of_a_released_version_is_gone(version: Path):
-    """Within a MAJOR version."""
-    if _major(version) != slicewise.__version__.split(".")[0]:
-        return
-    gone = missing(surface(), json.loads(version.read_text(encoding="utf-8")))
+    gone = missing(surface(), parsed(version.read_text(encoding="utf-8")))
     assert gone == [], "a MAJOR version alone takes away, and CHANGELOG.md says what is used instead"
 
 
 def test_there_is_a_file_of_this_version():
-    minor = ".".join(slicewise.__version__.split(".")[:2])
-    assert HERE / f"surface-{minor}.json" in VERSIONS
+    assert HERE / f"surface-{MAJOR}.{MINOR}.txt" in VERSIONS
 
 
 def test_what_is_taken_away_is_named():
     now = surface()
+    assert parsed(text_of(now)) == now
     assert all(
         len(now[kind]) >= least for kind, least in (("keys", 40), ("options", 40), ("columns", 15), ("parameters", 40))
     )
