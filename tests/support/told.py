@@ -5,15 +5,11 @@ Dataclasses in and out. A time may be told by any model. Repeats are runs of the
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from slicewise.estimate import Estimate
 from support.binomial import is_as_often
-
-# From so many jobs on an aim of its own holds.
-MORE_JOBS = 3
 
 
 @dataclass(frozen=True)
@@ -99,46 +95,6 @@ class ToldFigures:
         return is_as_often(self.within, self.count)
 
 
-Missed = Literal["largest", "mean", "largest of more jobs"]
-
-
-@dataclass(frozen=True)
-class Aims:
-    """Of |relative error|; None: no aim. of_more: the largest of `MORE_JOBS` and more jobs."""
-
-    largest: float
-    mean: float | None
-    of_more: float | None = None
-
-    def missed(self, told: Sequence[Told]) -> list[Missed]:
-        """Which of them times miss."""
-        return self._missed([one.error for one in told], [one.error for one in told if one.jobs >= MORE_JOBS])
-
-    def missed_by_means(self, told: Iterable[Told]) -> list[Missed]:
-        """Which of them would be missed, had each run taken the mean of its repeats: what a better law could mend."""
-        groups = repeats(told).values()
-        of_more = [mean_error(group) for group in groups if group[0].jobs >= MORE_JOBS]
-        return self._missed([mean_error(group) for group in groups], of_more)
-
-    def _missed(self, errors: Iterable[float], of_more: Iterable[float]) -> list[Missed]:
-        off, most_of_more = list(map(abs, errors)), max(map(abs, of_more), default=0.0)
-        found: list[tuple[Missed, bool]] = [
-            ("largest", max(off) > self.largest),
-            ("mean", self.mean is not None and statistics.mean(off) > self.mean),
-            ("largest of more jobs", self.of_more is not None and most_of_more > self.of_more),
-        ]
-        return [which for which, is_missed in found if is_missed]
-
-
-@dataclass(frozen=True)
-class OffClock:
-    """By how much times are off the jobs' own clocks: how many of them, and |relative error|."""
-
-    count: int
-    mean: float
-    largest: float
-
-
 def figures_of_told(told: Sequence[Told], bad: float) -> ToldFigures:
     """Figures of times, of which there must be one or more. bad: |relative error| beyond which one is bad."""
     errors = [one.error for one in told]
@@ -190,9 +146,3 @@ def mean_error(group: Sequence[Told]) -> float:
 def _apart(group: Sequence[Told]) -> float:
     mean = statistics.mean(one.took for one in group)
     return max(abs(one.took / mean - 1) for one in group)
-
-
-def off_clock(seconds: Iterable[tuple[str, float]], own: Mapping[str, float]) -> OffClock:
-    """How far times of jobs (name, s) are off their own clocks (own, s), of those that kept one."""
-    off = [abs(value / own[job] - 1) for job, value in seconds if job in own]
-    return OffClock(len(off), statistics.mean(off), max(off))

@@ -83,35 +83,6 @@ class Case:
         """Whether its loss is among those whose errors are summed up."""
         return self.io_lost is not None and self.io_lost >= LEAST_LOSS * (self.job.in_calls or 0)
 
-    @property
-    def part_of_calls(self) -> str:
-        """The loss in per cent of the time in calls; empty where there is no clock for it."""
-        return (
-            "" if self.io_lost is None or not self.job.in_calls else f"{100 * self.io_lost / self.job.in_calls:.0f} %"
-        )
-
-    @property
-    def quiet_seconds(self) -> float:
-        """Seconds of the job without company on its storage, by all jobs' own clocks."""
-        ends = (self.job.began, self.job.began + self.job.seconds)
-        spans = sorted(
-            (max(other.began, ends[0]), min(other.began + other.seconds, ends[1]))
-            for other in self.run.jobs
-            if other is not self.job and JOBS[other.job].is_elsewhere == JOBS[self.job.job].is_elsewhere
-        )
-        quiet, until = 0.0, ends[0]
-        for start, end in spans:
-            quiet += max(0.0, start - until)
-            until = max(until, end)
-        return quiet + max(0.0, ends[1] - until)
-
-    @property
-    def error_of_chosen(self) -> float | None:
-        """`error` of the source that is chosen where standalone runs are withheld; None where all refuse."""
-        if self.io_lost is None or self.told_without.lost is None or self.told_without.baseline is None:
-            return None
-        return self.error(self.told_without.baseline.source)
-
     def error(self, source: Source) -> float | None:
         """Per cent of the true loss in calls that a source is off; None where it refuses."""
         told = self.told if source == "standalone runs" else self.told_without

@@ -8,13 +8,15 @@ import csv
 import functools
 import statistics
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.result import Blame
 
-from testbed.tables import Table, table
+from testbed.tables import Table, listed
 
 # A loss of less than this share of the time alone is none; runs alone differ by as much.
 NO_LOSS = 0.10
@@ -51,6 +53,11 @@ class Told:
         """Seconds that it lost in I/O and outside of it, as told; 0 where nothing is."""
         outside = self.blame.outside.seconds if self.blame.outside else 0.0
         return outside + (self.blame.lost.value if self.blame.lost else 0.0)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether any loss is claimed, however sure."""
+        return self.blame.is_claimed or self.blame.outside is not None
 
     @property
     def is_claimed(self) -> bool:
@@ -97,61 +104,26 @@ def load_of(job: str) -> str:
 
 
 def tables(recordings: Path) -> list[Table]:
-    """All that is told, a row a job, with and without runs alone; and the sums."""
-    made = []
-    for given, name in ((True, "given"), (False, "withheld")):
-        jobs = told(recordings, given)
-        lost = [one for one in jobs if one.has_lost]
-        claimed = [one for one in lost if one.is_claimed]
-        errors = [abs(one.lost / one.truth - 1) for one in claimed]
-        nobody = [one.to_nobody for one in claimed if one.is_profiled]
-        false = [one for one in jobs if not one.has_lost and one.is_claimed]
-        made.append(
-            table(
-                f"sums, runs alone {name}",
-                [
-                    "losses", "claimed", "error, mean", "error, most", "to nobody, mean", "nothing lost",
-                    "claimed all the same",
-                ],
-                [
-                    [
-                        str(len(lost)),
-                        str(len(claimed)),
-                        _percent(statistics.mean(errors)) if errors else "",
-                        _percent(max(errors)) if errors else "",
-                        _percent(statistics.mean(nobody)) if nobody else "",
-                        str(len(jobs) - len(lost)),
-                        str(len(false)),
-                    ]
-                ],
-            )
-        )  # fmt: skip
-        made.append(
-            table(
-                f"by job, runs alone {name}",
-                ["on", "case", "job", "beside", "alone, s", "took, s", "lost, s", "told, s", "confidence", "blamed"],
-                [_row(one) for one in jobs],
-            )
-        )
-    return made
-
-
-def _row(one: Told) -> list[str]:
-    blamed = ", ".join(f"{each.job or 'not profiled'} {each.lost.value:.1f}" for each in one.blame.neighbours)
-    is_told = one.blame.is_claimed or one.blame.outside is not None
+    """All that is told, a row a job, with and without runs alone."""
     return [
-        one.file_system,
-        one.case,
-        one.job,
-        one.beside,
-        f"{one.alone:.1f}",
-        f"{one.took:.1f}",
-        f"{one.truth:.1f}",
-        f"{one.lost:.1f}" if is_told else "nothing" if one.blame.lost else "unknown",
-        one.blame.confidence,
-        blamed if is_told else "",
+        listed(f"by job, runs alone {name}", told(recordings, given), JOB)
+        for given, name in ((True, "given"), (False, "withheld"))
     ]
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+JOB: dict[str, Callable[[Told], Any]] = {
+    "on": lambda one: one.file_system,
+    "case": lambda one: one.case,
+    "job": lambda one: one.job,
+    "beside": lambda one: one.beside,
+    "alone, s": lambda one: one.alone,
+    "took, s": lambda one: one.took,
+    "lost, s": lambda one: one.truth,
+    "told, s": lambda one: one.lost if one.is_told else "nothing" if one.blame.lost else "unknown",
+    "confidence": lambda one: one.blame.confidence,
+    "blamed": lambda one: (
+        ", ".join(f"{each.job or 'not profiled'} {each.lost.value:.1f}" for each in one.blame.neighbours)
+        if one.is_told
+        else ""
+    ),
+}

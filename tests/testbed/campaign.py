@@ -30,7 +30,7 @@ from pathlib import Path
 
 from support.workload import MPIRUN
 
-from testbed import nodes, server_counters, servers, slow_disk
+from testbed import nodes, servers, slow_disk
 
 MIB = 1 << 20
 SECONDS_TO_START = 1.0
@@ -53,6 +53,8 @@ RUN_SECONDS = 600
 JOB = re.compile(r"(\d+)(?:/(\d+))?(?:\*([\d.]+))?(?:~([a-z]+))?(?:@([\d.]+))?(!?)")
 # What stands for these in names of files.
 IN_NAMES = {"/": "on", "*": "x", "~": "", "@": "after", "!": "unseen"}
+# What is kept beside the profiles: counts of TCP, and attempts and the jobs' own clocks.
+TCP, RUNS = "server-tcp.jsonl", "runs.jsonl"
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,8 @@ def _run_all(plan: Plan, build: Path, profiles: Path, folder: Path, first: int) 
         for run in plan.runs:
             name = f"{run.translate(str.maketrans(IN_NAMES))}-{repeat}"
             seconds, counted, attempts = _run_until_good(plan, run, cluster, build, profiles / name)
-            _log(profiles / server_counters.TCP, {"run": name} | counted)
-            _log(profiles / server_counters.RUNS, {"run": name, "attempts": attempts, "seconds": seconds})
+            _log(profiles / TCP, {"run": name} | counted)
+            _log(profiles / RUNS, {"run": name, "attempts": attempts, "seconds": seconds})
             if plan.is_bare_too:
                 bare, _, _ = _run_until_good(plan, run, cluster, build, profiles / f"{name}-bare", is_profiled=False)
                 _log(profiles / "seconds.jsonl", {"run": name, "profiled": seconds, "bare": bare})
@@ -246,7 +248,7 @@ def _run_until_good(
 def _tcp_counters(cluster: nodes.Cluster) -> dict[str, int]:
     """The first server's counters, and how much all nodes sent again."""
     again = sum(node.tcp_counters()[nodes.SENT_AGAIN] for node in cluster.nodes)
-    return {**cluster.server.tcp_counters(), server_counters.BY_NODES: again}
+    return {**cluster.server.tcp_counters(), "RetransSegs of all nodes": again}
 
 
 def _run_one(

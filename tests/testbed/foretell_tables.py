@@ -5,26 +5,26 @@ jobs, repeats too, are left out there.
 """
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from slicewise.analysis.predict import predict as foretold
 from slicewise.analysis.predict.fitted import SeenJob, SeenRun
 from slicewise.analysis.runs.on_storage import AloneRun, run_there
 from slicewise.analysis.runs.storage import storage_of
-from slicewise.text import words
 from support.held_out import held_out
-from support.told import Aims, Told, figures_of_told
+from support.told import Told
 
 from testbed import blame_validation as recorded
 from testbed.blame_plans import JOBS, STORAGES, recording_of
 from testbed.blame_validation import Recorded
-from testbed.tables import Table, table
-from testbed.usual_tables import width
+from testbed.tables import Table, listed
+from testbed.usual_tables import figures_table
 
 # Largest and mean error of runtimes that are aimed at.
 AIM = (0.20, 0.07)
-AIMS = Aims(*AIM)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,46 +88,28 @@ def _seen(directory: Path) -> tuple[list[Recorded], list[SeenRun], foretold.Serv
 
 
 def tables(campaigns: Path) -> list[Table]:
-    """How far off predictions are, by storage; then every run of each storage."""
+    """How far off predictions are, by storage; then every job of each storage."""
     by_storage = {storage: outcomes(campaigns / recording_of(storage)) for storage in STORAGES}
-    return [_summary(by_storage), *(_jobs(storage, found) for storage, found in by_storage.items())]
-
-
-def _summary(by_storage: dict[str, list[Outcome]]) -> Table:
-    rows = []
-    for storage, found in by_storage.items():
-        kinds = {"all": found, "without a doubt told beforehand": [one for one in found if not one.doubt]}
-        rows += [_row(storage, which, some) for which, some in kinds.items() if some]
-    every = [one for found in by_storage.values() for one in found]
-    for length in sorted({one.run.slice_seconds for one in every}):
-        some = [one for one in every if one.run.slice_seconds == length]
-        rows.append(_row("all", f"in slices of {length:g} s", some))
-    headings = ["storage", "jobs", "count", "mean |RE|", "largest |RE|", "bias", "within the interval", "end / end"]
-    return table("errors", headings, rows)
-
-
-def _row(storage: str, which: str, found: list[Outcome]) -> list[str]:
-    figures = figures_of_told(found, AIMS.largest)
+    told = {(storage, "all"): found for storage, found in by_storage.items()}
+    told |= {
+        (storage, "without a doubt"): [one for one in found if not one.doubt] for (storage, _), found in told.items()
+    }
     return [
-        storage, which, str(figures.count), words.percent(figures.mean), words.percent(figures.largest),
-        words.signed_percent(figures.bias), f"{figures.within} of {figures.count}", width(figures),
-    ]  # fmt: skip
-
-
-def _jobs(storage: str, found: list[Outcome]) -> Table:
-    rows = [
-        [
-            f"{one.run.text}, {one.run.slice_seconds:g} s slices",
-            one.place,
-            f"{one.alone:.1f}",
-            f"{one.took:.1f}",
-            f"{one.seconds.value:.1f}",
-            f"{one.seconds.low:.0f}-{one.seconds.high:.0f}" + ("" if one.is_within else " **outside**"),
-            words.signed_percent(one.error),
-            "metadata" if "metadata" in one.doubt else "law" if one.doubt else "",
-            *("yes" if told else "" for told in (one.is_off_in_time, one.is_warned)),
-        ]
-        for one in found
+        figures_table("errors", ["storage", "jobs"], told),
+        *(listed(storage, found, JOB) for storage, found in by_storage.items()),
     ]
-    headings = ["run", "job", "alone, s", "took, s", "foretold, s", "between", "RE"]
-    return table(storage, [*headings, "doubt told beforehand", "told while it ran", "told afterwards"], rows)
+
+
+JOB: dict[str, Callable[[Outcome], Any]] = {
+    "run": lambda one: f"{one.run.text}, {one.run.slice_seconds:g} s slices",
+    "job": lambda one: one.place,
+    "alone, s": lambda one: one.alone,
+    "took, s": lambda one: one.took,
+    "foretold, s": lambda one: one.seconds.value,
+    "between": lambda one: f"{one.seconds.low:.0f}-{one.seconds.high:.0f}",
+    "RE": lambda one: one.error,
+    "within": lambda one: one.is_within,
+    "doubted": lambda one: bool(one.doubt),
+    "told while it ran": lambda one: one.is_off_in_time,
+    "told afterwards": lambda one: one.is_warned,
+}

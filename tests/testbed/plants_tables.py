@@ -12,27 +12,21 @@ import sys
 import tarfile
 import tempfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import zstandard
 from slicewise.analysis.delta import DeltaGraph, who_gains
-from slicewise.analysis.nodes.causes import EVIDENCE, LEAST_ASYMMETRY, UNITS, preferring
-from slicewise.digest.nodes import SHARE
-from slicewise.report.nodes.evidence import evidence_table, signal_name
-from slicewise.text import words
+from slicewise.analysis.nodes.causes import LEAST_ASYMMETRY, preferring
+from slicewise.report.nodes.evidence import evidence_table
 
 from testbed.plant_cases import CASES, Case
 from testbed.recordings import read_delta
-from testbed.tables import Table, of_report, table
+from testbed.tables import Table, listed, of_report
 
-# What a case's file system is, where it is no plain one.
-CLIENTS = {
-    "glusterfs-behind": "GlusterFS with write-behind",
-    "sshfs-sync": "sshfs, each write answered before the next",
-    "sshfs-pool": "sshfs to a server with few threads",
-}
 ENVELOPE = struct.Struct("<II4sIQIIII")
 FLOW = "flow-"
 FLAT = "flat-"
@@ -102,24 +96,8 @@ def read_all(archive: Path) -> list[Found]:
 
 
 def tables(found: list[Found]) -> list[Table]:
-    """The thresholds, what is named first in each case, and all evidence."""
-    return [
-        _thresholds(), _causes(of_kind(found, "")), _flow(of_kind(found, FLOW)), _flat(of_kind(found, FLAT)),
-        *map(_evidence, found),
-    ]  # fmt: skip
-
-
-def _thresholds() -> Table:
-    rows = [
-        [
-            signal_name(name),
-            sign.cause,
-            f"{100 * sign.full:g} % of the time" if UNITS[name] == SHARE else f"{sign.full:g} a second",
-        ]
-        for name, sign in EVIDENCE.items()
-        if sign.full is not None
-    ]
-    return table("thresholds", ["signal", "a sign of", "at its limit from"], rows)
+    """What is named first in each case, and all evidence."""
+    return [listed("cases", found, CASE), *map(_evidence, found)]
 
 
 def of_kind(found: list[Found], kind: str) -> list[Found]:
@@ -127,85 +105,22 @@ def of_kind(found: list[Found], kind: str) -> list[Found]:
     return [one for one in found if one.name.startswith(kind or "") and (kind or not one.name.startswith((FLOW, FLAT)))]
 
 
-def _causes(found: list[Found]) -> Table:
-    rows = []
-    for one in found:
-        shown = evidence_table(one.evidence).rows[0]
-        first = one.named[0] if one.named else "none"
-        mark = first if one.is_right else f"**{first}**"
-        figures = [getattr(cell, "text", cell) for cell in shown[1:4]]
-        rows.append([one.name, one.case.cause, _conditions(one.case), mark, *figures, ", ".join(one.named[1:])])
-    return table("planted", ["case", "planted", "how", "named first", "signal", "alone", "together", "next"], rows)
-
-
-def _conditions(case: Case) -> str:
-    told = [
-        "both jobs on one node" if case.nodes == 1 else "",
-        CLIENTS.get(case.server, ""),
-        words.count(case.servers, "server") if case.servers > 1 else "",
-        f"{'each with a ' if case.servers > 1 else ''}device of {case.device_mib_s:g} MiB/s"
-        if case.device_mib_s
-        else "",
-        f"servers have {case.server_processor:g} of a processor" if case.server_processor else "",
-        f"the jobs' node has {case.client_processor:g} of a processor" if case.client_processor else "",
-        f"the server's port of {case.queue[2].removesuffix('mbit')} Mbit/s, its queue {case.queue[6].upper()}"
-        if case.queue
-        else "",
-        f"each node's own port of {case.client_queue[2].removesuffix('mbit')} Mbit/s" if case.client_queue else "",
-        "disk as it is" if case.is_disk else "",
-        f"{case.server_tcp_kib:,} KiB of memory for TCP" if case.server_tcp_kib else "",
-        words.count(case.writers, "writer") + " a job",
-        f"over {words.count(_connections(case), 'connection')}" if _connections(case) > 1 else "",
-        "servers of its own for each job" if case.is_partitioned else "",
-    ]
-    return ", ".join(filter(None, told))
-
-
-def _connections(case: Case) -> int:
-    """Those of a job to its servers."""
-    return case.points * case.bricks
-
-
-def _flow(found: list[Found]) -> Table:
-    rows = []
-    for one in found:
-        levels = {row["signal"]: row["together"] for row in one.evidence.iter_rows(named=True)}
-        rows.append(
-            [
-                one.name, _conditions(one.case), f"{max(one.graph.alone_seconds.values()):.1f}",
-                "" if one.graph.asymmetry is None else f"{one.graph.asymmetry:.2f}",
-                _who_gains(one.graph),
-                f"{max(one.graph.peak.values()):.2f}", f"{levels['tcp_zero_windows']:.1f}",
-                f"{levels['tcp_timeouts']:.2f}",
-                words.percent(levels["tcp_resent_share"]), one.named[0] if one.named else "none",
-                preferring(one.evidence, one.graph.asymmetry) or "",
-            ]
-        )  # fmt: skip
-    headings = [
-        "case", "how", "alone, s", "asymmetry", "who gains", "peak", "closed windows/s", "timeouts/s",
-        signal_name("resent share"), "named first", "may prefer",
-    ]  # fmt: skip
-    return table("who comes first", headings, rows)
+CASE: dict[str, Callable[[Found], Any]] = {
+    "case": lambda one: one.name,
+    "planted": lambda one: one.case.cause,
+    "named": lambda one: ", ".join(one.named) or "none",
+    "alone, s": lambda one: max(one.graph.alone_seconds.values()),
+    "peak": lambda one: max(one.graph.peak.values()),
+    "asymmetry": lambda one: one.graph.asymmetry,
+    "who gains": lambda one: _who_gains(one.graph),
+    "may prefer": lambda one: preferring(one.evidence, one.graph.asymmetry),
+}
 
 
 def _who_gains(graph: DeltaGraph) -> str:
     if graph.asymmetry is None:
         return ""
     return "neither" if graph.asymmetry < LEAST_ASYMMETRY else who_gains(graph.points, graph.alone_seconds)
-
-
-def _flat(found: list[Found]) -> Table:
-    rows = []
-    for one in found:
-        alone = max(one.graph.alone_seconds.values())
-        mib = one.case.mib * one.case.writers
-        rows.append(
-            [
-                one.name, _conditions(one.case), f"{alone:.1f}", f"{mib / alone:.1f}",
-                f"{max(one.graph.peak.values()):.2f}", one.named[0] if one.named else "none",
-            ]
-        )  # fmt: skip
-    return table("flat", ["case", "how", "alone, s", "alone, MiB/s", "peak", "named first"], rows)
 
 
 def _evidence(one: Found) -> Table:

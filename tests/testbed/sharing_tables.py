@@ -15,13 +15,12 @@ from slicewise.text import words
 from support import published
 
 from testbed.recordings import PLANS, read_delta, read_result
-from testbed.server_counters import server_counters
 from testbed.tables import Table, of_report, table
 
 # Of `campaign_tables.figures_table`.
 FIGURES = ["jobs", "runtimes", "mean |RE|", "largest |RE|", "bias", "within the interval"]
 # Of a campaign's tables, those whose jobs all are one program with one kind of files.
-WITHOUT_PROGRAMS = {"alone", "together", "slowdown"}
+WITHOUT_PROGRAMS = {"alone", "together"}
 # The pair of Kuo's that contradicts itself: in shared mode no share law gives its bandwidth while both wrote and that
 # over all.
 ODD_PAIR = (36, 60)
@@ -76,16 +75,14 @@ def _figures_rows(name: str, checked: pl.DataFrame) -> list[list[str]]:
 
 def _shares(name: str, directory: Path) -> Iterator[Table]:
     shown = report.tables(read_result(directory))
-    for kind in ("conditions", "alone", "together", "slowdown", "predictions", "combinations"):
+    for kind in ("alone", "together", "predictions", "combinations"):
         if kind in shown:
             yield of_report(name, shown[kind], ["program", "files"] if kind in WITHOUT_PROGRAMS else [])
-    yield from server_counters(name, directory)
 
 
 def _delta(name: str, directory: Path) -> Iterator[Table]:
     graph, evidence = read_delta(directory)
     yield of_report(name, points_table([graph]), ["configuration"])
-    yield from server_counters(name, directory)
     if len(evidence):
         yield of_report(name, evidence_table(evidence))
 

@@ -7,16 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from slicewise.text import words
-from support.told import Aims, figures_of_told
-
-from testbed.tables import Table, table
-from testbed.usual_tables import COVERAGE_AIM, SHARED_OUT, Told, by_servers, foretold_runs, shared_out, width
+from testbed.tables import Table
+from testbed.usual_tables import SHARED_OUT, Told, by_servers, figures_table, foretold_runs, shared_out
 
 # What is asked where it is known which file is on which server.
 PLACED = "campaign --placement"
-# Who plans by a time that is off by no more than this, at most and in the mean, plans well.
-MOST, MEAN = 0.20, 0.07
 
 
 @dataclass(frozen=True)
@@ -50,7 +45,7 @@ GROUNDS = (
 
 def tables(campaigns: Path) -> list[Table]:
     """By what is asked: how far off times are, and the warnings."""
-    errors, warned = list[list[str]](), list[list[str]]()
+    told = {}
     for ground in GROUNDS:
         there = [campaigns / name for name in ground.recordings]
         by = {
@@ -60,33 +55,6 @@ def tables(campaigns: Path) -> list[Table]:
         if ground.is_placed:
             by = {PLACED: [one for each in there for one in by_servers(each)]}
         for which, found in by.items():
-            told = [one for one in found if ground.is_in(one)]
             what = ground.of_model if which == "model" and ground.of_model else ground.what
-            if told:
-                errors.append([what, which, *_figures(told)])
-                warned.append([what, which, *_warned(told)])
-    of_jobs = ["jobs side by side", "asked"]
-    of_errors = ["times", "off by, mean", "off by, most", "within", "end / end", "so trust"]
-    of_warnings = ["outside", "doubted", "warned", "within", "doubted, falsely", "warned, falsely"]
-    return [table("errors", of_jobs + of_errors, errors), table("warnings", of_jobs + of_warnings, warned)]
-
-
-def _figures(told: list[Told]) -> list[str]:
-    found = figures_of_told(told, MOST)
-    if not Aims(MOST, MEAN).missed(told):
-        trust = "the time"
-    else:
-        trust = "the interval" if found.within_share >= COVERAGE_AIM else "neither"
-    return [
-        str(found.count), words.percent(found.mean), words.percent(found.largest), f"{found.within} of {found.count}",
-        width(found), trust,
-    ]  # fmt: skip
-
-
-def _warned(told: list[Told]) -> list[str]:
-    """How many times there are outside and within, how many were doubted, and how many were warned of."""
-    found = figures_of_told(told, MOST)
-    cells = []
-    for count, warned in ((found.outside, found.of_outside), (found.within, found.of_within)):
-        cells += [str(count), *(str(one) if count else "" for one in (warned.beforehand, warned.running))]
-    return cells
+            told[what, which] = list(filter(ground.is_in, found))
+    return [figures_table("grounds", ["jobs side by side", "asked"], told)]

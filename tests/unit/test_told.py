@@ -4,7 +4,7 @@ import math
 
 import pytest
 from slicewise.estimate import Estimate
-from support.told import Aims, Told, figures_of_told, off_clock
+from support.told import Told, figures_of_told
 
 
 def told(took: float, value: float, half: float, *, runs: str = "1+2", jobs: int = 2, doubt: str = "", **said: bool):
@@ -37,17 +37,3 @@ def test_figures_of_times():
     assert (found.width, found.widest) == (pytest.approx(13 / 9), 1.5)
     assert figures_of_told([told(1, 1, 1)], 0.2).width == math.inf
     assert not found.is_as_intervals_say
-
-
-def test_aims_are_missed_by_times_and_by_the_means_of_repeats():
-    aims = Aims(0.2, 0.07, 0.15)
-    assert aims.missed(TIMES) == ["largest", "mean", "largest of more jobs"]
-    assert aims.missed(TIMES[:2]) == ["mean"]
-    # As far as repeats lie apart, no law can mend it.
-    assert aims.missed_by_means(TIMES[:2]) == []
-    assert Aims(0.6, None).missed(TIMES) == []
-
-
-def test_times_are_held_against_the_clocks_that_jobs_kept():
-    off = off_clock([("a", 11.0), ("b", 9.5), ("c", 1.0)], {"a": 10.0, "b": 10.0})
-    assert (off.count, off.mean, off.largest) == (2, pytest.approx(0.075), pytest.approx(0.1))
