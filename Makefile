@@ -26,7 +26,7 @@ CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 
 # In the library what every process runs lies together, first, and so do its variables: a process that does nothing brings few pages into memory.
-STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c libprofiler/symbol.c
+STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c $(addprefix libprofiler/,symbol.c elf_object.c)
 ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
 STORE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard store/*.c))
 USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/spawn.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c
