@@ -36,6 +36,8 @@ FEWEST_REPEATS = 4
 # What counts as equal, and as nothing.
 # Of a whole (a job's time in calls, its runtime, the storage's time that all took): less need not be priced or told.
 TRIVIAL = 0.02
+# Of the runtime: to ask for a turn and to get it at once takes less.
+WORTH_A_WAIT = 0.002
 # Of the runtime: runs differ by so much by chance.
 LITTLE_OF_RUNTIME = 0.05
 # Of a job's bytes, or of its seconds in calls: less is no part of what the job does.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.alike import begins_of_alike, is_ordered
-from slicewise.analysis.calls import ROUNDING, calls_of_processes
+from slicewise.analysis.calls import THREADS_ROUNDING, calls_of_processes
 from slicewise.digest.served import WAITS_BELOW
 
 NS = 1_000_000_000
@@ -61,7 +61,7 @@ def plainly(rows: list[Row]) -> dict[tuple[int, int, int], Row]:
         busy[process, number] += sum(row[name] for name in SECONDS)
     threads: dict[int, int] = defaultdict(lambda: 1)
     for (process, _), total in busy.items():
-        threads[process] = max(threads[process], ceil(total - ROUNDING))
+        threads[process] = max(threads[process], ceil(total - THREADS_ROUNDING))
     for (process, _, _), row in found.items():
         row |= {name: row[name] / threads[process] for name in SECONDS}
     return found

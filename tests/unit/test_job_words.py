@@ -14,7 +14,7 @@ from slicewise.report.job.job_page import JobReport, job_page, job_report, openi
 from slicewise.report.job.job_tables import mounts_table
 from slicewise.report.job.phase_words import phase_lines
 from slicewise.report.job.run_lines import access_lines
-from slicewise.report.job.site_words import FEWEST_SAMPLES, site_lines
+from slicewise.report.job.site_words import FEWEST_STACKS, site_lines
 from slicewise.text import words
 from slicewise.text.words import user_name
 from support.swz import build_profile
@@ -135,7 +135,7 @@ def test_call_sites_have_no_more_bytes_than_were_moved(tmp_path):
     assert found.samples["bytes"].sum() == pytest.approx(1_000_000)
 
 
-@pytest.mark.parametrize(("samples", "lines"), [(FEWEST_SAMPLES - 1, 0), (FEWEST_SAMPLES, 1)])
+@pytest.mark.parametrize(("samples", "lines"), [(FEWEST_STACKS - 1, 0), (FEWEST_STACKS, 1)])
 def test_few_samples_do_not_say_where_most_time_goes(tmp_path, samples, lines):
     assert len(list(site_lines(sites(sampled(tmp_path / "job", samples, 99_000))))) == lines
 

@@ -77,6 +77,16 @@ def test_what_decides_in_several_places_has_no_namesake():
     assert {place for place, names in others.items() if names} == {"constants.py"}
 
 
+def test_no_two_thresholds_have_one_name():
+    found = Counter(
+        name
+        for path in (ANALYZER / "slicewise").rglob("*.py")
+        for name in re.findall(r"^([A-Z]\w+) = (?:0\.\d+|\d+\.\d+|\d+e-\d+)\b", path.read_text(), re.MULTILINE)
+    )
+    assert len(found) > 100
+    assert [name for name, times in found.items() if times > 1] == []
+
+
 def text_of(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 

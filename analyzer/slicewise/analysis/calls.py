@@ -38,7 +38,7 @@ ORDER = ("process", "storage", "slice")
 UNCOUNTED = Counters()
 
 # Time in calls of several threads may be this fraction above a whole number of threads' without another thread.
-ROUNDING = 0.02
+THREADS_ROUNDING = 0.02
 
 
 def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
@@ -133,7 +133,7 @@ def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
         close.group_by("process", "slice", maintain_order=True)
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .group_by("process")
-        .agg(threads=(pl.col("seconds") / (grid_ns / 1e9) - ROUNDING).ceil().clip(1).max())
+        .agg(threads=(pl.col("seconds") / (grid_ns / 1e9) - THREADS_ROUNDING).ceil().clip(1).max())
     )
     found = ordered.select("process").join(threads, on="process", how="left", maintain_order="left")["threads"]
     return found.fill_null(1.0)

@@ -10,7 +10,7 @@ from slicewise.charts import style
 from slicewise.charts.figure import Figure
 from slicewise.charts.throughput import add_steps, edges_of, per_slice
 
-DECIMALS = 3
+CHART_DECIMALS = 3
 LEGEND_LINE_HEIGHT = 18
 
 
@@ -38,7 +38,7 @@ def over_time(
     times = edges_of(axis, sample_ns)
     is_sampled = np.isin(np.arange(begin, end), np.asarray(sampled))
     for line in lines:
-        values = np.where(is_sampled, per_slice(line.rows, "value", axis).round(DECIMALS), np.nan)
+        values = np.where(is_sampled, per_slice(line.rows, "value", axis).round(CHART_DECIMALS), np.nan)
         width, dash = (1.2, "dot") if line.is_second else (1.6, "solid")
         hover = f"%{{y:.4~g}} {unit}"
         add_steps(chart, times, values, line.name, line.colour, width, dash, hovertemplate=hover)

@@ -13,7 +13,7 @@ from slicewise.running.turns import Turns
 from slicewise.text.safe_text import say
 
 # A wait that a user would notice (s).
-WORTH_TELLING = 0.1
+NOTICED_SECONDS = 0.1
 
 
 def coordinate(
@@ -40,7 +40,7 @@ def coordinate(
     turns.prepare(int(volume), seconds=seconds, processes=processes)
     turns.inform()
     turns.wait()
-    if turns.waited >= WORTH_TELLING:
+    if turns.waited >= NOTICED_SECONDS:
         say(f"waited {turns.waited:.1f} s for its turn")
     try:
         ended = run_command(command, command_environment)

@@ -13,7 +13,7 @@ from slicewise.digest.processes import DIRECTIONS
 from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 
 # Runs of one program that differ by more than this factor do something else.
-MOST_APART = 2.0
+SPEEDS_APART = 2.0
 # Runs of a program whose length is set by time differ by less: by its beginning and its end. With one command line it
 # is the same program for sure, of which more or less may have to be loaded first (of Python 0.2 s more).
 LIKE_RUNTIME, LIKE_RUNTIME_NS = 0.01, 100_000_000
@@ -172,4 +172,4 @@ def groups_in_time(spans: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def _differ(values: Sequence[float]) -> bool:
-    return max(values) > MOST_APART * min(values)
+    return max(values) > SPEEDS_APART * min(values)

@@ -16,7 +16,7 @@ from slicewise.io500.texts import PHASES, Unreadable
 
 # A rank lags if it is this much slower than the median rank, and stands out from all others as well.
 LEAST_SLOWNESS = 1.5
-LEAST_DEVIATIONS = 6.0
+LAGGING_DEVIATIONS = 6.0
 DEVIATIONS_OF_MAD = 1.4826
 FEWEST_RANKS = 3
 # More laggards than this are no laggards, but the rule.
@@ -69,7 +69,7 @@ def slow_ranks(rates: dict[int, float]) -> dict[int, float]:
         return {}
     slowness = {rank: usual / rate if rate > 0 else math.inf for rank, rate in rates.items()}
     deviation = DEVIATIONS_OF_MAD * median(abs(value - 1) for value in slowness.values())
-    least = max(LEAST_SLOWNESS, 1 + LEAST_DEVIATIONS * deviation)
+    least = max(LEAST_SLOWNESS, 1 + LAGGING_DEVIATIONS * deviation)
     slow = {rank: value for rank, value in slowness.items() if value >= least}
     return slow if len(slow) <= MOST_LAGGING * len(rates) else {}
 

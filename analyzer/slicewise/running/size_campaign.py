@@ -29,7 +29,7 @@ SECOND_JOB = "a second job of 1 process"
 # Of the time that a campaign may take, the part that trials may fill: calls end late, and files are made before.
 SHARE_OF_TRIALS = 0.75
 SHORTEST_TRIAL = 0.05
-SECONDS_TO_START = 30.0
+SECONDS_TO_BEGIN = 30.0
 ALIGNMENT = 4096
 FIELDS = 7
 LAST_LINES = 3
@@ -201,7 +201,7 @@ def _rows(
             **IN_ITS_OWN_GROUP,
         ) as process,
     ):  # fmt: skip
-        for line in _lines_until(process, began + max(plan.seconds, SECONDS_TO_START)):
+        for line in _lines_until(process, began + max(plan.seconds, SECONDS_TO_BEGIN)):
             row = _point(plan, trials, mount, line)
             if row is None:
                 continue

@@ -18,9 +18,11 @@ BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 LEAST_IN_SECONDS = 0.01
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 MIB = 1 << 20
+# What a job did with bytes, and with metadata calls.
+DID = {"read": "read", "write": "wrote", "meta": "made"}
 # MiB/s, below which nobody cares how much it is.
-LEAST_RATE = 1e-4
-# Of the other direction's bytes.
+LEAST_MIB_S = 1e-4
+# Of the other direction's bytes: a job that wrote gigabytes has read some libraries, which is no news.
 TRIVIAL_SHARE = 0.001
 MOST_NAMED = 4
 
@@ -77,7 +79,7 @@ def rate(bytes_per_second: float | None) -> str:
     if bytes_per_second is None:
         return UNKNOWN
     mib = bytes_per_second / MIB
-    return f"under {LEAST_RATE:g} MiB/s" if 0 < mib < LEAST_RATE else f"{number(mib)} MiB/s"
+    return f"under {LEAST_MIB_S:g} MiB/s" if 0 < mib < LEAST_MIB_S else f"{number(mib)} MiB/s"
 
 
 def duration(seconds: float | None) -> str:

@@ -72,7 +72,7 @@ from slicewise.text import words
 from slicewise.text.safe_text import as_named_from_here
 
 # An interval that is narrower than this share of the loss is narrow.
-NARROW = 0.5
+NARROW_OF_LOSS = 0.5
 OF_DIGESTS = Rows()
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
 # without them.
@@ -457,7 +457,7 @@ def _is_narrow(told: Blame) -> bool:
     if told.confidence != "high" or not told.is_claimed or told.lost is None:
         return True
     parts = [told.lost, *(one.lost for one in told.neighbours[:1])]
-    return all(part.high - part.low < NARROW * part.value for part in parts)
+    return all(part.high - part.low < NARROW_OF_LOSS * part.value for part in parts)
 
 
 HOW_RUNTIME: dict[Waits, str] = {

@@ -20,11 +20,11 @@ from slicewise.statistics import error_of_mean
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops")
 LONGEST_GRID_NS = 60 * SECOND_NS
 # So many slices alone are needed for a rate, and if it is known so well it is worth a medium confidence.
-LEAST_SLICES = 3
-NARROW = 0.1
+FEWEST_QUIET = 3
+NARROW_OF_RATE = 0.1
 # The time that the same program takes alone differs by so much from run to run, and a run is of the same size if it
 # moved as many bytes, but for so much.
-RUNS_DIFFER, SAME_SIZE = 0.05, 0.1
+RATES_DIFFER, SAME_SIZE = 0.05, 0.1
 LEAST_TARGETS = 4
 # The share of reads may differ by so much between the slices that are compared.
 MIX = 0.2
@@ -190,11 +190,11 @@ def _by_own_slices(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: 
     seconds_alone, seconds_beside = quiet.height * seconds, busy.height * seconds
     beside = float(busy["amount"].sum()) / seconds_beside if busy.height else None
     told = Rates(None, beside, seconds_alone, seconds_beside, None, "unknown", "", [], sorted(company))
-    if quiet.height < LEAST_SLICES:
+    if quiet.height < FEWEST_QUIET:
         if not busy.height:
             why = "it was too short to tell"
         else:
-            why = f"it had its targets to itself for {seconds_alone:g} s, and {LEAST_SLICES * seconds:g} s are needed"
+            why = f"it had its targets to itself for {seconds_alone:g} s, and {FEWEST_QUIET * seconds:g} s are needed"
         return replace(told, unknown_because=why)
     rate = float(quiet["amount"].sum()) / quiet.height / seconds
     spread = float(quiet["amount"].std() or 0) / seconds  # type: ignore[arg-type]
@@ -202,11 +202,11 @@ def _by_own_slices(own: pl.DataFrame, others: pl.DataFrame, grid_ns: int, what: 
     how = f"{what} in {quiet.height} slices of {seconds:g} s in which it had its targets to itself"
     alone = Estimate(rate, max(0.0, rate - error), rate + error, how)
     if beside is None:
-        return replace(told, alone=alone, confidence="medium" if error <= NARROW * rate else "low")
+        return replace(told, alone=alone, confidence="medium" if error <= NARROW_OF_RATE * rate else "low")
     with_others = float(laid.filter(is_beside)["amount"].sum())
     lost = alone.through(lambda one: with_others * (1 / beside - 1 / one) if one and beside else 0.0, how)
     notes: list[str] = []
-    confidence: Confidence = "medium" if error <= NARROW * rate else "low"
+    confidence: Confidence = "medium" if error <= NARROW_OF_RATE * rate else "low"
     if what == "bytes" and abs(_reads(quiet) - _reads(busy)) > MIX:
         confidence = "low"
         notes.append("It read and wrote in other shares alone than beside others, so the two rates do not compare well")
@@ -234,7 +234,7 @@ def _by_runs(
         sizes.append(size)
     size = float(own.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item())
     took, rate = _seconds_at_work(own, own_slices, grid_ns), sum(speeds) / len(speeds)
-    error = max(RUNS_DIFFER * rate, max(speeds) - rate, rate - min(speeds))
+    error = max(RATES_DIFFER * rate, max(speeds) - rate, rate - min(speeds))
     how = f"its standalone runs {', '.join(alone)}, as the servers counted them"
     found = Estimate(rate, rate - error, rate + error, how)
     is_same = all(abs(one - size) <= SAME_SIZE * size for one in sizes)

@@ -38,7 +38,7 @@ from slicewise.statistics import NORMAL, RUNS_DIFFER
 from slicewise.text import words
 
 # Of what two runs read, the parts that came from storage differ by more than this: one of them was warm.
-MOST_APART = 0.3
+WARMTH_APART = 0.3
 NOT_ALONE = "it was not alone"
 OTHER_LIMIT = "limits of control groups that held it up, or this job, were others, and there are runs with the same"
 NOT_COMPARED = "runs of different warmth are not compared"
@@ -144,7 +144,7 @@ def other_warmth(own: Fetched | None, run: Fetched | None) -> str:
     least = LEAST_READ * max(own.read + own.wrote, run.read + run.wrote)
     is_little = max(own.read, run.read) < least or abs(own.of_files - run.of_files) < least
     is_by_memory = own.is_again and own.is_by_faults
-    if is_little or is_by_memory or abs(own.from_storage - run.from_storage) <= MOST_APART:
+    if is_little or is_by_memory or abs(own.from_storage - run.from_storage) <= WARMTH_APART:
         return ""
     if own.is_by_faults or run.is_by_faults:
         its, here = (words.size(one.of_files) for one in (run, own))

@@ -36,7 +36,7 @@ MEET = -0.5
 # slower in them than beside others, for then it was not the storage that it waited for.
 FEWEST_OWN = 3
 LEAST_OF_WORK = 0.1
-SLOWER = 0.8
+SLOWER_THAN_SHARED = 0.8
 
 OTHER: dict[Kind, Kind] = {"read": "write", "write": "read"}
 
@@ -191,7 +191,7 @@ class _Work:
         if is_own.sum() < FEWEST_OWN or work <= 0 or work < LEAST_OF_WORK * (work + shared):
             return None
         speed = work / seconds
-        if speed < SLOWER * shared / self.shared_seconds:
+        if speed < SLOWER_THAN_SHARED * shared / self.shared_seconds:
             return None
         return min(1.0, shared / speed / self.shared_seconds)
 

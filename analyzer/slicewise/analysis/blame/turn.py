@@ -12,12 +12,10 @@ from slicewise.analysis.blame.result import Blame, HadTurn, Turn
 from slicewise.analysis.calls import KINDS
 from slicewise.analysis.capacity.by_kind import Capacities, storage_seconds
 from slicewise.analysis.job.turns import turns
-from slicewise.constants import TRIVIAL
+from slicewise.constants import TRIVIAL, WORTH_A_WAIT
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 
-# To ask for a turn and to get it at once takes less than this fraction of the runtime: it is not told.
-LEAST_OF_RUNTIME = 0.002
 # I/O below this fraction of the wait makes little difference, whatever it lost.
 LITTLE_IO = 0.1
 HOW = "the wait for its turn, counted while it waited"
@@ -40,7 +38,7 @@ def turn_of(
     waited = turns(digest)
     row = digest.about
     runtime = (row["end_ns"] - row["start_ns"]) / 1e9
-    if waited.seconds <= LEAST_OF_RUNTIME * runtime:
+    if waited.seconds <= WORTH_A_WAIT * runtime:
         return None
     seconds = min(waited.seconds, runtime)
     slices = waited.on_grid(digest.slice_ns, grid_ns)

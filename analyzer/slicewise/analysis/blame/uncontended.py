@@ -34,7 +34,7 @@ from slicewise.statistics import (
 FEWEST_IN_A_SET = 3
 SURE_WITHIN = 0.025
 SURE_LINE = 0.04
-MOST_ERROR = {"quiet slices": 0.05, "line": 0.10, "shared slices": 0.40}
+MOST_ERROR_BY = {"quiet slices": 0.05, "line": 0.10, "shared slices": 0.40}
 LEAST_RATIO_OF_RATES = 1.25
 # A line is read off only if its lowest rate is at most so much of the range that its rates span.
 NEAR_REST = 0.5
@@ -144,7 +144,7 @@ def from_quiet_slices(scene: Scene) -> Prices:
             what = f"slices with {calls_of(kind)} calls"
             return Prices(source, refused=f"the job had fewer than {FEWEST_SLICES} {what} to itself")
         price = price_of(quiet, kind)
-        if price is None or price.error > MOST_ERROR[source]:
+        if price is None or price.error > MOST_ERROR_BY[source]:
             return Prices(source, refused=f"what the job's {calls_of(kind)} calls cost in quiet slices varies too much")
         if _was_faster(own, kind, price, scene.seconds):
             return Prices(source, refused=IN_BURSTS)
@@ -188,7 +188,7 @@ def from_line(scene: Scene) -> Prices:
         if is_always_in_calls and line.speed > FASTER_THAN_ALL:
             return Prices(source, refused="a line through its slices makes it faster alone than the storage ever was")
         most_error = max(most_error, line.error)
-        if line.error > MOST_ERROR[source]:
+        if line.error > MOST_ERROR_BY[source]:
             return Prices(source, refused="the job's speed varies too much at the same rates of its neighbours")
         most = scene.known[storage].most
         here = {(storage, kind): Price(1 / (most[kind] * line.speed), line.error) for kind in kinds}
@@ -369,7 +369,7 @@ def from_shared_slices(scene: Scene) -> Prices:
                 prices[storage, kind] = Price(float(alone.sum() / amounts.sum()), part.error, idle=idle)
     if not most_error:
         return Prices(source, refused=NOBODY)
-    return Prices(source, prices, "", "medium" if is_sure and most_error <= MOST_ERROR[source] else "low")
+    return Prices(source, prices, "", "medium" if is_sure and most_error <= MOST_ERROR_BY[source] else "low")
 
 
 def _evened(moved: np.ndarray) -> np.ndarray:

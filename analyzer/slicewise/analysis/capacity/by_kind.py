@@ -34,7 +34,7 @@ from slicewise.statistics import block_error
 
 Floats = npt.NDArray[np.float64]
 # How full a storage was seen is not known worse than this, however slices scatter.
-MOST_ERROR = 0.25
+MOST_ERROR_OF_FULLNESS = 0.25
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ def shown_together(storage: Storage, everyone: Sequence[Digest], alone: Mapping[
         .sort("slice")
     )
     spent = fullness([slices[AMOUNTS[kind]].to_numpy() / seconds / rate for kind, rate in most.items()], known.p)
-    error = LEAST_ERROR + min(block_error(spent, np.ones(len(spent))), MOST_ERROR)
+    error = LEAST_ERROR + min(block_error(spent, np.ones(len(spent))), MOST_ERROR_OF_FULLNESS)
     value = float(spent.mean())
     level = Estimate(value, value * (1 - error), value * (1 + error), "in the slices that several jobs filled")
     return replace(known, most=most, level=level, unfilled=frozenset(most) - filled)

@@ -24,6 +24,7 @@ from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
 from slicewise.statistics import block_error
+from slicewise.text import words
 
 TRANSFERS: tuple[Kind, ...] = ("read", "write")
 # Kinds of call that take so many times as long, each by itself, as any call does are made at the same time.
@@ -120,7 +121,7 @@ LEAST_COMPUTING = 1e-6
 MOST_OTHERS = 3
 Numbers = npt.NDArray[np.float64]
 ROUNDS = 12
-SETTLED = 1e-6
+SETTLED_CHANCE = 1e-6
 # The low end, the middle and the high end of what jobs ask for against what the storage serves.
 End = Literal[-1, 0, 1]
 Weight = Literal["processes", "nodes"]
@@ -207,7 +208,7 @@ def progress(
             rest[:, kind] -= 1
             slow[kind] = float((_multinomial(rest, chance) / of_kinds[:, kind]).sum())
         new = own * slow / (own * slow).sum()
-        if np.abs(new - chance).max() < SETTLED:
+        if np.abs(new - chance).max() < SETTLED_CHANCE:
             break
         chance = new
     among = _multinomial(counts, chance)
@@ -357,13 +358,13 @@ def _io_seconds(demand: Demand, end: End) -> float:
 MOST_COPIES = 64
 MOST_COPIES_BESIDE = 24
 # So many are shown beyond what is allowed.
-BEYOND = 2
+COPIES_BEYOND = 2
 # Why reads and writes are taken to share one capacity where it is not the jobs' slices that tell it.
 ONE_BECAUSE = {
     "given": "it was given as one number",
     "fitted curve": "a fitted model has one capacity",
 }
-ROUNDING = 1e-5
+LOSS_ROUNDING = 1e-5
 HOW = "random phases; at one end the storage at its fastest and the job at its slowest, at the other the reverse"
 
 
@@ -472,7 +473,7 @@ def copies(
         storage=storage,
         capacity=capacity,
         most_loss=most_loss,
-        rows=[row for row in rows if row.copies <= max(allowed[0], 1) + BEYOND],
+        rows=[row for row in rows if row.copies <= max(allowed[0], 1) + COPIES_BEYOND],
         most=allowed[0],
         fewest_sure=allowed[1],
         most_possible=allowed[2],
@@ -504,7 +505,7 @@ def _side_by_side(
         return None
     rates = {name: asked.rate.value for name, asked in alone.items() if asked is not None}
     reached = pl.col("job").replace_strict(rates, default=None, return_dtype=pl.Float64)
-    return got_together(data.slices.with_columns(alone=reached), {"read": "read", "write": "wrote"}[direction])
+    return got_together(data.slices.with_columns(alone=reached), words.DID[direction])
 
 
 def _refusal(storage: Storage, demand: Demand) -> UserError:
@@ -543,7 +544,7 @@ def _rows(losses: Losses, others: Sequence[Demand], most_loss: float) -> list[Ro
     for number in range(1, _limit(others) + 1):
         rows.append(_row(number, losses, bool(others)))
         too_many += rows[-1].loss.low > most_loss
-        if too_many > BEYOND:
+        if too_many > COPIES_BEYOND:
             break
     return rows
 
@@ -566,7 +567,7 @@ def _row(number: int, losses: Losses, has_others: bool) -> Row:
 
 def _no_less_than_none(loss: float) -> float:
     """What rounding leaves of no loss is none."""
-    return loss if loss > ROUNDING else 0.0
+    return loss if loss > LOSS_ROUNDING else 0.0
 
 
 def _alone(storage: Storage, everyone: Sequence[Digest]) -> dict[str, tuple[Digest, Demand | None]]:

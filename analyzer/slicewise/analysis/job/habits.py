@@ -35,7 +35,7 @@ SHOWN = 16 << 20
 # What is advised: one sync for so many, pieces of so many bytes.
 A_BATCH, A_PIECE = 100, 1 << 20
 # What large transfers cost in another run, as a factor.
-UNSURE = 2.0
+UNSURE_FACTOR = 2.0
 # Bytes: copying fewer takes next to none of a call's time; and what is left of that time in larger calls.
 NO_COPY, OF_A_CALL = 1 << 10, 0.3
 # Such a call waits for a device or a server (ns), which moves far less than it could (bytes/s). Of calls that copy into
@@ -183,7 +183,7 @@ class JobCalls:
         if shown < SHOWN:
             return None
         rest = self.part * size * real(large[f"{way}_ns"].sum()) / shown / 1e9
-        low, value, high = (max(0.0, seconds - rest * factor) for factor in (UNSURE, 1.0, 1 / UNSURE))
+        low, value, high = (max(0.0, seconds - rest * factor) for factor in (UNSURE_FACTOR, 1.0, 1 / UNSURE_FACTOR))
         return Estimate(value, low, high, "what large transfers of this run cost")
 
 

@@ -47,11 +47,10 @@ from slicewise.estimate import Estimate
 from slicewise.scalars import whole
 from slicewise.text import words
 
-DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
 OTHER_WAY: dict[Direction, Direction] = {"read": "write", "write": "read"}
 # A job that waited for its turn for more than this fraction of its I/O is not what the models take a job to be.
 MOSTLY_SERVED = 0.95
-SHORTEST_SECONDS = 1e-6
+SHORTEST_SPAN = 1e-6
 
 
 @dataclass(frozen=True)
@@ -189,9 +188,9 @@ def _at_its_turn(seconds: Estimate, waited: Estimate) -> Estimate:
     if not waited.high:
         return seconds
     return Estimate(
-        max(seconds.value - waited.value, SHORTEST_SECONDS),
-        max(seconds.low - waited.high, SHORTEST_SECONDS),
-        max(seconds.high - waited.low, SHORTEST_SECONDS),
+        max(seconds.value - waited.value, SHORTEST_SPAN),
+        max(seconds.low - waited.high, SHORTEST_SPAN),
+        max(seconds.high - waited.low, SHORTEST_SPAN),
         f"{seconds.how}; without the wait",
     )
 
@@ -353,7 +352,7 @@ def _misfits(
 
 def _doubt(moved: Sequence[_Moved], jobs: Sequence[JobInDirection], verdict: Contention, direction: Direction) -> str:
     """What the models of sharing take for granted and does not hold of these jobs, in a clause; else empty."""
-    did, other = DID[direction], DID[OTHER_WAY[direction]]
+    did, other = words.DID[direction], words.DID[OTHER_WAY[direction]]
     all_bytes = sum(job.use.bytes for job in moved)
     for job in moved:
         if job.run.digest.jobs["is_running"].item():
@@ -412,7 +411,7 @@ def _shares(together: pl.DataFrame) -> pl.DataFrame:
 
 def _why_nothing(runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: int | None, direction: Direction) -> str:
     """Why the jobs cannot be compared in this direction; empty if they can."""
-    did = DID[direction]
+    did = words.DID[direction]
     if not movers:
         return f"no job {did} as much as 1 MiB of files"
     if len(movers) == 1:
@@ -436,7 +435,7 @@ def _limits_apart(place: storage.Storage, apart: Mapping[str, Limit]) -> str:
 def _notes(
     jobs: Sequence[JobInDirection], basis: Region | None, verdict: Contention, direction: Direction
 ) -> list[str]:
-    did = DID[direction]
+    did = words.DID[direction]
     active = [job for job in jobs if job.span]
     notes = [f"{job.job} {did} no bytes of files, and is left out" for job in jobs if not job.span and len(active) > 1]
     notes += [

@@ -27,7 +27,7 @@ from slicewise.kinds import POLICIES, Metric, Policy
 
 RateSource = Literal["standalone runs", "quiet slices", "the storage's capacity"]
 # Phases of two runs are the same if their volumes are that close.
-SAME_VOLUME = 0.1
+PHASES_ALIKE = 0.1
 # Of the metric, or of a job's I/O span: a smaller gain or loss is none, however well the simulation fits.
 LEAST_GAIN = 0.005
 
@@ -232,7 +232,7 @@ def _volumes(phases: pl.DataFrame) -> list[float]:
 
 def _are_alike(ones: Sequence[float], others: Sequence[float]) -> bool:
     return len(ones) == len(others) and all(
-        abs(one - other) <= SAME_VOLUME * max(one, other) for one, other in zip(ones, others, strict=True)
+        abs(one - other) <= PHASES_ALIKE * max(one, other) for one, other in zip(ones, others, strict=True)
     )
 
 

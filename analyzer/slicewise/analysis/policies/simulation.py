@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slicewise.analysis.policies.replay import Present, decide, turns_by_delay
-from slicewise.analysis.sharing.proportional import ROUNDING, checked_capacity, fair_rates
+from slicewise.analysis.sharing.proportional import VOLUME_ROUNDING, checked_capacity, fair_rates
 from slicewise.constants import NO_SECONDS
 from slicewise.kinds import Metric, Policy
 
@@ -160,7 +160,7 @@ class _Job:
         if not self.plan.unit:
             return 0.0
         over = (self.phase.volume - self.left) % self.plan.unit
-        rounding = ROUNDING * self.phase.volume
+        rounding = VOLUME_ROUNDING * self.phase.volume
         return 0.0 if min(over, self.plan.unit - over) <= rounding else self.plan.unit - over
 
     def arrive(self, sequence: int) -> None:
@@ -243,7 +243,7 @@ class _Run:
         for job, rate in zip(active, rates, strict=True):
             job.did("io", then, rate)
             job.left -= rate * step
-            if job.left <= ROUNDING * job.phase.volume or job.left / rate <= ROUNDING * max(then, 1.0):
+            if job.left <= VOLUME_ROUNDING * job.phase.volume or job.left / rate <= VOLUME_ROUNDING * max(then, 1.0):
                 job.end_phase(then)
         for job in present:
             if job.sequence not in self.going:

@@ -19,7 +19,7 @@ PARTS = (128 << 10, 256 << 10, 1 << 20, math.inf)
 # From so many jobs seen in company on an interval is told.
 FEWEST_SEEN = 3
 # Laws that are off by no more than this factor of the best, or this much more, are about as good: the first is taken.
-ABOUT_AS_GOOD = 1.1
+LAWS_AS_GOOD = 1.1
 NEGLIGIBLE = 0.005
 # A law that is off by more in the mean explains nothing.
 POOR = 0.1
@@ -128,7 +128,7 @@ def dependence(tried: Tried) -> list[list[float]]:
 
 def _possible(tried: Tried) -> list[Law]:
     sizes = {law: float(np.mean(np.abs(_flat(runs)))) for law, runs in tried.items()}
-    bound = max(ABOUT_AS_GOOD * min(sizes.values()), min(sizes.values()) + NEGLIGIBLE)
+    bound = max(LAWS_AS_GOOD * min(sizes.values()), min(sizes.values()) + NEGLIGIBLE)
     return [law for law, size in sizes.items() if size <= bound]
 
 

@@ -23,7 +23,7 @@ FREE = 1e9
 MOST_STEPS = 100
 EXACT = 1e-11
 ROUNDS = 25
-SETTLED = 1e-4
+SETTLED_SHARES = 1e-4
 # States of jobs whose shares are kept: jobs that are in step are in the same few again and again.
 STATES_KEPT = 4096
 
@@ -168,7 +168,7 @@ def speeds(
             found.append(1 / (1 - segment.in_calls + calls))
             then.append(calls * found[-1])
         presence = [(one + other) / 2 for one, other in zip(presence, then, strict=True)]
-        if max(abs(one - other) for one, other in zip(last, found, strict=True)) < SETTLED:
+        if max(abs(one - other) for one, other in zip(last, found, strict=True)) < SETTLED_SHARES:
             break
     return tuple(found)
 

@@ -413,7 +413,7 @@ def disturbed_runs(jobs: pl.DataFrame, slices: pl.DataFrame) -> list[str]:
 
 
 # Clients beyond the most that were seen by less than this fraction are no news.
-BEYOND = 0.1
+CLIENTS_BEYOND = 0.1
 
 
 def doubts(model: FittedModel, jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -> list[str]:
@@ -424,7 +424,7 @@ def doubts(model: FittedModel, jobs: Sequence[ModelJob], found: Sequence[Modelle
     curve = model.capacity
     if model.basis == "capacity curve" and curve is not None and curve.by != "constant":
         most, clients = max(point.clients for point in curve.points), sum(job.clients[curve.by] for job in jobs)
-        if clients > (1 + BEYOND) * most:
+        if clients > (1 + CLIENTS_BEYOND) * most:
             told.append(f"here {clients} {curve.by} are at work, and no run had more than {most}")
     for kind in model.weight.possible:
         if model.weight.chosen is None or kind == model.weight.chosen.kind:

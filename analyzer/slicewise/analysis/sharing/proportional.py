@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 # Less of a volume than this fraction left over is rounding.
-ROUNDING = 1e-12
+VOLUME_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def share_out(capacity: float | Callable[[Sequence[int]], float], jobs: Sequence
         then = now + step if step < next_start - now else next_start
         for i in active:
             left[i] -= rates[i] * step
-            if remaining[i] <= step or left[i] <= ROUNDING * jobs[i].volume:
+            if remaining[i] <= step or left[i] <= VOLUME_ROUNDING * jobs[i].volume:
                 ends[i] = then
         if then > now:
             stages.append(Stage(origin + now, origin + then, tuple(rates.get(i, 0.0) for i in range(len(jobs)))))

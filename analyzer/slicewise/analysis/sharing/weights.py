@@ -18,11 +18,11 @@ WeightKind = Literal["processes", "nodes", "mounts", "equal", "outstanding", "pr
 # The simplest first: of kinds that are about as good the first one is taken.
 WEIGHT_KINDS: tuple[WeightKind, ...] = ("processes", "nodes", "mounts", "equal", "outstanding", "processes^beta")
 # About as good: an error up to this factor of the best one's, or so much above it.
-ABOUT_AS_GOOD = 1.25
+WEIGHTS_AS_GOOD = 1.25
 # Shares that two kinds predict count as the same up to this fraction.
 SAME_SHARES = 0.01
 # Errors that differ by less are the same: the rest is the order in which they were summed up.
-ROUNDING = 1e-9
+SHARES_ROUNDING = 1e-9
 # A bootstrap of fewer runs says nothing of chance: they refute nothing.
 FEWEST_RUNS = 3
 RESAMPLES = 1000
@@ -166,7 +166,7 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     }
     best = min(known, key=lambda kind: (overall[kind], WEIGHT_KINDS.index(kind)))
     scores = {kind: float(np.sqrt(error)) for kind, error in overall.items()}
-    enough = max(ABOUT_AS_GOOD * scores[best], scores[best] + NEGLIGIBLE_ERROR)
+    enough = max(WEIGHTS_AS_GOOD * scores[best], scores[best] + NEGLIGIBLE_ERROR)
     refuted = {kind for kind in scores if scores[kind] > enough and _is_worse(known[kind], known[best])}
     possible = [kind for kind in scores if kind not in refuted]
     candidates = [Candidate(kind, error, kind in refuted) for kind, error in scores.items()]
@@ -240,7 +240,7 @@ def _is_worse(errors: pl.DataFrame, best: pl.DataFrame) -> bool:
     joined = (
         errors.join(best, on=["pair", "run"], suffix="_best")
         .with_columns(more=pl.col("error") - pl.col("error_best"))
-        .filter((pl.col("more").abs() > ROUNDING).any().over("pair"))
+        .filter((pl.col("more").abs() > SHARES_ROUNDING).any().over("pair"))
         .sort("pair", "run")
     )
     if joined.height < FEWEST_RUNS:

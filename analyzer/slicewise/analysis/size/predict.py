@@ -21,7 +21,7 @@ FOLDS = 5
 # Fewer configurations leave too little to learn from and to be judged by.
 LEAST_CONFIGURATIONS = 8
 TREES = 50
-SEED = 20260801
+FOREST_SEED = 20260801
 FOREST_MISSING = "The random forest was left out: scikit-learn is missing (pip install 'slicewise[forest]')."
 
 Matrix = npt.NDArray[np.float64]
@@ -64,7 +64,7 @@ def predictions(points: pl.DataFrame) -> Predictions:
     forest = _forest()
     if forest is not None:
         models["random forest"] = forest
-    folds = np.random.default_rng(SEED).permutation(configurations)[groups] % FOLDS
+    folds = np.random.default_rng(FOREST_SEED).permutation(configurations)[groups] % FOLDS
     judged = []
     for target in TARGETS:
         truth = points[target].to_numpy()
@@ -118,7 +118,7 @@ def _forest() -> Fit | None:
         return None
 
     def fit(features: Matrix, truth: Matrix) -> Callable[[Matrix], Matrix]:
-        trees = ensemble.RandomForestRegressor(n_estimators=TREES, random_state=SEED)
+        trees = ensemble.RandomForestRegressor(n_estimators=TREES, random_state=FOREST_SEED)
         told: Callable[[Matrix], Matrix] = trees.fit(features, truth).predict
         return told
 

@@ -29,7 +29,7 @@ from slicewise.scalars import whole
 from slicewise.text import words
 
 # A part is told in the first sentence from this fraction of the difference.
-WORTH_TELLING = 0.1
+WORTH_A_PART = 0.1
 # A ratio below this is told in percent.
 LEAST_TIMES = 1.2
 # Two numbers of one thing further apart than this fraction are a reason.
@@ -40,7 +40,6 @@ PART_NAMES: dict[Part, str] = {
     "sizes": "other sizes of calls",
     "metadata": "metadata calls",
 }
-DONE: dict[Kind, str] = {"read": "read", "write": "wrote", "meta": "made"}
 CALLS: dict[Kind, str] = {"read": "read calls", "write": "write calls", "meta": "metadata calls"}
 VARYING = {
     "computing": "time outside I/O calls",
@@ -81,7 +80,7 @@ def headline(comparison: Comparison) -> str:
     parts = [
         (value, text)
         for part, value in told.parts().items()
-        if abs(value) >= WORTH_TELLING * size and (text := _reason(told, part, value))
+        if abs(value) >= WORTH_A_PART * size and (text := _reason(told, part, value))
     ]
     parts.sort(key=lambda part: -part[0] * sign)
     along = [part for part in parts if part[0] * sign > 0]
@@ -119,7 +118,7 @@ def _though(told: Difference) -> str:
     large = [
         f"{words.duration(abs(value))} {_more(value)} {_reason(told, part, value)}"
         for part, value in told.parts().items()
-        if abs(value) >= WORTH_TELLING * told.longer_seconds
+        if abs(value) >= WORTH_A_PART * told.longer_seconds
     ]
     return f" Within that, it spent {words.listing(large)}." if large else ""
 
@@ -191,7 +190,7 @@ def _io_seconds(work: Tasks, kind: Kind) -> float:
 
 def _change(kind: Kind, column: str, now: int, then: int) -> str:
     if column == "bytes":
-        return f"{DONE[kind]} {words.size(now)} instead of {words.size(then)}"
+        return f"{words.DID[kind]} {words.size(now)} instead of {words.size(then)}"
     return f"made {now:,} {CALLS[kind]} instead of {then:,}"
 
 
@@ -201,9 +200,9 @@ def variability(comparison: Comparison) -> str:
     start = f"Runtimes range from {_seconds(times[0])} to {_seconds(times[-1])}"
     if times[-1] - times[0] < WORTH_A_WORD * times[-1]:
         return f"{start}, which is next to no variability."
-    told = {part: share for part, share in comparison.shares.items() if share >= WORTH_TELLING}
+    told = {part: share for part, share in comparison.shares.items() if share >= WORTH_A_PART}
     largest = sorted(told, key=lambda part: -told[part])
-    if any(share <= -WORTH_TELLING for share in comparison.shares.values()):
+    if any(share <= -WORTH_A_PART for share in comparison.shares.values()):
         # Shares of what cancels out say more than 100 %.
         return f"{start}: what varies most is {words.listing(VARYING[part] for part in largest)}."
     if told and max(told.values()) >= 1:
@@ -218,7 +217,7 @@ def next_step(comparison: Comparison) -> list[str]:
     told = comparison.told
     name, memory = told.of.job.job, told.memory_seconds
     is_told = told.outside is not None and told.outside.memory_seconds > 0
-    if memory is not None and memory.value >= WORTH_TELLING * told.longer_seconds and not is_told:
+    if memory is not None and memory.value >= WORTH_A_PART * told.longer_seconds and not is_told:
         return [slept_for_memory(name, memory, _seconds(told.of.runtime_ns))]
     if told.from_cache is not None:
         its, former = (words.percent(part, 2) for part in told.from_cache)
@@ -227,7 +226,7 @@ def next_step(comparison: Comparison) -> list[str]:
             "that alone makes such runs differ."
         ]
     unexplained = told.unexplained_seconds.value
-    if told.lost_seconds is not None or unexplained < WORTH_TELLING * max(abs(told.difference_seconds), 1e-9):
+    if told.lost_seconds is not None or unexplained < WORTH_A_PART * max(abs(told.difference_seconds), 1e-9):
         return []
     if unexplained < WORTH_A_WORD * told.longer_seconds:
         return []

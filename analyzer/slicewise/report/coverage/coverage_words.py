@@ -22,10 +22,9 @@ from slicewise.digest.quality import Imported
 from slicewise.text import words
 
 DONE = {"read": "read", "write": "written"}
-DID = {"read": "read", "write": "wrote"}
 ONLY_BELOW = 0.5
 # Of the other direction's bytes.
-TRIVIAL_SHARE = 0.01
+TRIVIAL_UNSEEN = 0.01
 LOADERS = " (the rest were small reads, such as those of the loader and libc)"
 MOST_SAMPLED = 3
 # Nothing in a profile tells these causes from one another: size and number alone are known.
@@ -129,7 +128,7 @@ def is_trivial(coverage: Coverage, way: Direction) -> bool:
     counted = {"read": coverage.kernel_read_bytes, "write": coverage.kernel_write_bytes}
     share = getattr(coverage, way)
     missing = 0.0 if share is None else (1.0 - share) * counted[way]
-    return counted[way] < TRIVIAL_SHARE * max(counted.values()) and (
+    return counted[way] < TRIVIAL_UNSEEN * max(counted.values()) and (
         missing < LEAST_BYTES_TO_NAME or _lacks_small_alone(coverage, way)
     )
 
@@ -175,7 +174,7 @@ def gap_lines(coverage: Coverage, says_small: bool = True) -> Iterator[str]:
     """What the programs moved that could not be profiled, each gap with its likely cause, the processes least seen.
     says_small: also what the loader and libc read for themselves."""
     moved = [
-        f"{DID[way]} {words.size(count)}"
+        f"{words.DID[way]} {words.size(count)}"
         for way, count in (("write", coverage.unprofiled_write_bytes), ("read", coverage.unprofiled_read_bytes))
         if count is not None
     ]
@@ -245,7 +244,7 @@ def _gap_line(gap: Gap) -> str:
     who = f"by {words.count(gap.processes, 'process')}"
     if gap.cause in STORAGE_CAUSES:
         stored = {"read": "fetched from storage", "write": "sent to storage"}[gap.direction]
-        more = f"{words.size(gap.bytes)} more were {stored} than calls {DID[gap.direction]}"
+        more = f"{words.size(gap.bytes)} more were {stored} than calls {words.DID[gap.direction]}"
         return f"{more}, {who}; a guess: {GUESSES[gap.cause]}."
     where = "seen, but not in the kernel's count" if gap.cause == "uncounted" else "not seen"
     basis = "cause" if gap.cause in NOT_MEASURED else "a guess"

@@ -32,7 +32,7 @@ SHOWN_UNITS = {
     "s": ("ms", 1e3),
 }
 # A job alone of fewer slices, or that meets the other one at fewer offsets, shows little.
-LEAST_SLICES = 5
+SLICES_OF_A_JOB = 5
 LEAST_MEETING = 3
 # Beside another job nobody gets faster. Where one took less than this part of its time alone, something else had
 # slowed it down there.
@@ -220,9 +220,9 @@ def hints(panel: Panel) -> list[str]:
     name, alone = panel.graph.configuration, panel.graph.alone_seconds
     said = []
     shortest = min(alone.values())
-    if shortest < LEAST_SLICES * panel.slice_seconds:
+    if shortest < SLICES_OF_A_JOB * panel.slice_seconds:
         said.append(
-            f"{name}: a job alone takes {words.number(shortest)} s, which is less than {LEAST_SLICES} slices of "
+            f"{name}: a job alone takes {words.number(shortest)} s, which is less than {SLICES_OF_A_JOB} slices of "
             f"{panel.slice_seconds:g} s: take a larger volume or shorter slices."
         )
     offsets = panel.graph.points["point"].unique().to_list()

@@ -17,7 +17,7 @@ from slicewise.text import words
 
 KIND_NAMES = {"aggregate": "reads and writes", "write": "writes only", "read": "reads only"}
 GIB_S, KIOPS = "GiB/s", "kIOPS"
-LEAST_RATE = 0.001  # lower ones are told as lower
+LEAST_FIGURE = 0.001  # lower ones are told as lower
 
 
 def api(boxes: Boxes) -> str:
@@ -30,7 +30,7 @@ def places_table(placed: Sequence[Placed]) -> Table:
 
     def rate(heading: str, name: str, unit: str) -> columns.Made[tuple[str, str, PlacedWork, float | None, bool]]:
         def cell(value: float) -> Cell:
-            return Cell(f"under {LEAST_RATE}" if 0 < value < LEAST_RATE else words.number(value), value)
+            return Cell(f"under {LEAST_FIGURE}" if 0 < value < LEAST_FIGURE else words.number(value), value)
 
         return columns.figure(heading, lambda row: cell(getattr(row[2], name)), unit)
 

@@ -58,13 +58,10 @@ FILES_NOTE = (
     "column says how much it can have moved in all."
 )
 MORE = "more"
-# A part of the other direction's bytes: a job that wrote gigabytes has read some libraries too, which is no news.
-WORTH_A_CHART = 0.001
 WAITED = (
     "Shaded in a colour of its own: how long the job waited for its turn at I/O in each slice. No call's time holds it."
 )
 ONE_CALL = {"read": "read", "write": "write", "meta": "metadata call"}
-DONE: dict[Direction, str] = {"read": "read", "write": "wrote"}
 
 
 @dataclass(frozen=True)
@@ -265,7 +262,7 @@ def _facts(report: JobReport) -> list[Fact]:
 def _over_time(report: JobReport) -> list[Section]:
     behind = _behind(report)
     slices, slice_ns, colours = report.slices, report.slice_ns, style.KIND_COLOURS
-    bytes_lines = {f"{direction}_bytes": (DONE[direction], colours[direction]) for direction in DIRECTIONS}
+    bytes_lines = {f"{direction}_bytes": (words.DID[direction], colours[direction]) for direction in DIRECTIONS}
     calls_lines = {"meta_ops": ("metadata", colours["meta"]), "sync_ops": ("sync", colours["sync"])}
     sections = [
         Section(
@@ -291,10 +288,10 @@ def _over_time(report: JobReport) -> list[Section]:
     )
     moved = {direction: report.summary.by_object["file"][f"{direction}_bytes"] for direction in DIRECTIONS}
     for direction, found in report.heats.items():
-        if found and moved[direction] >= WORTH_A_CHART * max(moved.values()):
+        if found and moved[direction] >= words.TRIVIAL_SHARE * max(moved.values()):
             job = {report.summary.job: colours[direction]}
             chart = heatmap.processes_by_slices(found, job, slices, slice_ns)
-            heading = f"Who {DONE[direction]} when: processes by slices"
+            heading = f"Who {words.DID[direction]} when: processes by slices"
             sections.append(Section(heading, chart=chart, note=behind, is_linked=True))
     return sections
 

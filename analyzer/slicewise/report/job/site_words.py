@@ -27,7 +27,7 @@ SHOWN_FRAMES = 3
 # Sites below this share of the time are for the flame graph alone, unless there are few.
 LEAST_SHARE, FEW_SITES = 0.005, 8
 # Of fewer samples a site's share is off by a third and more (binomial): they do not say where most time goes.
-FEWEST_SAMPLES = 10
+FEWEST_STACKS = 10
 
 
 def sites_record(found: Sites) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def sites_record(found: Sites) -> list[dict[str, Any]]:
 
 def site_lines(found: Sites) -> Iterator[str]:
     """Where most of the time in I/O calls went; nothing where too few calls were sampled to tell."""
-    if found.samples["samples"].sum() < FEWEST_SAMPLES:
+    if found.samples["samples"].sum() < FEWEST_STACKS:
         return
     found = _alike(found)
     frame = totals(found).head(1)

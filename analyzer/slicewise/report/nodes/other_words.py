@@ -23,7 +23,6 @@ NOTE = (
     "system they used is not known. What a process did after the last look at it may be missing."
 )
 MOST_NODES, MOST_USERS, MOST_ROWS, MOST_LINES = 3, 3, 20, 4
-WAYS = {"write": "wrote", "read": "read"}
 
 
 def other_lines(digest: Digest) -> Iterator[str]:
@@ -101,9 +100,9 @@ def _lines(digest: Digest, found: pl.DataFrame) -> Iterator[charts.NodeLine]:
     for row, colour in zip(found.head(MOST_LINES).iter_rows(named=True), cycle(style.JOB_COLOURS), strict=False):
         is_its = (pl.col("node") == row["node"]) & pl.col("user").eq_missing(row["user"])
         rows = digest.others.filter(is_its)
-        for way, did in WAYS.items():
+        for way in ("write", "read"):
             values = rows.select("slice", value=pl.col(f"{way}_bytes") / scale)
-            name = f"{style.safe(_who(row))} on {style.safe(row['node'])}: {did}"
+            name = f"{style.safe(_who(row))} on {style.safe(row['node'])}: {words.DID[way]}"
             yield charts.NodeLine(name, colour, values, is_second=way == "read")
 
 

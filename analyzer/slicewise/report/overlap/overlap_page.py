@@ -345,7 +345,7 @@ def _sections(overlap: Overlap, direction: DirectionOverlap) -> list[Section]:
         _throughput_section(overlap, direction, slices, region, behind),
         *([_shares_section(overlap, direction, slices, region)] if len(direction.shares) else []),
         Section(
-            heading=f"Who {_did(direction)} when: processes by slices",
+            heading=f"Who {words.DID[direction.direction]} when: processes by slices",
             text=[
                 "A row is a process, grouped by job, node and rank; the stronger the colour, the more it moved in that "
                 "slice. Dotted lines mark the region."
@@ -378,7 +378,7 @@ def _throughput_section(
         between = words.interval(estimate.low / words.MIB, estimate.high / words.MIB)
         text = [f"Capacity {words.rate(estimate.value)} {between}: {estimate.how}."]
     return Section(
-        heading=f"What {words.listing(job.job for job in overlap.jobs)} {_did(direction)}, stacked",
+        heading=f"What {words.listing(job.job for job in overlap.jobs)} {words.DID[direction.direction]}, stacked",
         text=text,
         chart=throughput.stacked(
             direction.activity,
@@ -405,7 +405,7 @@ def _shares_section(
         heading="Each slice's bytes: the share that a job got, and its fair share",
         text=["A fair share is a job's part of the processes, or of the nodes, that moved bytes in that slice."],
         chart=throughput.shares(direction.shares, colours_of(overlap), slices, overlap.slice_ns, region),
-        note=f"{words.slices_of(together, overlap.slice_ns)} in which several jobs {_did(direction)}.",
+        note=f"{words.slices_of(together, overlap.slice_ns)} in which several jobs {words.DID[direction.direction]}.",
         is_linked=True,
     )
 
@@ -452,17 +452,13 @@ def _behind(overlap: Overlap, direction: DirectionOverlap) -> str:
     return f"{note}; {words.count(idle, 'process')} of them moved none." if idle else f"{note}."
 
 
-def _did(direction: DirectionOverlap) -> str:
-    return {"read": "read", "write": "wrote"}[direction.direction]
-
-
 def _nothing_to_show(main: DirectionOverlap, other: DirectionOverlap) -> str:
     """Why the other direction has no charts: nothing to compare, or hardly a byte; empty if it has them."""
     if other.not_applicable:
         return words.sentence(other.not_applicable)
     if not is_negligible(other, main):
         return ""
-    by_job = words.listing(f"{job.job} {_did(other)} {words.size(job.bytes)}" for job in other.jobs)
+    by_job = words.listing(f"{job.job} {words.DID[other.direction]} {words.size(job.bytes)}" for job in other.jobs)
     return f"{by_job}: too little beside the other direction to draw; --direction {other.direction} does."
 
 

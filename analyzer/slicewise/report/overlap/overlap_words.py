@@ -6,18 +6,15 @@ from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.overlap.direction import Region
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
 from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Prediction
-from slicewise.constants import LITTLE_BYTES
+from slicewise.constants import LITTLE_BYTES, WORTH_A_WAIT
 from slicewise.digest.activity import Direction
 from slicewise.report.blame import blame_words
 from slicewise.report.model.model_report import misfit_words
 from slicewise.text import words
 
 DONE: dict[Direction, str] = {"read": "read from", "write": "wrote to"}
-DID: dict[Direction, str] = {"read": "read", "write": "wrote"}
 # Standalone times that imply capacities further apart than this fraction are no estimate to tell.
 DISAGREEMENT = 0.1
-# A wait for a turn below this fraction of the runtime is what asking for it takes.
-WORTH_A_WAIT = 0.002
 VERDICTS = {
     True: "There was contention",
     False: "There was no contention",
@@ -119,7 +116,7 @@ def who_got_what(direction: DirectionOverlap) -> str:
     ratio = direction.ratio
     few = [job for job in direction.jobs if job.bytes < LITTLE_BYTES]
     if few and len(few) < len(direction.jobs):
-        who = words.listing(f"{job.job} {DID[direction.direction]} only {words.size(job.bytes)}" for job in few)
+        who = words.listing(f"{job.job} {words.DID[direction.direction]} only {words.size(job.bytes)}" for job in few)
         return f"There {words.listing(got)}. {who}: no more than programs need to start."
     if ratio is None or not ratio.region or len(got) != 2:
         return f"There {words.listing(got)}."
@@ -128,13 +125,13 @@ def who_got_what(direction: DirectionOverlap) -> str:
     rates = [words.number((job.region_bytes_per_second or 0.0) / words.MIB) for job in (winner, loser)]
     times = words.one_to_other(ratio.region, leads).removesuffix(" to 1")
     got_more = (
-        f"While both {DID[direction.direction]}, {winner.job} got {times} times the bandwidth of {loser.job} "
+        f"While both {words.DID[direction.direction]}, {winner.job} got {times} times the bandwidth of {loser.job} "
         f"({rates[0]} against {rates[1]} MiB/s)"
         if times != "1"
-        else f"While both {DID[direction.direction]}, they got about the same bandwidth ({winner.job} {rates[0]}, "
-        f"{loser.job} {rates[1]} MiB/s)"
+        else f"While both {words.DID[direction.direction]}, they got about the same bandwidth "
+        f"({winner.job} {rates[0]}, {loser.job} {rates[1]} MiB/s)"
         if rates[0] != rates[1]
-        else f"While both {DID[direction.direction]}, each got {rates[0]} MiB/s"
+        else f"While both {words.DID[direction.direction]}, each got {rates[0]} MiB/s"
     )
     return " ".join(words.sentence(said) for said in (got_more, _sizes(winner, loser)) if said)
 

@@ -17,7 +17,7 @@ from slicewise.report.tables import Table
 from slicewise.text import words
 
 # A job that takes less than this much longer is not slowed down.
-SLOWER = 1.02
+SLOWED_AT_ALL = 1.02
 
 
 def lines(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> list[str]:
@@ -72,7 +72,7 @@ def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] 
 
 def _job(one: PredictedJob) -> str:
     between = f" {words.interval(one.seconds.low, one.seconds.high)}"
-    if one.seconds.value < SLOWER * one.alone:
+    if one.seconds.value < SLOWED_AT_ALL * one.alone:
         return f"{one.job} would take {words.seconds(one.seconds.value)}{between} for its I/O, as alone."
     return (
         f"{one.job} would take {words.number(one.slowdown)} times as long for its I/O as alone: "
