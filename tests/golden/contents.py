@@ -24,5 +24,16 @@ def contents(path: Path) -> dict:
     return {"job": profile.job, "slice_ns": profile.slice_ns, "damage": len(profile.damage), **tables}
 
 
+def text_of(found: dict) -> str:
+    """JSON with a row of a table in a line."""
+    parts = [
+        f"{json.dumps(key)}: [\n  " + ",\n  ".join(json.dumps(row, sort_keys=True) for row in value) + "\n ]"
+        if isinstance(value, list) and value
+        else f"{json.dumps(key)}: {json.dumps(value)}"
+        for key, value in sorted(found.items())
+    ]
+    return "{\n " + ",\n ".join(parts) + "\n}"
+
+
 if __name__ == "__main__":
-    print(json.dumps(contents(Path(sys.argv[1])), indent=1, sort_keys=True))
+    print(text_of(contents(Path(sys.argv[1]))))
