@@ -141,6 +141,60 @@ struct turn {
 void stream_take(struct turn *turn, FILE *stream);
 void stream_give(struct turn *turn);
 
+/* The body of a wrapper of a call on a stream that may wait: held, timed, and counted by call_stream_HOW(&call, stream, state, ...), where `result`
+ * is what the function returned. `state`: the stream's before the call. */
+#define STREAM_CALL_FROM(state, operation, stream, type, returned, how, ...) \
+    struct call call = call_begin(OP_##operation); \
+    struct turn turn; \
+    stream_take(&turn, stream); \
+    struct stream_state before = (state); \
+    type result = (returned); \
+    call_end(&call); \
+    call_stream_##how(&call, stream, before, __VA_ARGS__); \
+    stream_give(&turn); \
+    call_close(&call); \
+    return result
+#define STREAM_CALL(operation, stream, type, returned, how, ...) \
+    STREAM_CALL_FROM(stream_state(stream), operation, stream, type, returned, how, __VA_ARGS__)
+
+/* A wrapper that is nothing else. */
+#define STREAMED(operation, type, name, parameters, arguments, how, ...) \
+    INTERPOSE(type, name, parameters) \
+    { \
+        STREAM_CALL(operation, stream, type, REAL(name) arguments, how, __VA_ARGS__); \
+    }
+
+/* Before it: the call, if `looked` says that the buffer serves it. */
+#define IF_SERVED(looked, operation, kind, stream, type, returned, bytes) \
+    do { \
+        enum serving serving = (looked); \
+        if (serving != NOT_SERVED) { \
+            type result = (returned); \
+            stream_served(OP_##operation, KIND_##kind, stream, serving, bytes); \
+            return result; \
+        } \
+    } while (0)
+
+/* A dialect of scanf: headers choose among their symbols, and so functions are named by dialect. `w`: of wide characters; the rest is the body of
+ * the form with a stream and a va_list. */
+#define SCANF(dialect, prefix, w, character, ...) \
+    INTERPOSE_SYMBOL(int, dialect##_vf##w##scanf, prefix##vf##w##scanf, (FILE * stream, const character *format, va_list arguments)) \
+    { \
+        __VA_ARGS__; \
+    } \
+    INTERPOSE_SYMBOL(int, dialect##_f##w##scanf, prefix##f##w##scanf, (FILE * stream, const character *format, ...)) \
+    { \
+        FORWARD(format, OWN(dialect##_vf##w##scanf)(stream, format, arguments)); \
+    } \
+    INTERPOSE_SYMBOL(int, dialect##_##w##scanf, prefix##w##scanf, (const character *format, ...)) \
+    { \
+        FORWARD(format, OWN(dialect##_vf##w##scanf)(stdin, format, arguments)); \
+    } \
+    INTERPOSE_SYMBOL(int, dialect##_v##w##scanf, prefix##v##w##scanf, (const character *format, va_list arguments)) \
+    { \
+        return OWN(dialect##_vf##w##scanf)(stdin, format, arguments); \
+    }
+
 /* A look at what lies read ahead, and at the clock, before a call that tells only at its end whether the buffer served it. */
 struct read_look {
     const char *begin, *base, *end;

@@ -181,19 +181,7 @@ INTERPOSE(int, fcloseall, (void))
     return failed;
 }
 
-INTERPOSE(int, fseek, (FILE *stream, long offset, int whence))
-{
-    struct call call = call_begin(OP_fseek);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int failed = REAL(fseek)(stream, offset, whence);
-    call_end(&call);
-    call_stream_sought(&call, stream, before, whence, failed != 0);
-    stream_give(&turn);
-    call_close(&call);
-    return failed;
-}
+STREAMED(fseek, int, fseek, (FILE *stream, long offset, int whence), (stream, offset, whence), sought, whence, result != 0)
 SAME_AS(fseeko, fseek); /* off_t is long wherever we build */
 SAME_AS(fseeko64, fseek);
 
@@ -210,158 +198,52 @@ INTERPOSE(void, rewind, (FILE *stream))
     call_close(&call);
 }
 
-INTERPOSE(int, fsetpos, (FILE *stream, const fpos_t *position))
-{
-    struct call call = call_begin(OP_fseek);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int failed = REAL(fsetpos)(stream, position);
-    call_end(&call);
-    call_stream_sought(&call, stream, before, SEEK_SET, failed != 0);
-    stream_give(&turn);
-    call_close(&call);
-    return failed;
-}
+STREAMED(fseek, int, fsetpos, (FILE *stream, const fpos_t *position), (stream, position), sought, SEEK_SET, result != 0)
 SAME_AS(fsetpos64, fsetpos);
 SAME_AS(_IO_fsetpos, fsetpos);
 SAME_AS(_IO_fsetpos64, fsetpos);
 
-INTERPOSE(long, ftell, (FILE *stream))
-{
-    struct call call = call_begin(OP_ftell);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    long position = REAL(ftell)(stream);
-    call_end(&call);
-    call_stream_touched(&call, stream, before, position < 0);
-    stream_give(&turn);
-    call_close(&call);
-    return position;
-}
+STREAMED(ftell, long, ftell, (FILE *stream), (stream), touched, result < 0)
 SAME_AS(ftello, ftell);
 SAME_AS(ftello64, ftell);
 SAME_AS(_IO_ftell, ftell);
 
-INTERPOSE(int, fgetpos, (FILE *stream, fpos_t *position))
-{
-    struct call call = call_begin(OP_ftell);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int failed = REAL(fgetpos)(stream, position);
-    call_end(&call);
-    call_stream_touched(&call, stream, before, failed != 0);
-    stream_give(&turn);
-    call_close(&call);
-    return failed;
-}
+STREAMED(ftell, int, fgetpos, (FILE *stream, fpos_t *position), (stream, position), touched, result != 0)
 SAME_AS(fgetpos64, fgetpos);
 SAME_AS(_IO_fgetpos, fgetpos);
 SAME_AS(_IO_fgetpos64, fgetpos);
 
-static FULL size_t full_fread(void *buf, size_t size, size_t count, FILE *stream);
-
-INTERPOSE(size_t, fread, (void *buf, size_t size, size_t count, FILE *stream))
-{
-    size_t bytes = bytes_of_items(size, count);
-    if (LIKELY(is_lone() && is_little_readable(stream, bytes) && count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
-        return LONE(fread)(buf, size, count, stream);
-    return full_fread(buf, size, count, stream);
-}
-
-static size_t full_fread(void *buf, size_t size, size_t count, FILE *stream)
-{
-    if (size == 0 || count == 0) {
-        call_idled(OP_fread);
-        return REAL(fread)(buf, size, count, stream);
+/* `...`: how the parameters are handed on. */
+#define READ_ITEMS(name, parameters, ...) \
+    static FULL size_t full_##name parameters; \
+    INTERPOSE(size_t, name, parameters) \
+    { \
+        size_t bytes = bytes_of_items(size, count); \
+        if (LIKELY(is_lone() && is_little_readable(stream, bytes) && count_served(OP_fread, KIND_read, stream->_fileno, bytes))) \
+            return LONE(name)(__VA_ARGS__); \
+        return full_##name(__VA_ARGS__); \
+    } \
+    static size_t full_##name parameters \
+    { \
+        if (size == 0 || count == 0) { \
+            call_idled(OP_fread); \
+            return REAL(name)(__VA_ARGS__); \
+        } \
+        size_t bytes; \
+        IF_SERVED(!__builtin_mul_overflow(size, count, &bytes) ? stream_holds(stream, bytes) : NOT_SERVED, fread, read, stream, size_t, \
+                  REAL(name)(__VA_ARGS__), result * size); \
+        STREAM_CALL_FROM(call_state_before_items(stream, size), fread, stream, size_t, REAL(name)(__VA_ARGS__), read_items, size, result, count); \
     }
-    size_t bytes;
-    enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_holds(stream, bytes) : NOT_SERVED;
-    if (serving != NOT_SERVED) {
-        size_t items = REAL(fread)(buf, size, count, stream);
-        stream_served(OP_fread, KIND_read, stream, serving, items * size);
-        return items;
-    }
-    struct call call = call_begin(OP_fread);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = call_state_before_items(stream, size);
-    size_t items = REAL(fread)(buf, size, count, stream);
-    call_end(&call);
-    call_stream_read_items(&call, stream, before, size, items, count);
-    stream_give(&turn);
-    call_close(&call);
-    return items;
-}
+READ_ITEMS(fread, (void *buf, size_t size, size_t count, FILE *stream), buf, size, count, stream)
 SAME_AS(fread_unlocked, fread); /* taking the lock as well is slower, not wrong */
 SAME_AS(_IO_fread, fread);
-
-static FULL size_t full___fread_chk(void *buf, size_t room, size_t size, size_t count, FILE *stream);
-
-INTERPOSE(size_t, __fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream))
-{
-    size_t bytes = bytes_of_items(size, count);
-    if (LIKELY(is_lone() && is_little_readable(stream, bytes) && count_served(OP_fread, KIND_read, stream->_fileno, bytes)))
-        return LONE(__fread_chk)(buf, room, size, count, stream);
-    return full___fread_chk(buf, room, size, count, stream);
-}
-
-static size_t full___fread_chk(void *buf, size_t room, size_t size, size_t count, FILE *stream)
-{
-    if (size == 0 || count == 0) {
-        call_idled(OP_fread);
-        return REAL(__fread_chk)(buf, room, size, count, stream);
-    }
-    size_t bytes;
-    enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_holds(stream, bytes) : NOT_SERVED;
-    if (serving != NOT_SERVED) {
-        size_t items = REAL(__fread_chk)(buf, room, size, count, stream);
-        stream_served(OP_fread, KIND_read, stream, serving, items * size);
-        return items;
-    }
-    struct call call = call_begin(OP_fread);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = call_state_before_items(stream, size);
-    size_t items = REAL(__fread_chk)(buf, room, size, count, stream);
-    call_end(&call);
-    call_stream_read_items(&call, stream, before, size, items, count);
-    stream_give(&turn);
-    call_close(&call);
-    return items;
-}
+READ_ITEMS(__fread_chk, (void *buf, size_t room, size_t size, size_t count, FILE *stream), buf, room, size, count, stream)
 SAME_AS(__fread_unlocked_chk, __fread_chk);
 
 /* EOF may be a number that was read. */
-INTERPOSE(int, getw, (FILE *stream))
-{
-    struct call call = call_begin(OP_fread);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int number = REAL(getw)(stream);
-    call_end(&call);
-    call_stream_read(&call, stream, before, number == EOF && (feof_unlocked(stream) || ferror_unlocked(stream)) ? 0 : sizeof number);
-    stream_give(&turn);
-    call_close(&call);
-    return number;
-}
+STREAMED(fread, int, getw, (FILE *stream), (stream), read, result == EOF && (feof_unlocked(stream) || ferror_unlocked(stream)) ? 0 : sizeof result)
 
-INTERPOSE(int, putw, (int number, FILE *stream))
-{
-    struct call call = call_begin(OP_fwrite);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int failed = REAL(putw)(number, stream);
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, failed == 0 ? (int64_t)sizeof number : -1);
-    stream_give(&turn);
-    call_close(&call);
-    return failed;
-}
+STREAMED(fwrite, int, putw, (int number, FILE *stream), (number, stream), wrote, result == 0 ? (int64_t)sizeof number : -1)
 
 static FULL size_t full_fwrite(const void *buf, size_t size, size_t count, FILE *stream);
 
@@ -380,22 +262,9 @@ static size_t full_fwrite(const void *buf, size_t size, size_t count, FILE *stre
         return REAL(fwrite)(buf, size, count, stream);
     }
     size_t bytes;
-    enum serving serving = !__builtin_mul_overflow(size, count, &bytes) ? stream_has_room(stream, bytes) : NOT_SERVED;
-    if (serving != NOT_SERVED) {
-        size_t items = REAL(fwrite)(buf, size, count, stream);
-        stream_served(OP_fwrite, KIND_write, stream, serving, items * size);
-        return items;
-    }
-    struct call call = call_begin(OP_fwrite);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    size_t items = REAL(fwrite)(buf, size, count, stream);
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, (int64_t)(items * size));
-    stream_give(&turn);
-    call_close(&call);
-    return items;
+    IF_SERVED(!__builtin_mul_overflow(size, count, &bytes) ? stream_has_room(stream, bytes) : NOT_SERVED, fwrite, write, stream, size_t,
+              REAL(fwrite)(buf, size, count, stream), result * size);
+    STREAM_CALL(fwrite, stream, size_t, REAL(fwrite)(buf, size, count, stream), wrote, (int64_t)(result * size));
 }
 SAME_AS(fwrite_unlocked, fwrite);
 SAME_AS(_IO_fwrite, fwrite);

@@ -25,22 +25,8 @@ INTERPOSE(int, fgetc, (FILE *stream))
 
 static int full_fgetc(FILE *stream)
 {
-    enum serving serving = stream_holds(stream, 1);
-    if (serving != NOT_SERVED) {
-        int c = REAL(fgetc)(stream);
-        stream_served(OP_fgetc, KIND_read, stream, serving, 1);
-        return c;
-    }
-    struct call call = call_begin(OP_fgetc);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int c = REAL(fgetc)(stream);
-    call_end(&call);
-    call_stream_read(&call, stream, before, c != EOF);
-    stream_give(&turn);
-    call_close(&call);
-    return c;
+    IF_SERVED(stream_holds(stream, 1), fgetc, read, stream, int, REAL(fgetc)(stream), 1);
+    STREAM_CALL(fgetc, stream, int, REAL(fgetc)(stream), read, result != EOF);
 }
 SAME_AS(getc, fgetc);
 SAME_AS(_IO_getc, fgetc);
@@ -83,77 +69,30 @@ static int64_t length_of(const char *got, int room, FILE *stream)
         return SERVED_WITH(got, operation, KIND_read, (stream)->_fileno, (uint64_t)((stream)->_IO_read_ptr - begin)); \
     } while (0)
 
-static FULL char *full_fgets(char *line, int room, FILE *stream);
-
-INTERPOSE(char *, fgets, (char *line, int room, FILE *stream))
-{
-    if (LIKELY(room > 1 && is_lone() && (is_readable(stream, (size_t)room - 1) || is_line_known(stream, '\n'))))
-        GET_LINE(char *, OP_fgets, stream, LONE(fgets)(line, room, stream));
-    return full_fgets(line, room, stream);
-}
-
-static char *full_fgets(char *line, int room, FILE *stream)
-{
-    if (room <= 1) {
-        call_idled(OP_fgets);
-        return REAL(fgets)(line, room, stream);
+/* `least`: the room that a line needs for libc to look at the stream; `...`: how the parameters are handed on. */
+#define GETS(name, least, parameters, ...) \
+    static FULL char *full_##name parameters; \
+    INTERPOSE(char *, name, parameters) \
+    { \
+        if (LIKELY(room > 1 && is_lone() && (is_readable(stream, (size_t)room - 1) || is_line_known(stream, '\n')))) \
+            GET_LINE(char *, OP_fgets, stream, LONE(name)(__VA_ARGS__)); \
+        return full_##name(__VA_ARGS__); \
+    } \
+    static char *full_##name parameters \
+    { \
+        if (room < least) { \
+            call_idled(OP_fgets); \
+            return REAL(name)(__VA_ARGS__); \
+        } \
+        const char *begin = stream->_IO_read_ptr; \
+        IF_SERVED(stream_holds_line(stream, '\n', room - 1), fgets, read, stream, char *, REAL(name)(__VA_ARGS__), \
+                  (uint64_t)(stream->_IO_read_ptr - begin)); \
+        STREAM_CALL(fgets, stream, char *, REAL(name)(__VA_ARGS__), read, (look_for_line(stream, '\n'), length_of(result, room, stream))); \
     }
-    enum serving serving = stream_holds_line(stream, '\n', room - 1);
-    if (serving != NOT_SERVED) {
-        const char *begin = stream->_IO_read_ptr;
-        char *got = REAL(fgets)(line, room, stream);
-        stream_served(OP_fgets, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
-        return got;
-    }
-    struct call call = call_begin(OP_fgets);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    char *got = REAL(fgets)(line, room, stream);
-    call_end(&call);
-    call_stream_read(&call, stream, before, length_of(got, room, stream));
-    look_for_line(stream, '\n');
-    stream_give(&turn);
-    call_close(&call);
-    return got;
-}
+GETS(fgets, 2, (char *line, int room, FILE *stream), line, room, stream)
 SAME_AS(fgets_unlocked, fgets);
 SAME_AS(_IO_fgets, fgets);
-
-static FULL char *full___fgets_chk(char *line, size_t size, int room, FILE *stream);
-
-INTERPOSE(char *, __fgets_chk, (char *line, size_t size, int room, FILE *stream))
-{
-    if (LIKELY(room > 1 && is_lone() && (is_readable(stream, (size_t)room - 1) || is_line_known(stream, '\n'))))
-        GET_LINE(char *, OP_fgets, stream, LONE(__fgets_chk)(line, size, room, stream));
-    return full___fgets_chk(line, size, room, stream);
-}
-
-static char *full___fgets_chk(char *line, size_t size, int room, FILE *stream)
-{
-    if (room <= 0) {
-        call_idled(OP_fgets);
-        return REAL(__fgets_chk)(line, size, room, stream);
-    }
-    enum serving serving = stream_holds_line(stream, '\n', room - 1);
-    if (serving != NOT_SERVED) {
-        const char *begin = stream->_IO_read_ptr;
-        char *got = REAL(__fgets_chk)(line, size, room, stream);
-        stream_served(OP_fgets, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
-        return got;
-    }
-    struct call call = call_begin(OP_fgets);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    char *got = REAL(__fgets_chk)(line, size, room, stream);
-    call_end(&call);
-    call_stream_read(&call, stream, before, length_of(got, room, stream));
-    look_for_line(stream, '\n');
-    stream_give(&turn);
-    call_close(&call);
-    return got;
-}
+GETS(__fgets_chk, 1, (char *line, size_t size, int room, FILE *stream), line, size, room, stream)
 SAME_AS(__fgets_unlocked_chk, __fgets_chk);
 
 /* A long one, or none: there was no memory for it, or an error before. */
@@ -193,17 +132,7 @@ static ssize_t full_getdelim(char **line, size_t *room, int delimiter, FILE *str
         stream_served(OP_getline, KIND_read, stream, serving, (uint64_t)(stream->_IO_read_ptr - begin));
         return length;
     }
-    struct call call = call_begin(OP_getline);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    ssize_t length = REAL(getdelim)(line, room, delimiter, stream);
-    call_end(&call);
-    call_stream_read(&call, stream, before, length > 0 ? length : 0);
-    look_for_line(stream, delimiter);
-    stream_give(&turn);
-    call_close(&call);
-    return length;
+    STREAM_CALL(getline, stream, ssize_t, REAL(getdelim)(line, room, delimiter, stream), read, (look_for_line(stream, delimiter), result > 0 ? result : 0));
 }
 SAME_AS(__getdelim, getdelim);
 
@@ -286,67 +215,10 @@ INLINE bool is_scanned_in_place(const struct scan *scan, FILE *stream)
         return scan_by_io(&scan, stream, items); \
     return SERVED_AT(scan.look.tick, items, OP_fscanf, KIND_read, (stream)->_fileno, (uint64_t)((stream)->_IO_read_ptr - scan.look.begin))
 
-/* The scanf family has three dialects, and headers choose among their symbols: the functions are named here by dialect. */
-INTERPOSE_SYMBOL(int, old_vfscanf, vfscanf, (FILE *stream, const char *format, va_list arguments))
-{
-    SCAN(stream, NEXT(old_vfscanf)(stream, format, arguments));
-}
+SCANF(old, , , char, SCAN(stream, NEXT(old_vfscanf)(stream, format, arguments)))
 SAME_AS(__vfscanf, old_vfscanf);
-
-INTERPOSE_SYMBOL(int, isoc99_vfscanf, __isoc99_vfscanf, (FILE *stream, const char *format, va_list arguments))
-{
-    SCAN(stream, NEXT(isoc99_vfscanf)(stream, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc23_vfscanf, __isoc23_vfscanf, (FILE *stream, const char *format, va_list arguments))
-{
-    SCAN(stream, NEXT(isoc23_vfscanf)(stream, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, old_fscanf, fscanf, (FILE *stream, const char *format, ...))
-{
-    FORWARD(format, OWN(old_vfscanf)(stream, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, old_scanf, scanf, (const char *format, ...))
-{
-    FORWARD(format, OWN(old_vfscanf)(stdin, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, old_vscanf, vscanf, (const char *format, va_list arguments))
-{
-    return OWN(old_vfscanf)(stdin, format, arguments);
-}
-
-INTERPOSE_SYMBOL(int, isoc99_fscanf, __isoc99_fscanf, (FILE *stream, const char *format, ...))
-{
-    FORWARD(format, OWN(isoc99_vfscanf)(stream, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc99_scanf, __isoc99_scanf, (const char *format, ...))
-{
-    FORWARD(format, OWN(isoc99_vfscanf)(stdin, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc99_vscanf, __isoc99_vscanf, (const char *format, va_list arguments))
-{
-    return OWN(isoc99_vfscanf)(stdin, format, arguments);
-}
-
-INTERPOSE_SYMBOL(int, isoc23_fscanf, __isoc23_fscanf, (FILE *stream, const char *format, ...))
-{
-    FORWARD(format, OWN(isoc23_vfscanf)(stream, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc23_scanf, __isoc23_scanf, (const char *format, ...))
-{
-    FORWARD(format, OWN(isoc23_vfscanf)(stdin, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc23_vscanf, __isoc23_vscanf, (const char *format, va_list arguments))
-{
-    return OWN(isoc23_vfscanf)(stdin, format, arguments);
-}
+SCANF(isoc99, __isoc99_, , char, SCAN(stream, NEXT(isoc99_vfscanf)(stream, format, arguments)))
+SCANF(isoc23, __isoc23_, , char, SCAN(stream, NEXT(isoc23_vfscanf)(stream, format, arguments)))
 
 static FULL int full_fputc(int c, FILE *stream);
 
@@ -360,22 +232,8 @@ INTERPOSE(int, fputc, (int c, FILE *stream))
 
 static int full_fputc(int c, FILE *stream)
 {
-    enum serving serving = stream_has_room(stream, 1);
-    if (serving != NOT_SERVED) {
-        int put = REAL(fputc)(c, stream);
-        stream_served(OP_fputc, KIND_write, stream, serving, 1);
-        return put;
-    }
-    struct call call = call_begin(OP_fputc);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int put = REAL(fputc)(c, stream);
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, put != EOF ? 1 : -1);
-    stream_give(&turn);
-    call_close(&call);
-    return put;
+    IF_SERVED(stream_has_room(stream, 1), fputc, write, stream, int, REAL(fputc)(c, stream), 1);
+    STREAM_CALL(fputc, stream, int, REAL(fputc)(c, stream), wrote, result != EOF ? 1 : -1);
 }
 SAME_AS(putc, fputc);
 SAME_AS(_IO_putc, fputc);
@@ -421,22 +279,8 @@ INTERPOSE(int, fputs, (const char *text, FILE *stream))
 static int full_fputs(const char *text, FILE *stream)
 {
     size_t length = strlen(text);
-    enum serving serving = stream_has_room(stream, length);
-    if (serving != NOT_SERVED) {
-        int put = REAL(fputs)(text, stream);
-        stream_served(OP_fputs, KIND_write, stream, serving, length);
-        return put;
-    }
-    struct call call = call_begin(OP_fputs);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int put = REAL(fputs)(text, stream);
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, put >= 0 ? (int64_t)strlen(text) : -1);
-    stream_give(&turn);
-    call_close(&call);
-    return put;
+    IF_SERVED(stream_has_room(stream, length), fputs, write, stream, int, REAL(fputs)(text, stream), length);
+    STREAM_CALL(fputs, stream, int, REAL(fputs)(text, stream), wrote, result >= 0 ? (int64_t)strlen(text) : -1);
 }
 SAME_AS(fputs_unlocked, fputs);
 SAME_AS(_IO_fputs, fputs);
@@ -457,22 +301,8 @@ static int full_puts(const char *text)
 {
     FILE *stream = stdout;
     size_t length = strlen(text) + 1;
-    enum serving serving = stream_has_room(stream, length);
-    if (serving != NOT_SERVED) {
-        int put = REAL(puts)(text);
-        stream_served(OP_fputs, KIND_write, stream, serving, length);
-        return put;
-    }
-    struct call call = call_begin(OP_fputs);
-    struct turn turn;
-    stream_take(&turn, stdout);
-    struct stream_state before = stream_state(stdout);
-    int put = REAL(puts)(text);
-    call_end(&call);
-    call_stream_wrote(&call, stdout, before, put >= 0 ? (int64_t)strlen(text) + 1 : -1);
-    stream_give(&turn);
-    call_close(&call);
-    return put;
+    IF_SERVED(stream_has_room(stream, length), fputs, write, stream, int, REAL(puts)(text), length);
+    STREAM_CALL(fputs, stdout, int, REAL(puts)(text), wrote, result >= 0 ? (int64_t)strlen(text) + 1 : -1);
 }
 SAME_AS(_IO_puts, puts);
 

@@ -52,16 +52,7 @@ static wint_t full_fgetwc(FILE *stream)
         call_served(OP_fgetwc, KIND_read, stream->_fileno, 1);
         return c;
     }
-    struct call call = call_begin(OP_fgetwc);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    wint_t c = REAL(fgetwc)(stream);
-    call_end(&call);
-    call_stream_read(&call, stream, before, c != WEOF ? wide_bytes(c) : 0);
-    stream_give(&turn);
-    call_close(&call);
-    return c;
+    STREAM_CALL(fgetwc, stream, wint_t, REAL(fgetwc)(stream), read, result != WEOF ? wide_bytes(result) : 0);
 }
 SAME_AS(getwc, fgetwc);
 SAME_AS(fgetwc_unlocked, fgetwc);
@@ -79,16 +70,7 @@ INTERPOSE(wchar_t *, fgetws, (wchar_t *line, int room, FILE *stream))
         call_idled(OP_fgetws);
         return REAL(fgetws)(line, room, stream);
     }
-    struct call call = call_begin(OP_fgetws);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    wchar_t *got = REAL(fgetws)(line, room, stream);
-    call_end(&call);
-    call_stream_read(&call, stream, before, got != NULL ? bytes_of_text(got) : 0);
-    stream_give(&turn);
-    call_close(&call);
-    return got;
+    STREAM_CALL(fgetws, stream, wchar_t *, REAL(fgetws)(line, room, stream), read, result != NULL ? bytes_of_text(result) : 0);
 }
 SAME_AS(fgetws_unlocked, fgetws);
 
@@ -98,16 +80,7 @@ INTERPOSE(wchar_t *, __fgetws_chk, (wchar_t *line, size_t size, int room, FILE *
         call_idled(OP_fgetws);
         return REAL(__fgetws_chk)(line, size, room, stream);
     }
-    struct call call = call_begin(OP_fgetws);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    wchar_t *got = REAL(__fgetws_chk)(line, size, room, stream);
-    call_end(&call);
-    call_stream_read(&call, stream, before, got != NULL ? bytes_of_text(got) : 0);
-    stream_give(&turn);
-    call_close(&call);
-    return got;
+    STREAM_CALL(fgetws, stream, wchar_t *, REAL(__fgetws_chk)(line, size, room, stream), read, result != NULL ? bytes_of_text(result) : 0);
 }
 SAME_AS(__fgetws_unlocked_chk, __fgetws_chk);
 
@@ -127,16 +100,7 @@ static wint_t full_fputwc(wchar_t c, FILE *stream)
         call_served(OP_fputwc, KIND_write, stream->_fileno, 1);
         return put;
     }
-    struct call call = call_begin(OP_fputwc);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    wint_t put = REAL(fputwc)(c, stream);
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, put != WEOF ? wide_bytes(put) : -1);
-    stream_give(&turn);
-    call_close(&call);
-    return put;
+    STREAM_CALL(fputwc, stream, wint_t, REAL(fputwc)(c, stream), wrote, result != WEOF ? wide_bytes(result) : -1);
 }
 SAME_AS(putwc, fputwc);
 SAME_AS(fputwc_unlocked, fputwc);
@@ -148,49 +112,13 @@ INTERPOSE(wint_t, putwchar, (wchar_t c))
 }
 SAME_AS(putwchar_unlocked, putwchar);
 
-INTERPOSE(int, fputws, (const wchar_t *text, FILE *stream))
-{
-    struct call call = call_begin(OP_fputws);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int put = REAL(fputws)(text, stream);
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, put >= 0 ? bytes_of_text(text) : -1);
-    stream_give(&turn);
-    call_close(&call);
-    return put;
-}
+STREAMED(fputws, int, fputws, (const wchar_t *text, FILE *stream), (text, stream), wrote, result >= 0 ? bytes_of_text(text) : -1)
 SAME_AS(fputws_unlocked, fputws);
 
 /* Formatted text tells how many characters it came to, and not which: each counts as one byte. */
-INTERPOSE(int, vfwprintf, (FILE *stream, const wchar_t *format, va_list arguments))
-{
-    struct call call = call_begin(OP_fwprintf);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int put = REAL(vfwprintf)(stream, format, arguments);
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, put);
-    stream_give(&turn);
-    call_close(&call);
-    return put;
-}
+STREAMED(fwprintf, int, vfwprintf, (FILE *stream, const wchar_t *format, va_list arguments), (stream, format, arguments), wrote, result)
 
-INTERPOSE(int, __vfwprintf_chk, (FILE *stream, int flag, const wchar_t *format, va_list arguments))
-{
-    struct call call = call_begin(OP_fwprintf);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int put = REAL(__vfwprintf_chk)(stream, flag, format, arguments);
-    call_end(&call);
-    call_stream_wrote(&call, stream, before, put);
-    stream_give(&turn);
-    call_close(&call);
-    return put;
-}
+STREAMED(fwprintf, int, __vfwprintf_chk, (FILE *stream, int flag, const wchar_t *format, va_list arguments), (stream, flag, format, arguments), wrote, result)
 
 INTERPOSE(int, fwprintf, (FILE *stream, const wchar_t *format, ...))
 {
@@ -222,90 +150,6 @@ INTERPOSE(int, __vwprintf_chk, (int flag, const wchar_t *format, va_list argumen
     return OWN(__vfwprintf_chk)(stdout, flag, format, arguments);
 }
 
-/* Three dialects, as of scanf (stdio_text.c). */
-INTERPOSE_SYMBOL(int, old_vfwscanf, vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
-{
-    struct call call = call_begin(OP_fwscanf);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int items = REAL(old_vfwscanf)(stream, format, arguments);
-    call_end(&call);
-    call_stream_read(&call, stream, before, BY_STATE);
-    stream_give(&turn);
-    call_close(&call);
-    return items;
-}
-
-INTERPOSE_SYMBOL(int, old_fwscanf, fwscanf, (FILE *stream, const wchar_t *format, ...))
-{
-    FORWARD(format, OWN(old_vfwscanf)(stream, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, old_wscanf, wscanf, (const wchar_t *format, ...))
-{
-    FORWARD(format, OWN(old_vfwscanf)(stdin, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, old_vwscanf, vwscanf, (const wchar_t *format, va_list arguments))
-{
-    return OWN(old_vfwscanf)(stdin, format, arguments);
-}
-
-INTERPOSE_SYMBOL(int, isoc99_vfwscanf, __isoc99_vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
-{
-    struct call call = call_begin(OP_fwscanf);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int items = REAL(isoc99_vfwscanf)(stream, format, arguments);
-    call_end(&call);
-    call_stream_read(&call, stream, before, BY_STATE);
-    stream_give(&turn);
-    call_close(&call);
-    return items;
-}
-
-INTERPOSE_SYMBOL(int, isoc99_fwscanf, __isoc99_fwscanf, (FILE *stream, const wchar_t *format, ...))
-{
-    FORWARD(format, OWN(isoc99_vfwscanf)(stream, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc99_wscanf, __isoc99_wscanf, (const wchar_t *format, ...))
-{
-    FORWARD(format, OWN(isoc99_vfwscanf)(stdin, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc99_vwscanf, __isoc99_vwscanf, (const wchar_t *format, va_list arguments))
-{
-    return OWN(isoc99_vfwscanf)(stdin, format, arguments);
-}
-
-INTERPOSE_SYMBOL(int, isoc23_vfwscanf, __isoc23_vfwscanf, (FILE *stream, const wchar_t *format, va_list arguments))
-{
-    struct call call = call_begin(OP_fwscanf);
-    struct turn turn;
-    stream_take(&turn, stream);
-    struct stream_state before = stream_state(stream);
-    int items = REAL(isoc23_vfwscanf)(stream, format, arguments);
-    call_end(&call);
-    call_stream_read(&call, stream, before, BY_STATE);
-    stream_give(&turn);
-    call_close(&call);
-    return items;
-}
-
-INTERPOSE_SYMBOL(int, isoc23_fwscanf, __isoc23_fwscanf, (FILE *stream, const wchar_t *format, ...))
-{
-    FORWARD(format, OWN(isoc23_vfwscanf)(stream, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc23_wscanf, __isoc23_wscanf, (const wchar_t *format, ...))
-{
-    FORWARD(format, OWN(isoc23_vfwscanf)(stdin, format, arguments));
-}
-
-INTERPOSE_SYMBOL(int, isoc23_vwscanf, __isoc23_vwscanf, (const wchar_t *format, va_list arguments))
-{
-    return OWN(isoc23_vfwscanf)(stdin, format, arguments);
-}
+SCANF(old, , w, wchar_t, STREAM_CALL(fwscanf, stream, int, REAL(old_vfwscanf)(stream, format, arguments), read, BY_STATE))
+SCANF(isoc99, __isoc99_, w, wchar_t, STREAM_CALL(fwscanf, stream, int, REAL(isoc99_vfwscanf)(stream, format, arguments), read, BY_STATE))
+SCANF(isoc23, __isoc23_, w, wchar_t, STREAM_CALL(fwscanf, stream, int, REAL(isoc23_vfwscanf)(stream, format, arguments), read, BY_STATE))
