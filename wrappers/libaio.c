@@ -66,27 +66,19 @@ INTERPOSE_LIBRARY(int, io_submit, (aio_context_t context, long count, struct ioc
     return submitted;
 }
 
-INTERPOSE_LIBRARY(int, io_getevents, (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout))
-{
-    struct call call = call_begin(OP_io_getevents);
-    thread_state.library_depth++;
-    int reaped = REAL_NEAR(io_getevents)(context, least, most, events, timeout);
-    thread_state.library_depth--;
-    call_end(&call);
-    libaio_reaped(&call, events, reaped);
-    call_close(&call);
-    return reaped;
-}
-
-INTERPOSE_LIBRARY(int, io_pgetevents,
-          (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout, sigset_t *signals))
-{
-    struct call call = call_begin(OP_io_getevents);
-    thread_state.library_depth++;
-    int reaped = REAL_NEAR(io_pgetevents)(context, least, most, events, timeout, signals);
-    thread_state.library_depth--;
-    call_end(&call);
-    libaio_reaped(&call, events, reaped);
-    call_close(&call);
-    return reaped;
-}
+#define REAP(name, parameters, ...) \
+    INTERPOSE_LIBRARY(int, name, parameters) \
+    { \
+        struct call call = call_begin(OP_io_getevents); \
+        thread_state.library_depth++; \
+        int reaped = REAL_NEAR(name)(__VA_ARGS__); \
+        thread_state.library_depth--; \
+        call_end(&call); \
+        libaio_reaped(&call, events, reaped); \
+        call_close(&call); \
+        return reaped; \
+    }
+REAP(io_getevents, (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout), context, least, most, events,
+     timeout)
+REAP(io_pgetevents, (aio_context_t context, long least, long most, struct io_event *events, struct timespec *timeout, sigset_t *signals), context,
+     least, most, events, timeout, signals)

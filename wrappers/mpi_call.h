@@ -63,6 +63,13 @@ void mpi_call_named(const struct mpi_call *call, const char *name, int error);
 void mpi_call_began(const struct mpi_call *call, mpi_handle file, uint64_t key, mpi_count count, mpi_handle datatype, int error);
 void mpi_call_completed_split(const struct mpi_call *call, mpi_handle file, const void *status, int error);
 
+/* A shape of functions has SHAPE_PARAMETERS and SHAPE_ARGUMENTS, one body for all that differ by their names, and an entry for each of those. */
+#define IN_LIST(...) __VA_ARGS__
+#define WITHOUT_PARENTHESES(list) IN_LIST list
+#define SHAPE(linkage, result, shape) \
+    typedef result shape##_function shape##_PARAMETERS; \
+    linkage result shape(enum operation operation, shape##_function *real, WITHOUT_PARENTHESES(shape##_PARAMETERS))
+
 /* MPI began or ended. */
 void mpi_call_lived(const struct mpi_call *call);
 

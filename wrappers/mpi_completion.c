@@ -2,198 +2,58 @@
  * under way. For any thread that may call MPI. */
 #include "mpi_waiting.h"
 
-typedef int wait_one_function(void *request, void *status);
+#define BODY(shape, many, which, gives, completes) \
+    WAITING_BODY(int, shape, , mpi_in_c, many, which, gives, int error =, completes, return error)
+#define CALL(shape, operation, name) \
+    INTERPOSE_LIBRARY(int, name, shape##_PARAMETERS) \
+    { \
+        if (MPI_ONLY_COMMUNICATES(name)) \
+            return COMMUNICATED(CLASS_OF_##operation, real_##name(shape##_ARGUMENTS)); \
+        return shape(OP_##operation, MPI_REAL(name), shape##_ARGUMENTS); \
+    }
 
-static OUT_OF_LINE int wait_one(wait_one_function *real, void *request, void *status)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, OP_MPI_Wait, 1, request);
-    status = mpi_waiting_status(&waiting, status);
-    int error = real(request, status);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed(&waiting, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
+#define wait_one_PARAMETERS (void *request, void *status)
+#define wait_one_ARGUMENTS request, status
+BODY(wait_one, 1, request, GIVES_STATUS, COMPLETES(, error))
+CALL(wait_one, MPI_Wait, MPI_Wait)
 
-INTERPOSE_LIBRARY(int, MPI_Wait, (void *request, void *status))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Wait))
-        return COMMUNICATED(MPI_CLASS_wait, real_MPI_Wait(request, status));
-    return wait_one(MPI_REAL(MPI_Wait), request, status);
-}
+#define wait_all_PARAMETERS (int count, void *requests, void *statuses)
+#define wait_all_ARGUMENTS count, requests, statuses
+BODY(wait_all, count, requests, GIVES_STATUSES, COMPLETES(, error))
+CALL(wait_all, MPI_Wait, MPI_Waitall)
 
-typedef int wait_all_function(int count, void *requests, void *statuses);
+#define wait_any_PARAMETERS (int count, void *requests, int *index, void *status)
+#define wait_any_ARGUMENTS count, requests, index, status
+BODY(wait_any, count, requests, GIVES_STATUS, COMPLETES(, error))
+CALL(wait_any, MPI_Wait, MPI_Waitany)
 
-static OUT_OF_LINE int wait_all(wait_all_function *real, int count, void *requests, void *statuses)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, OP_MPI_Wait, count, requests);
-    statuses = mpi_waiting_statuses(&waiting, statuses);
-    int error = real(count, requests, statuses);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed(&waiting, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
+#define complete_some_PARAMETERS (int count, void *requests, int *completed, int *indices, void *statuses)
+#define complete_some_ARGUMENTS count, requests, completed, indices, statuses
+BODY(complete_some, count, requests, GIVES_STATUSES, COMPLETES(_some, completed, indices, error))
+CALL(complete_some, MPI_Wait, MPI_Waitsome)
+CALL(complete_some, MPI_Test, MPI_Testsome)
 
-INTERPOSE_LIBRARY(int, MPI_Waitall, (int count, void *requests, void *statuses))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Waitall))
-        return COMMUNICATED(MPI_CLASS_wait, real_MPI_Waitall(count, requests, statuses));
-    return wait_all(MPI_REAL(MPI_Waitall), count, requests, statuses);
-}
+#define test_one_PARAMETERS (void *request, int *is_complete, void *status)
+#define test_one_ARGUMENTS request, is_complete, status
+BODY(test_one, 1, request, GIVES_STATUS, COMPLETES(, error))
+CALL(test_one, MPI_Test, MPI_Test)
 
-typedef int wait_any_function(int count, void *requests, int *index, void *status);
+#define test_all_PARAMETERS (int count, void *requests, int *is_complete, void *statuses)
+#define test_all_ARGUMENTS count, requests, is_complete, statuses
+BODY(test_all, count, requests, GIVES_STATUSES, COMPLETES(, error))
+CALL(test_all, MPI_Test, MPI_Testall)
 
-static OUT_OF_LINE int wait_any(wait_any_function *real, int count, void *requests, int *index, void *status)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, OP_MPI_Wait, count, requests);
-    status = mpi_waiting_status(&waiting, status);
-    int error = real(count, requests, index, status);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed(&waiting, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
+#define test_any_PARAMETERS (int count, void *requests, int *index, int *is_complete, void *status)
+#define test_any_ARGUMENTS count, requests, index, is_complete, status
+BODY(test_any, count, requests, GIVES_STATUS, COMPLETES(, error))
+CALL(test_any, MPI_Test, MPI_Testany)
 
-INTERPOSE_LIBRARY(int, MPI_Waitany, (int count, void *requests, int *index, void *status))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Waitany))
-        return COMMUNICATED(MPI_CLASS_wait, real_MPI_Waitany(count, requests, index, status));
-    return wait_any(MPI_REAL(MPI_Waitany), count, requests, index, status);
-}
+#define get_status_PARAMETERS (mpi_handle request, int *is_complete, void *status)
+#define get_status_ARGUMENTS request, is_complete, status
+BODY(get_status, 1, &request, GIVES_STATUS, COMPLETES(_if, error != 0 || *is_complete, error))
+CALL(get_status, MPI_Test, MPI_Request_get_status)
 
-typedef int complete_some_function(int count, void *requests, int *completed, int *indices, void *statuses);
-
-static OUT_OF_LINE int complete_some(enum operation operation, complete_some_function *real, int count, void *requests, int *completed,
-                                     int *indices, void *statuses)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, operation, count, requests);
-    statuses = mpi_waiting_statuses(&waiting, statuses);
-    int error = real(count, requests, completed, indices, statuses);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed_some(&waiting, completed, indices, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
-
-INTERPOSE_LIBRARY(int, MPI_Waitsome, (int count, void *requests, int *completed, int *indices, void *statuses))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Waitsome))
-        return COMMUNICATED(MPI_CLASS_wait, real_MPI_Waitsome(count, requests, completed, indices, statuses));
-    return complete_some(OP_MPI_Wait, MPI_REAL(MPI_Waitsome), count, requests, completed, indices, statuses);
-}
-
-INTERPOSE_LIBRARY(int, MPI_Testsome, (int count, void *requests, int *completed, int *indices, void *statuses))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Testsome))
-        return COMMUNICATED(MPI_CLASS_test, real_MPI_Testsome(count, requests, completed, indices, statuses));
-    return complete_some(OP_MPI_Test, MPI_REAL(MPI_Testsome), count, requests, completed, indices, statuses);
-}
-
-typedef int test_one_function(void *request, int *is_complete, void *status);
-
-static OUT_OF_LINE int test_one(test_one_function *real, void *request, int *is_complete, void *status)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, OP_MPI_Test, 1, request);
-    status = mpi_waiting_status(&waiting, status);
-    int error = real(request, is_complete, status);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed(&waiting, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
-
-INTERPOSE_LIBRARY(int, MPI_Test, (void *request, int *is_complete, void *status))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Test))
-        return COMMUNICATED(MPI_CLASS_test, real_MPI_Test(request, is_complete, status));
-    return test_one(MPI_REAL(MPI_Test), request, is_complete, status);
-}
-
-typedef int test_all_function(int count, void *requests, int *is_complete, void *statuses);
-
-static OUT_OF_LINE int test_all(test_all_function *real, int count, void *requests, int *is_complete, void *statuses)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, OP_MPI_Test, count, requests);
-    statuses = mpi_waiting_statuses(&waiting, statuses);
-    int error = real(count, requests, is_complete, statuses);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed(&waiting, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
-
-INTERPOSE_LIBRARY(int, MPI_Testall, (int count, void *requests, int *is_complete, void *statuses))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Testall))
-        return COMMUNICATED(MPI_CLASS_test, real_MPI_Testall(count, requests, is_complete, statuses));
-    return test_all(MPI_REAL(MPI_Testall), count, requests, is_complete, statuses);
-}
-
-typedef int test_any_function(int count, void *requests, int *index, int *is_complete, void *status);
-
-static OUT_OF_LINE int test_any(test_any_function *real, int count, void *requests, int *index, int *is_complete, void *status)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, OP_MPI_Test, count, requests);
-    status = mpi_waiting_status(&waiting, status);
-    int error = real(count, requests, index, is_complete, status);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed(&waiting, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
-
-INTERPOSE_LIBRARY(int, MPI_Testany, (int count, void *requests, int *index, int *is_complete, void *status))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Testany))
-        return COMMUNICATED(MPI_CLASS_test, real_MPI_Testany(count, requests, index, is_complete, status));
-    return test_any(MPI_REAL(MPI_Testany), count, requests, index, is_complete, status);
-}
-
-typedef int get_status_function(mpi_handle request, int *is_complete, void *status);
-
-static OUT_OF_LINE int get_status(get_status_function *real, mpi_handle request, int *is_complete, void *status)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, OP_MPI_Test, 1, &request);
-    status = mpi_waiting_status(&waiting, status);
-    int error = real(request, is_complete, status);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed_if(&waiting, error != 0 || *is_complete, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
-
-INTERPOSE_LIBRARY(int, MPI_Request_get_status, (mpi_handle request, int *is_complete, void *status))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Request_get_status))
-        return COMMUNICATED(MPI_CLASS_test, real_MPI_Request_get_status(request, is_complete, status));
-    return get_status(MPI_REAL(MPI_Request_get_status), request, is_complete, status);
-}
-
-typedef int free_request_function(void *request);
-
-static OUT_OF_LINE int free_request(free_request_function *real, void *request)
-{
-    struct mpi_waiting waiting;
-    mpi_waiting_begin(&waiting, &mpi_in_c, OP_MPI_Request_free, 1, request);
-    int error = real(request);
-    mpi_waiting_end(&waiting);
-    mpi_waiting_completed(&waiting, error);
-    mpi_waiting_close(&waiting);
-    return error;
-}
-
-INTERPOSE_LIBRARY(int, MPI_Request_free, (void *request))
-{
-    if (MPI_ONLY_COMMUNICATES(MPI_Request_free))
-        return COMMUNICATED(MPI_CLASS_test, real_MPI_Request_free(request));
-    return free_request(MPI_REAL(MPI_Request_free), request);
-}
+#define free_request_PARAMETERS (void *request)
+#define free_request_ARGUMENTS request
+BODY(free_request, 1, request, , COMPLETES(, error))
+CALL(free_request, MPI_Request_free, MPI_Request_free)

@@ -16,6 +16,44 @@
     ENTRY(operation, lower##_f08_)
 #endif
 
+/* The same of a shape. */
+#define SHAPE_ENTRY(shape, operation, symbol) \
+    INTERPOSE_LIBRARY(void, symbol, shape##_PARAMETERS) \
+    { \
+        shape(OP_##operation, MPI_REAL(symbol), shape##_ARGUMENTS); \
+    }
+#ifdef __clang_analyzer__
+#define FORTRAN_OF(ENTRY, shape, operation, lower, UPPER) ENTRY(shape, operation, lower##_)
+#else
+#define FORTRAN_OF(ENTRY, shape, operation, lower, UPPER) \
+    ENTRY(shape, operation, lower) \
+    ENTRY(shape, operation, lower##_) \
+    ENTRY(shape, operation, lower##__) \
+    ENTRY(shape, operation, UPPER) \
+    ENTRY(shape, operation, lower##_f08_)
+#endif
+
+/* mpi_f08 may leave the error out. */
+#define OWN_ERROR \
+    fortran_int own_error; \
+    error = error != NULL ? error : &own_error
+
+/* A shape's body: `before` the call, and what `counts` it. */
+#define MPI_BODY(shape, before, counts) \
+    SHAPE(static, void, shape) \
+    { \
+        OWN_ERROR; \
+        struct mpi_call call = mpi_call_begin(operation); \
+        before; \
+        real(shape##_ARGUMENTS); \
+        mpi_call_end(&call); \
+        counts; \
+        mpi_call_close(&call); \
+    }
+#define GET_STATUS \
+    union mpi_status own = { 0 }; \
+    status = status_for(&call, status, &own)
+
 static inline mpi_handle file_of(const struct mpi_call *call, const fortran_int *file)
 {
     return call->is_counted ? mpi_library_file(*file) : NULL;

@@ -2,154 +2,66 @@
 #include "mpi_c.h"
 #include "mpi_files.h"
 
-INTERPOSE_LIBRARY(int, MPI_File_open, (mpi_handle communicator, const char *name, int mode, mpi_handle info, mpi_handle *file))
-{
-    struct mpi_call call = mpi_call_begin(OP_MPI_File_open);
-    int error = MPI_REAL(MPI_File_open)(communicator, name, mode, info, file);
-    mpi_call_end(&call);
-    mpi_call_opened(&call, name, error == 0 ? *file : NULL, error);
-    mpi_call_close(&call);
-    return error;
-}
+#define open_file_PARAMETERS (mpi_handle communicator, const char *name, int mode, mpi_handle info, mpi_handle *file)
+#define open_file_ARGUMENTS communicator, name, mode, info, file
+MPI_BODY(open_file, , mpi_call_opened(&call, name, error == 0 ? *file : NULL, error))
+MPI_ENTRY(open_file, MPI_File_open, MPI_File_open)
 
-INTERPOSE_LIBRARY(int, MPI_File_close, (mpi_handle *file))
-{
-    struct mpi_call call = mpi_call_begin(OP_MPI_File_close);
-    uint32_t mount = mpi_files_leave(file != NULL ? *file : NULL); /* some refuse what has no address */
-    int error = MPI_REAL(MPI_File_close)(file);
-    mpi_call_end(&call);
-    mpi_call_closed(&call, mount, error);
-    mpi_call_close(&call);
-    return error;
-}
+#define close_file_PARAMETERS (mpi_handle *file)
+#define close_file_ARGUMENTS file
+/* Some refuse what has no address. */
+MPI_BODY(close_file, uint32_t mount = mpi_files_leave(file != NULL ? *file : NULL), mpi_call_closed(&call, mount, error))
+MPI_ENTRY(close_file, MPI_File_close, MPI_File_close)
 
-INTERPOSE_LIBRARY(int, MPI_File_sync, (mpi_handle file))
-{
-    struct mpi_call call = mpi_call_begin(OP_MPI_File_sync);
-    int error = MPI_REAL(MPI_File_sync)(file);
-    mpi_call_end(&call);
-    mpi_call_touched(&call, file, error);
-    mpi_call_close(&call);
-    return error;
-}
+#define sync_file_PARAMETERS (mpi_handle file)
+#define sync_file_ARGUMENTS file
+MPI_BODY(sync_file, , mpi_call_touched(&call, file, error))
+MPI_ENTRY(sync_file, MPI_File_sync, MPI_File_sync)
 
-INTERPOSE_LIBRARY(int, MPI_File_set_view,
-          (mpi_handle file, mpi_offset displacement, mpi_handle etype, mpi_handle filetype, const char *representation, mpi_handle info))
-{
-    struct mpi_call call = mpi_call_begin(OP_MPI_File_set_view);
-    int error = MPI_REAL(MPI_File_set_view)(file, displacement, etype, filetype, representation, info);
-    mpi_call_end(&call);
-    mpi_call_touched(&call, file, error);
-    mpi_call_close(&call);
-    return error;
-}
+#define set_view_PARAMETERS \
+    (mpi_handle file, mpi_offset displacement, mpi_handle etype, mpi_handle filetype, const char *representation, mpi_handle info)
+#define set_view_ARGUMENTS file, displacement, etype, filetype, representation, info
+MPI_BODY(set_view, , mpi_call_touched(&call, file, error))
+MPI_ENTRY(set_view, MPI_File_set_view, MPI_File_set_view)
 
-INTERPOSE_LIBRARY(int, MPI_File_delete, (const char *name, mpi_handle info))
-{
-    struct mpi_call call = mpi_call_begin(OP_MPI_File_delete);
-    int error = MPI_REAL(MPI_File_delete)(name, info);
-    mpi_call_end(&call);
-    mpi_call_named(&call, name, error);
-    mpi_call_close(&call);
-    return error;
-}
+#define delete_file_PARAMETERS (const char *name, mpi_handle info)
+#define delete_file_ARGUMENTS name, info
+MPI_BODY(delete_file, , mpi_call_named(&call, name, error))
+MPI_ENTRY(delete_file, MPI_File_delete, MPI_File_delete)
 
 /* What is set is an offset, an int or a handle, what is got has an address: one word in any case. */
-typedef int attribute_function(mpi_handle file, uintptr_t value);
+#define attribute_PARAMETERS (mpi_handle file, uintptr_t value)
+#define attribute_ARGUMENTS file, value
+MPI_BODY(attribute, , mpi_call_touched(&call, file, error))
+MPI_ENTRY(attribute, MPI_File_get_size, MPI_File_get_size)
+MPI_ENTRY(attribute, MPI_File_get_position_shared, MPI_File_get_position_shared)
+MPI_ENTRY(attribute, MPI_File_set_size, MPI_File_set_size)
+MPI_ENTRY(attribute, MPI_File_preallocate, MPI_File_preallocate)
+MPI_ENTRY(attribute, MPI_File_set_info, MPI_File_set_info)
+MPI_ENTRY(attribute, MPI_File_set_atomicity, MPI_File_set_atomicity)
 
-static int attribute(enum operation operation, attribute_function *real, mpi_handle file, uintptr_t value)
-{
-    struct mpi_call call = mpi_call_begin(operation);
-    int error = real(file, value);
-    mpi_call_end(&call);
-    mpi_call_touched(&call, file, error);
-    mpi_call_close(&call);
-    return error;
-}
+#define seek_PARAMETERS (mpi_handle file, mpi_offset offset, int whence)
+#define seek_ARGUMENTS file, offset, whence
+MPI_BODY(seek, , mpi_call_touched(&call, file, error))
+MPI_ENTRY(seek, MPI_File_seek, MPI_File_seek)
+MPI_ENTRY(seek, MPI_File_seek_shared, MPI_File_seek_shared)
 
-#define ATTRIBUTE(name) \
-    INTERPOSE_LIBRARY(int, name, (mpi_handle file, uintptr_t value)) \
-    { \
-        return attribute(OP_##name, MPI_REAL(name), file, value); \
-    }
-ATTRIBUTE(MPI_File_get_size)
-ATTRIBUTE(MPI_File_get_position_shared)
-ATTRIBUTE(MPI_File_set_size)
-ATTRIBUTE(MPI_File_preallocate)
-ATTRIBUTE(MPI_File_set_info)
-ATTRIBUTE(MPI_File_set_atomicity)
+#define transfer_PARAMETERS (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *status)
+#define transfer_ARGUMENTS file, buffer, count, datatype, status
+MPI_BODY(transfer, GET_STATUS, mpi_call_moved(&call, file, count, datatype, status, error))
+BOTH_COUNTS(transfer, MPI_File_read)
+BOTH_COUNTS(transfer, MPI_File_read_all)
+BOTH_COUNTS(transfer, MPI_File_read_shared)
+BOTH_COUNTS(transfer, MPI_File_read_ordered)
+BOTH_COUNTS(transfer, MPI_File_write)
+BOTH_COUNTS(transfer, MPI_File_write_all)
+BOTH_COUNTS(transfer, MPI_File_write_shared)
+BOTH_COUNTS(transfer, MPI_File_write_ordered)
 
-typedef int seek_function(mpi_handle file, mpi_offset offset, int whence);
-
-static int seek(enum operation operation, seek_function *real, mpi_handle file, mpi_offset offset, int whence)
-{
-    struct mpi_call call = mpi_call_begin(operation);
-    int error = real(file, offset, whence);
-    mpi_call_end(&call);
-    mpi_call_touched(&call, file, error);
-    mpi_call_close(&call);
-    return error;
-}
-
-#define SEEK(name) \
-    INTERPOSE_LIBRARY(int, name, (mpi_handle file, mpi_offset offset, int whence)) \
-    { \
-        return seek(OP_##name, MPI_REAL(name), file, offset, whence); \
-    }
-SEEK(MPI_File_seek)
-SEEK(MPI_File_seek_shared)
-
-typedef int transfer_function(mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *status);
-
-static int transfer(enum operation operation, transfer_function *real, mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype,
-                    void *status)
-{
-    struct mpi_call call = mpi_call_begin(operation);
-    union mpi_status own = { 0 };
-    status = status_for(&call, status, &own);
-    int error = real(file, buffer, count, datatype, status);
-    mpi_call_end(&call);
-    mpi_call_moved(&call, file, count, datatype, status, error);
-    mpi_call_close(&call);
-    return error;
-}
-
-#define TRANSFER(operation, name, width) \
-    INTERPOSE_LIBRARY(int, name, (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *status)) \
-    { \
-        return transfer(OP_##operation, MPI_REAL_FOR_COUNT(name, (width)count), file, buffer, (width)count, datatype, status); \
-    }
-BOTH_COUNTS(TRANSFER, MPI_File_read)
-BOTH_COUNTS(TRANSFER, MPI_File_read_all)
-BOTH_COUNTS(TRANSFER, MPI_File_read_shared)
-BOTH_COUNTS(TRANSFER, MPI_File_read_ordered)
-BOTH_COUNTS(TRANSFER, MPI_File_write)
-BOTH_COUNTS(TRANSFER, MPI_File_write_all)
-BOTH_COUNTS(TRANSFER, MPI_File_write_shared)
-BOTH_COUNTS(TRANSFER, MPI_File_write_ordered)
-
-typedef int transfer_at_function(mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *status);
-
-static int transfer_at(enum operation operation, transfer_at_function *real, mpi_handle file, mpi_offset offset, void *buffer,
-                       mpi_count count, mpi_handle datatype, void *status)
-{
-    struct mpi_call call = mpi_call_begin(operation);
-    union mpi_status own = { 0 };
-    status = status_for(&call, status, &own);
-    int error = real(file, offset, buffer, count, datatype, status);
-    mpi_call_end(&call);
-    mpi_call_moved(&call, file, count, datatype, status, error);
-    mpi_call_close(&call);
-    return error;
-}
-
-#define TRANSFER_AT(operation, name, width) \
-    INTERPOSE_LIBRARY(int, name, (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *status)) \
-    { \
-        return transfer_at(OP_##operation, MPI_REAL_FOR_COUNT(name, (width)count), file, offset, buffer, \
-                           (width)count, datatype, status); \
-    }
-BOTH_COUNTS(TRANSFER_AT, MPI_File_read_at)
-BOTH_COUNTS(TRANSFER_AT, MPI_File_read_at_all)
-BOTH_COUNTS(TRANSFER_AT, MPI_File_write_at)
-BOTH_COUNTS(TRANSFER_AT, MPI_File_write_at_all)
+#define transfer_at_PARAMETERS (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *status)
+#define transfer_at_ARGUMENTS file, offset, buffer, count, datatype, status
+MPI_BODY(transfer_at, GET_STATUS, mpi_call_moved(&call, file, count, datatype, status, error))
+BOTH_COUNTS(transfer_at, MPI_File_read_at)
+BOTH_COUNTS(transfer_at, MPI_File_read_at_all)
+BOTH_COUNTS(transfer_at, MPI_File_write_at)
+BOTH_COUNTS(transfer_at, MPI_File_write_at_all)

@@ -34,6 +34,28 @@ struct mpi_waiting {
 #define MPI_ONLY_COMMUNICATES(name) (__builtin_expect(real_##name != NULL, 1) && !mpi_pending_any())
 #define OUT_OF_LINE __attribute__((noinline))
 
+/* A shape's body (mpi_call.h): `many` requests of `which`, what a caller's status becomes (`gives`), what `completes` them. `result`, `own`, `got` and
+ * `back`: what differs between the languages. */
+#define WAITING_BODY(result, shape, own, language, many, which, gives, got, completes, back) \
+    SHAPE(static OUT_OF_LINE, result, shape) \
+    { \
+        own; \
+        struct mpi_waiting waiting; \
+        mpi_waiting_begin(&waiting, &language, operation, many, which); \
+        gives; \
+        got real(shape##_ARGUMENTS); \
+        mpi_waiting_end(&waiting); \
+        completes; \
+        mpi_waiting_close(&waiting); \
+        back; \
+    }
+#define GIVES_STATUS status = mpi_waiting_status(&waiting, status)
+#define GIVES_STATUSES statuses = mpi_waiting_statuses(&waiting, statuses)
+#define COMPLETES(how, ...) mpi_waiting_completed##how(&waiting, __VA_ARGS__)
+#define CLASS_OF_MPI_Wait MPI_CLASS_wait
+#define CLASS_OF_MPI_Test MPI_CLASS_test
+#define CLASS_OF_MPI_Request_free MPI_CLASS_test
+
 void mpi_waiting_claim(struct mpi_waiting *waiting, const struct mpi_language *language, int count, const void *requests);
 
 /* In the frame of the wrapper, as mpi_call_begin. */
