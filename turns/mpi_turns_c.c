@@ -26,44 +26,37 @@ static int gate_MPI_File_close(mpi_handle *file)
 }
 
 /* BEGIN begins a turn before the call, and END ends it after the call, as mpi_turns.h has it. */
-#define TRANSFER(name, BEGIN, END) \
-    static int (*next_##name)(mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *result); \
-    static int gate_##name(mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *result) \
+#define TURN(name, shape, BEGIN, END) \
+    static int (*next_##name) shape##_PARAMETERS; \
+    static int gate_##name shape##_PARAMETERS \
     { \
         if (!mpi_turns_is_outermost()) \
-            return next_##name(file, buffer, count, datatype, result); \
+            return next_##name shape##_ARGUMENTS; \
         struct mpi_turn turn = (BEGIN); \
-        int error = next_##name(file, buffer, count, datatype, result); \
+        int error = next_##name shape##_ARGUMENTS; \
         (END); \
         return error; \
     }
-#define TRANSFER_AT(name, BEGIN, END) \
-    static int (*next_##name)(mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *result); \
-    static int gate_##name(mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *result) \
-    { \
-        if (!mpi_turns_is_outermost()) \
-            return next_##name(file, offset, buffer, count, datatype, result); \
-        struct mpi_turn turn = (BEGIN); \
-        int error = next_##name(file, offset, buffer, count, datatype, result); \
-        (END); \
-        return error; \
-    }
-#define SPLIT(name) \
-    static int (*next_##name)(mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype); \
-    static int gate_##name(mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype) \
+#define transfer_PARAMETERS (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype, void *result)
+#define transfer_ARGUMENTS (file, buffer, count, datatype, result)
+#define TRANSFER(name, ...) TURN(name, transfer, __VA_ARGS__)
+#define transfer_at_PARAMETERS (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype, void *result)
+#define transfer_at_ARGUMENTS (file, offset, buffer, count, datatype, result)
+#define TRANSFER_AT(name, ...) TURN(name, transfer_at, __VA_ARGS__)
+#define BEGUN(name, shape) \
+    static int (*next_##name) shape##_PARAMETERS; \
+    static int gate_##name shape##_PARAMETERS \
     { \
         if (mpi_turns_is_outermost()) \
             mpi_turns_begin_split(file, count, datatype); \
-        return next_##name(file, buffer, count, datatype); \
+        return next_##name shape##_ARGUMENTS; \
     }
-#define SPLIT_AT(name) \
-    static int (*next_##name)(mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype); \
-    static int gate_##name(mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype) \
-    { \
-        if (mpi_turns_is_outermost()) \
-            mpi_turns_begin_split(file, count, datatype); \
-        return next_##name(file, offset, buffer, count, datatype); \
-    }
+#define split_PARAMETERS (mpi_handle file, void *buffer, mpi_count count, mpi_handle datatype)
+#define split_ARGUMENTS (file, buffer, count, datatype)
+#define SPLIT(name) BEGUN(name, split)
+#define split_at_PARAMETERS (mpi_handle file, mpi_offset offset, void *buffer, mpi_count count, mpi_handle datatype)
+#define split_at_ARGUMENTS (file, offset, buffer, count, datatype)
+#define SPLIT_AT(name) BEGUN(name, split_at)
 #define SPLIT_END(name) \
     static int (*next_##name)(mpi_handle file, void *buffer, void *status); \
     static int gate_##name(mpi_handle file, void *buffer, void *status) \
@@ -88,30 +81,24 @@ static int gate_MPI_File_close(mpi_handle *file)
 #define STARTED_AT_GATE(name) GATE_OF(TRANSFER_AT, name, STARTED)
 
 /* A call that completes requests: the one, or those of an array. The arguments behind them are words. */
-#define WAIT_ONE(name) \
-    static int (*next_##name)(void *request, uintptr_t second, uintptr_t third); \
-    static int gate_##name(void *request, uintptr_t second, uintptr_t third) \
+#define WAIT(name, shape, count, requests) \
+    static int (*next_##name) shape##_PARAMETERS; \
+    static int gate_##name shape##_PARAMETERS \
     { \
         struct mpi_turns_look look; \
         if (!mpi_turns_any_started()) \
-            return next_##name(request, second, third); \
-        mpi_turns_look(&look, 1, request, profiler->mpi_request); \
-        int error = next_##name(request, second, third); \
-        mpi_turns_looked(&look, request, profiler->mpi_request); \
-        return error; \
-    }
-#define WAIT_ARRAY(name) \
-    static int (*next_##name)(int count, void *requests, uintptr_t third, uintptr_t fourth, uintptr_t fifth); \
-    static int gate_##name(int count, void *requests, uintptr_t third, uintptr_t fourth, uintptr_t fifth) \
-    { \
-        struct mpi_turns_look look; \
-        if (!mpi_turns_any_started()) \
-            return next_##name(count, requests, third, fourth, fifth); \
+            return next_##name shape##_ARGUMENTS; \
         mpi_turns_look(&look, count, requests, profiler->mpi_request); \
-        int error = next_##name(count, requests, third, fourth, fifth); \
+        int error = next_##name shape##_ARGUMENTS; \
         mpi_turns_looked(&look, requests, profiler->mpi_request); \
         return error; \
     }
+#define wait_one_PARAMETERS (void *request, uintptr_t second, uintptr_t third)
+#define wait_one_ARGUMENTS (request, second, third)
+#define WAIT_ONE(name) WAIT(name, wait_one, 1, request)
+#define wait_array_PARAMETERS (int count, void *requests, uintptr_t third, uintptr_t fourth, uintptr_t fifth)
+#define wait_array_ARGUMENTS (count, requests, third, fourth, fifth)
+#define WAIT_ARRAY(name) WAIT(name, wait_array, count, requests)
 
 #define BOTH(GATE, name) GATE(name) GATE(name##_c)
 #define GATES(WHOLE, WHOLE_AT, OWN_PART, OWN_PART_AT, START, START_AT, BEGIN, BEGIN_AT, FINISH, ONE, ARRAY) \

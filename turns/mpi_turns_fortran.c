@@ -26,53 +26,40 @@
     }
 
 /* BEGIN begins a turn before the call, and END ends it after the call, as mpi_turns.h has it. */
-#define TRANSFER(symbol, BEGIN, END) \
-    static void (*next_##symbol)(fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *result, \
-                                 fortran_int *error); \
-    static void gate_##symbol(fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *result, \
-                              fortran_int *error) \
+#define TURN(symbol, shape, BEGIN, END) \
+    static void(*next_##symbol) shape##_PARAMETERS; \
+    static void gate_##symbol shape##_PARAMETERS \
     { \
         if (!mpi_turns_is_outermost()) { \
-            next_##symbol(file, buffer, count, datatype, result, error); \
+            next_##symbol shape##_ARGUMENTS; \
             return; \
         } \
         struct mpi_turn turn = (BEGIN); \
-        next_##symbol(file, buffer, count, datatype, result, error); \
+        next_##symbol shape##_ARGUMENTS; \
         (END); \
     }
-#define TRANSFER_AT(symbol, BEGIN, END) \
-    static void (*next_##symbol)(fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
-                                 fortran_int *result, fortran_int *error); \
-    static void gate_##symbol(fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
-                              fortran_int *result, fortran_int *error) \
-    { \
-        if (!mpi_turns_is_outermost()) { \
-            next_##symbol(file, offset, buffer, count, datatype, result, error); \
-            return; \
-        } \
-        struct mpi_turn turn = (BEGIN); \
-        next_##symbol(file, offset, buffer, count, datatype, result, error); \
-        (END); \
-    }
-#define BEGIN_SPLIT mpi_turns_begin_split(profiler->mpi_file(*file), *count, profiler->mpi_datatype(*datatype))
-#define SPLIT(operation, symbol) \
-    static void (*next_##symbol)(fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *error); \
-    static void gate_##symbol(fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *error) \
+#define transfer_PARAMETERS (fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *result, fortran_int *error)
+#define transfer_ARGUMENTS (file, buffer, count, datatype, result, error)
+#define TRANSFER(symbol, ...) TURN(symbol, transfer, __VA_ARGS__)
+#define transfer_at_PARAMETERS \
+    (fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *result, \
+     fortran_int *error)
+#define transfer_at_ARGUMENTS (file, offset, buffer, count, datatype, result, error)
+#define TRANSFER_AT(symbol, ...) TURN(symbol, transfer_at, __VA_ARGS__)
+#define BEGUN(symbol, shape) \
+    static void(*next_##symbol) shape##_PARAMETERS; \
+    static void gate_##symbol shape##_PARAMETERS \
     { \
         if (mpi_turns_is_outermost()) \
-            BEGIN_SPLIT; \
-        next_##symbol(file, buffer, count, datatype, error); \
+            mpi_turns_begin_split(profiler->mpi_file(*file), *count, profiler->mpi_datatype(*datatype)); \
+        next_##symbol shape##_ARGUMENTS; \
     }
-#define SPLIT_AT(operation, symbol) \
-    static void (*next_##symbol)(fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
-                                 fortran_int *error); \
-    static void gate_##symbol(fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, \
-                              fortran_int *error) \
-    { \
-        if (mpi_turns_is_outermost()) \
-            BEGIN_SPLIT; \
-        next_##symbol(file, offset, buffer, count, datatype, error); \
-    }
+#define split_PARAMETERS (fortran_int *file, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *error)
+#define split_ARGUMENTS (file, buffer, count, datatype, error)
+#define SPLIT(operation, symbol) BEGUN(symbol, split)
+#define split_at_PARAMETERS (fortran_int *file, mpi_offset *offset, void *buffer, fortran_int *count, fortran_int *datatype, fortran_int *error)
+#define split_at_ARGUMENTS (file, offset, buffer, count, datatype, error)
+#define SPLIT_AT(operation, symbol) BEGUN(symbol, split_at)
 #define SPLIT_END(operation, symbol) \
     static void (*next_##symbol)(fortran_int *file, void *buffer, fortran_int *status, fortran_int *error); \
     static void gate_##symbol(fortran_int *file, void *buffer, fortran_int *status, fortran_int *error) \
@@ -97,33 +84,25 @@
 #define STARTED_AT_GATE(operation, symbol) GATE_OF(TRANSFER_AT, symbol, STARTED)
 
 /* A call that completes requests: the one, or those of an array. The arguments behind them are words. */
-#define WAIT_ONE(operation, symbol) \
-    static void (*next_##symbol)(fortran_int *request, uintptr_t second, uintptr_t third, uintptr_t fourth); \
-    static void gate_##symbol(fortran_int *request, uintptr_t second, uintptr_t third, uintptr_t fourth) \
+#define WAIT(symbol, shape, count, requests) \
+    static void(*next_##symbol) shape##_PARAMETERS; \
+    static void gate_##symbol shape##_PARAMETERS \
     { \
         struct mpi_turns_look look; \
         if (!mpi_turns_any_started()) { \
-            next_##symbol(request, second, third, fourth); \
+            next_##symbol shape##_ARGUMENTS; \
             return; \
         } \
-        mpi_turns_look(&look, 1, request, profiler->mpi_request_in_fortran); \
-        next_##symbol(request, second, third, fourth); \
-        mpi_turns_looked(&look, request, profiler->mpi_request_in_fortran); \
-    }
-#define WAIT_ARRAY(operation, symbol) \
-    static void (*next_##symbol)(fortran_int *count, fortran_int *requests, uintptr_t third, uintptr_t fourth, uintptr_t fifth, \
-                                 uintptr_t sixth); \
-    static void gate_##symbol(fortran_int *count, fortran_int *requests, uintptr_t third, uintptr_t fourth, uintptr_t fifth, uintptr_t sixth) \
-    { \
-        struct mpi_turns_look look; \
-        if (!mpi_turns_any_started()) { \
-            next_##symbol(count, requests, third, fourth, fifth, sixth); \
-            return; \
-        } \
-        mpi_turns_look(&look, *count, requests, profiler->mpi_request_in_fortran); \
-        next_##symbol(count, requests, third, fourth, fifth, sixth); \
+        mpi_turns_look(&look, count, requests, profiler->mpi_request_in_fortran); \
+        next_##symbol shape##_ARGUMENTS; \
         mpi_turns_looked(&look, requests, profiler->mpi_request_in_fortran); \
     }
+#define wait_one_PARAMETERS (fortran_int *request, uintptr_t second, uintptr_t third, uintptr_t fourth)
+#define wait_one_ARGUMENTS (request, second, third, fourth)
+#define WAIT_ONE(operation, symbol) WAIT(symbol, wait_one, 1, request)
+#define wait_array_PARAMETERS (fortran_int *count, fortran_int *requests, uintptr_t third, uintptr_t fourth, uintptr_t fifth, uintptr_t sixth)
+#define wait_array_ARGUMENTS (count, requests, third, fourth, fifth, sixth)
+#define WAIT_ARRAY(operation, symbol) WAIT(symbol, wait_array, *count, requests)
 
 #define GATES(OPENING, CLOSING, WHOLE, WHOLE_AT, OWN_PART, OWN_PART_AT, START, START_AT, BEGIN, BEGIN_AT, FINISH, ONE, ARRAY) \
     FORTRAN(OPENING, , mpi_file_open, MPI_FILE_OPEN) \
