@@ -67,6 +67,7 @@ struct thread {
     uint64_t site_joined;   /* stretches that the next sample stands for beside its own */
     uint64_t site_debt_ns;  /* what stacks cost beyond what their samples pay */
     uint64_t closed_file_ns; /* in calls on files, in slices that are closed (lane_file_ns) */
+    uint32_t region;         /* 1 + place of the innermost region; 0: none (regions.h) */
     uint64_t waited_ticks;  /* of the call that is counted next, spent waiting for its turn (waits.h) */
 };
 extern __thread struct thread thread_state HIDDEN;

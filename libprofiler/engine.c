@@ -19,6 +19,7 @@
 #include "name.h"
 #include "program.h"
 #include "record.h"
+#include "regions.h"
 #include "request.h"
 #include "site.h"
 #include "state.h"
@@ -54,6 +55,7 @@ static void thread_ends(void *thread)
         hardware_thread_ends();
         struct held_lock held = lock_take(&engine.lock);
         kernel_thread_ends();
+        regions_thread_ends(ending);
         lock_give(held);
     }
     lane_release(ending);

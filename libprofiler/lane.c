@@ -121,10 +121,24 @@ static uint64_t *bytes_in(struct record *record, unsigned kind)
     return kind == KIND_read || kind == KIND_write ? &record->counts.counter[COUNTER_read_bytes + kind] : NULL;
 }
 
+/* The part of a call that is in records already, and in none of the lane's cells: for regions. */
+static void add_closed(uint32_t index, uint32_t mount, unsigned layer, unsigned kind, uint64_t ns, uint64_t bytes)
+{
+    uint64_t *sums = lane_closed(engine.home.segment, index);
+    if (sums == NULL)
+        return;
+    if (layer == RECORD_COMMUNICATION)
+        sums[REGION_SUM(regions_mpi_ns)] += ns;
+    else if (is_of_files(mount, layer))
+        sums[REGION_SUM(regions_io_ns)] += ns;
+    if (kind <= KIND_write && is_of_files(mount, layer == LAYER_async ? LAYER_posix : layer))
+        sums[REGION_SUM(regions_read_bytes) + kind] += bytes;
+}
+
 /* Puts the parts of a call that lie in slices before its last into records of their own, and leaves the rest in `share`. Cumulative
  * rounding: the parts add up to the whole exactly. */
-static void spread(const struct call *call, uint64_t first, uint64_t last, uint32_t mount, unsigned layer, unsigned kind, uint64_t bytes,
-                   struct share *share)
+static void spread(uint32_t lane, const struct call *call, uint64_t first, uint64_t last, uint32_t mount, unsigned layer, unsigned kind,
+                   uint64_t bytes, struct share *share)
 {
     uint64_t slice_ns = engine.settings.slice_ns, whole_ns = share->ns;
     uint64_t start = clock_wall_ns(call->end_tick) - whole_ns, given_ns = 0, given_bytes = 0;
@@ -145,6 +159,7 @@ static void spread(const struct call *call, uint64_t first, uint64_t last, uint3
         given_bytes = until_bytes;
     }
     *share = (struct share){ .ns = whole_ns - given_ns, .bytes = bytes - given_bytes };
+    add_closed(lane, mount, layer, kind, given_ns, given_bytes);
 }
 
 /* The ticks within which the lane may count without coming back: to the slice's end, or as far as the clock can be trusted. */
@@ -183,7 +198,8 @@ static bool settle_communication(struct thread *thread, const struct call *call)
     uint64_t end_ns = clock_wall_ns(own.end_tick), slice_ns = engine.settings.slice_ns;
     uint64_t first = (end_ns - share.ns) / slice_ns, last = end_ns / slice_ns;
     if (first < last)
-        spread(&own, first, last, MOUNT_OTHER, RECORD_COMMUNICATION, thread->mpi_class, 0, &share);
+        spread(thread->lane_index, &own, first, last, MOUNT_OTHER, RECORD_COMMUNICATION, thread->mpi_class, 0, &share);
+    add_closed(thread->lane_index, MOUNT_OTHER, RECORD_COMMUNICATION, thread->mpi_class, share.ns, 0);
     struct record record = { .slice = last, .mount = MOUNT_OTHER, .layer = RECORD_COMMUNICATION };
     record.communicated[thread->mpi_class].ns = share.ns;
     record_append(&engine.home, &record);
@@ -232,7 +248,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
     }
     if (first < last) {
         uint64_t whole_ns = share->ns;
-        spread(call, first, last, mount, layer, kind, bytes, share);
+        spread(thread->lane_index, call, first, last, mount, layer, kind, bytes, share);
         if (is_of_files(mount, layer))
             thread->closed_file_ns += whole_ns - share->ns;
     }

@@ -11,29 +11,15 @@ _Static_assert((int)hardware_number == NUMBER && (int)hardware_slice == SLICE &&
                    (int)usage_number == NUMBER && (int)usage_slice == SLICE,
                "rows begin alike");
 
-/* A place whose row is in a frame already. `rows_max` if there is none. */
-static uint32_t packed_place(const struct ledger *ledger, unsigned rows_max)
-{
-    uint32_t place = 0;
-    while (place < ledger->used && ledger_is_unpacked(ledger, place))
-        place++;
-    return place < ledger->used ? place : rows_max;
-}
-
 uint64_t *slice_row(struct ledger *ledger, uint64_t *rows, size_t columns, unsigned rows_max, uint64_t slice)
 {
     uint32_t place = 0;
     while (place < ledger->used && rows[place * columns + SLICE] != slice)
         place++;
-    if (place == ledger->used && ledger->used < rows_max && segment_reserve(&engine.home, &rows[place * columns], columns * sizeof *rows) == 0) {
-        ledger->used++;
-    } else if (place == ledger->used) {
-        place = packed_place(ledger, rows_max);
-        if (place == rows_max && pack_records(&engine.home, false, 0) == 0)
-            place = packed_place(ledger, rows_max);
-        if (place == rows_max)
-            return NULL;
-    }
+    if (place == ledger->used)
+        place = ledger_place(&engine.home, ledger, rows, columns, rows_max);
+    if (place == rows_max)
+        return NULL;
     uint64_t *row = &rows[place * columns];
     if (row[SLICE] != slice) {
         memset(row, 0, columns * sizeof *row);

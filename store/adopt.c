@@ -169,6 +169,17 @@ static bool has_whole_names(const struct segment *segment)
     return true;
 }
 
+static bool has_whole_regions(const struct segment *segment)
+{
+    const struct regions *regions = &segment->regions;
+    if (segment->has_regions == 0)
+        return true;
+    for (uint32_t i = 0; i < regions->used && i < REGIONS_MAX; i++)
+        if (memchr(regions->open[i].name, '\0', REGION_NAME_BYTES) == NULL)
+            return false;
+    return regions->used <= REGIONS_MAX && regions->names_used <= REGION_NAMES_MAX && regions->ledger.used <= REGION_ROWS_MAX;
+}
+
 bool adopt_is_sound(const struct segment *segment)
 {
     union commit commit = { .word = atomic_load(&segment->commit) };
@@ -176,7 +187,7 @@ bool adopt_is_sound(const struct segment *segment)
            segment->text_used <= TEXT_BYTES && segment->lanes_used <= LANES_MAX && segment->unprofiled_used <= UNPROFILED_MAX &&
            commit.records <= RECORDS_MAX && commit.frame_bytes <= FRAMES_BYTES &&
            memchr(segment->spool_dir, '\0', sizeof segment->spool_dir) != NULL && segment->text[TEXT_BYTES - 1] == '\0' && has_whole_names(segment) &&
-           segment->process_row[processes_slice_ns] != 0;
+           has_whole_regions(segment) && segment->process_row[processes_slice_ns] != 0;
 }
 
 /* The moment of an exec is known; that of a death is at most the end of the slice in which the process last counted. */

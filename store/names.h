@@ -151,7 +151,8 @@ enum {
     SERVER_TARGET_COLUMNS = TABLE_START_server_jobs - TABLE_START_server_targets - 1,
     SERVER_JOB_COLUMNS = TABLE_START_server_slices - TABLE_START_server_jobs - 1,
     SERVER_SLICE_COLUMNS = TABLE_START_library_calls - TABLE_START_server_slices - 1,
-    LIBRARY_CALL_COLUMNS = TABLE_START_end - TABLE_START_library_calls - 1,
+    LIBRARY_CALL_COLUMNS = TABLE_START_regions - TABLE_START_library_calls - 1,
+    REGION_COLUMNS = TABLE_START_end - TABLE_START_regions - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

@@ -18,7 +18,8 @@
  * sites, whose stacks are packed before there are more. */
 #define PAYLOAD_BYTES \
     (sizeof(uint64_t) * (FILES_MAX * (FILE_COLUMNS + FILE_NAME_BYTES / 8) + SITE_ROWS_MAX * SITE_COLUMNS + HARDWARE_ROWS_MAX * HARDWARE_COLUMNS + \
-                         WAIT_ROWS_MAX * WAIT_COLUMNS + USAGE_ROWS_MAX * USAGE_COLUMNS + LIBRARY_FUNCTIONS * LIBRARY_CALL_COLUMNS) + \
+                         WAIT_ROWS_MAX * WAIT_COLUMNS + USAGE_ROWS_MAX * USAGE_COLUMNS + LIBRARY_FUNCTIONS * LIBRARY_CALL_COLUMNS + \
+                         (REGION_ROWS_MAX + REGION_NAMES_MAX) * (REGION_COLUMNS + REGION_NAME_BYTES / 8)) + \
      TEXT_BYTES + RECORDS_MAX * sizeof(struct record) * 2 + SITE_MODULES_MAX * (size_t)512 + (16 << 10) + \
      (SITE_FRAMES_UNPACKED_MAX + SITE_DEPTH_MAX) * (FRAME_COLUMNS * sizeof(uint64_t) + PYTHON_NAME_BYTES + PYTHON_FILE_BYTES))
 
@@ -144,7 +145,8 @@ static void encode_ledger(struct encoder *encoder, const struct segment *segment
 _Static_assert(HARDWARE_ROWS_MAX *(int)HARDWARE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
                    WAIT_ROWS_MAX * (int)WAIT_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
                    USAGE_ROWS_MAX * (int)USAGE_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
-                   LIBRARY_FUNCTIONS * (int)LIBRARY_CALL_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS,
+                   LIBRARY_FUNCTIONS * (int)LIBRARY_CALL_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS &&
+                   REGION_ROWS_MAX * (int)REGION_COLUMNS <= SITE_ROWS_MAX * (int)SITE_COLUMNS,
                "one buffer does for all");
 
 static void encode_sites(struct encoder *encoder, const struct segment *segment)
@@ -165,6 +167,22 @@ static void encode_hardware(struct encoder *encoder, const struct segment *segme
     encode_ledger(encoder, segment, TABLE_hardware, &segment->hardware_ledger, segment->hardware[0], HARDWARE_COLUMNS, HARDWARE_ROWS_MAX);
 }
 
+static void encode_regions(struct encoder *encoder, const struct segment *segment, bool is_last)
+{
+    const struct regions *regions = &segment->regions;
+    if (segment->has_regions == 0)
+        return;
+    encode_ledger(encoder, segment, TABLE_regions, &regions->ledger, regions->rows[0], REGION_COLUMNS, REGION_ROWS_MAX);
+    uint64_t *rows = scratch.changed;
+    unsigned count = 0;
+    for (unsigned place = 0; is_last && place < at_most(regions->names_used, REGION_NAMES_MAX); place++) {
+        const uint64_t *row = regions->names[place].sums[regions->names[place].counts & 1].row;
+        if (row[regions_occurrences] > 0)
+            memcpy(rows + (size_t)REGION_COLUMNS * count++, row, REGION_COLUMNS * sizeof *rows);
+    }
+    encode_table(encoder, segment, TABLE_regions, rows, count);
+}
+
 static void encode_payload(struct encoder *encoder, const struct segment *segment, const void *argument)
 {
     const bool is_last = *(const bool *)argument;
@@ -181,6 +199,7 @@ static void encode_payload(struct encoder *encoder, const struct segment *segmen
     encode_hardware(encoder, segment, is_last || !segment->is_process_packed);
     encode_ledger(encoder, segment, TABLE_waits, &segment->wait_ledger, segment->waits[0], WAIT_COLUMNS, WAIT_ROWS_MAX);
     encode_ledger(encoder, segment, TABLE_usage, &segment->usage_ledger, segment->usage[0], USAGE_COLUMNS, USAGE_ROWS_MAX);
+    encode_regions(encoder, segment, is_last);
     if (!is_last)
         return;
     encode_files(encoder, segment);
@@ -237,6 +256,8 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
     ledger_packed(&segment->hardware_ledger);
     ledger_packed(&segment->wait_ledger);
     ledger_packed(&segment->usage_ledger);
+    if (segment->has_regions != 0)
+        ledger_packed(&segment->regions.ledger);
     if ((flags & FORMAT_LAST_FRAME) != 0)
         segment->is_last_packed = 1;
     return 0;

@@ -1,6 +1,7 @@
 #include "record.h"
 
 #include "files.h"
+#include "region.h"
 #include "samples.h"
 
 #include <errno.h>
@@ -79,6 +80,29 @@ void record_append(struct segment_home *home, const struct record *record)
     atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
 }
 
+/* MPI-IO's calls have calls below them that are counted as well, and requests run beside the program: they take no time of it. */
+void lane_sums(struct segment *segment, uint32_t index, uint64_t sums[REGION_SUMS])
+{
+    const struct lane *lane = segment_lane(segment, index);
+    const uint64_t *closed = lane_closed(segment, index);
+    for (unsigned sum = 0; sum < REGION_SUMS; sum++)
+        sums[sum] = closed != NULL ? closed[sum] : 0;
+    for (uint32_t i = 0; i < lane->cells_used && i < CELLS; i++) {
+        const struct cell *cell = &lane->cells[i];
+        if ((cell->layer > LAYER_stdio && cell->layer != LAYER_async) || segment->mounts[cell->mount % MOUNTS_MAX][mounts_object] != OBJECT_file)
+            continue;
+        sums[REGION_SUM(regions_read_bytes)] += cell->counts.counter[COUNTER_read_bytes];
+        sums[REGION_SUM(regions_write_bytes)] += cell->counts.counter[COUNTER_write_bytes];
+        sums[REGION_SUM(regions_calls)] += cell->served[KIND_read] + cell->served[KIND_write];
+        for (enum call_kind kind = KIND_read; kind <= KIND_sync; kind++) {
+            sums[REGION_SUM(regions_calls)] += cell->counts.counter[COUNTER_read_ops + kind];
+            sums[REGION_SUM(regions_io_ns)] += cell->layer != LAYER_async ? cell->counts.counter[COUNTER_read_ns + kind] : 0;
+        }
+    }
+    for (unsigned class = 0; class < MPI_CLASSES; class++)
+        sums[REGION_SUM(regions_mpi_ns)] += lane->communicated[class].ns;
+}
+
 static void empty_lane(struct lane *lane)
 {
     memset(lane->cell_of, 0, sizeof lane->cell_of);
@@ -101,6 +125,8 @@ static bool close_lane(struct segment_home *home, uint32_t index, bool may_drop)
     bool has_room = records == 0 || make_room(home, records, may_drop);
     if (!has_room && !may_drop)
         return false;
+    if (lane_closed(segment, index) != NULL) /* the next generation begins with all that this one has */
+        lane_sums(segment, index, segment->regions.closed[index][(atomic_load(&lane->generation) + 1) & 1]);
     begin_totals(segment);
     if (records > 0 && has_room) {
         union commit commit = commit_of(segment);
@@ -155,6 +181,25 @@ void stream_settle(struct segment_home *home, struct lane *lane, struct stream *
     stream->file = 0;
 }
 
+/* One whose row is in a frame already. */
+static uint32_t packed_place(const struct ledger *ledger, unsigned rows_max)
+{
+    uint32_t place = 0;
+    while (place < ledger->used && ledger_is_unpacked(ledger, place))
+        place++;
+    return place < ledger->used ? place : rows_max;
+}
+
+uint32_t ledger_place(struct segment_home *home, struct ledger *ledger, const uint64_t *rows, size_t columns, unsigned rows_max)
+{
+    if (ledger->used < rows_max && segment_reserve(home, &rows[ledger->used * columns], columns * sizeof *rows) == 0)
+        return ledger->used++;
+    uint32_t place = packed_place(ledger, rows_max);
+    if (place == rows_max && pack_records(home, false, 0) == 0)
+        place = packed_place(ledger, rows_max);
+    return place;
+}
+
 int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns, uint32_t flags)
 {
     struct segment *segment = home->segment;
@@ -171,6 +216,7 @@ int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns
     /* First, so that whoever finishes it knows, should there be neither room nor memory for the rest. */
     segment->process_row[processes_ending] = ending;
     segment->process_row[processes_end_ns] = end_ns;
+    region_end_all(home, end_ns);
     uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
     for (uint32_t i = 0; i < lanes; i++) {
         struct lane *lane = segment_lane(segment, i);

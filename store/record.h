@@ -8,11 +8,17 @@
 /* Adds a closed record; packs the batch first if it is full. */
 void record_append(struct segment_home *home, const struct record *record);
 
+/* What a lane that had a region has counted for regions so far, of all its owners. */
+void lane_sums(struct segment *segment, uint32_t lane, uint64_t sums[REGION_SUMS]);
+
 /* Turns all that the lane counted in its open slice into records. Afterwards the lane is empty. */
 void lane_close(struct segment_home *home, uint32_t lane);
 
 /* Adds a lane's sums per file to the table of files, and frees the places that held them. */
 void stream_settle(struct segment_home *home, struct lane *lane, struct stream *stream);
+
+/* A place for a new row of a ledger's `rows`, each `columns` wide: what is full is packed. `rows_max` if there is no room. */
+uint32_t ledger_place(struct segment_home *home, struct ledger *ledger, const uint64_t *rows, size_t columns, unsigned rows_max);
 
 /* Packs what is closed into a frame. With `last`, everything else too: the process's end, files, calls and mishaps. Returns 0 or -errno. */
 int pack_records(struct segment_home *home, bool is_last, uint32_t flags);

@@ -50,6 +50,12 @@ enum {
     HARDWARE_ROWS_MAX = 64,
     WAIT_ROWS_MAX = 64,
     USAGE_ROWS_MAX = 64,
+    REGIONS_MAX = 512,  /* under way at one time, */
+    REGION_LANES = 512, /* and on these lanes */
+    REGION_NAMES_MAX = 64,
+    REGION_NAME_BYTES = 64,
+    REGION_OCCURRENCES_MAX = 1000, /* of a name that have rows of their own */
+    REGION_ROWS_MAX = 128,
 };
 
 /* A mount's counters of the open slice, in one lane and layer. `served`: reads and writes of at most SIZE_BIN_0_END bytes each that a stream's
@@ -187,6 +193,41 @@ struct library_called {
 /* The enum io_library that each function belongs to. */
 extern const unsigned char library_of_function[LIBRARY_FUNCTIONS];
 
+/* What a lane counts for regions: of the columns of a region those that add up. */
+#define REGION_SUM(column) ((column) - regions_read_bytes)
+#define REGION_SUMS (REGION_SUM(regions_mpi_ns) + 1)
+
+/* An occurrence of a region that is under way. */
+struct region {
+    uint64_t token; /* the process's id over the region's number; 0: free */
+    uint64_t begin_ns, begun[REGION_SUMS]; /* what its lane had counted then */
+    uint32_t lane, thread;
+    uint32_t outer;  /* 1 + place of the one around it on its thread; 0: none. Of a free one: the next that is free, likewise */
+    uint32_t level;  /* of MPI_Pcontrol; else 0 */
+    char name[REGION_NAME_BYTES];
+};
+
+/* A name of regions, and the row of those that have none of their own. Of its two states one counts, so that it changes in one step. */
+struct region_name {
+    uint64_t seen; /* how many of the name ended */
+    struct {
+        uint64_t row[REGION_COLUMNS], token; /* of the region that was added last */
+    } sums[2];
+    _Atomic uint32_t counts;
+};
+
+struct regions {
+    struct ledger ledger;
+    uint32_t used, names_used;
+    uint32_t free; /* 1 + place of the first of these; 0: none */
+    uint64_t has_closed[REGION_LANES / 64]; /* lanes */
+    uint64_t rows[REGION_ROWS_MAX][REGION_COLUMNS]; /* of those that ended, until they are packed */
+    struct region_name names[REGION_NAMES_MAX]; /* the first one is that of all names that find no room */
+    struct region open[REGIONS_MAX];
+    /* What lanes that had a region have counted in slices that are closed: of the two states the one of the lane's generation counts. */
+    uint64_t closed[REGION_LANES][2][REGION_SUMS];
+};
+
 /* A file's row, and its place in the chain of those with one hash. */
 struct file {
     _Atomic uint64_t id; /* 0: none */
@@ -283,6 +324,7 @@ struct segment {
     struct total totals[TOTALS_MAX];
     uint64_t kernel_bytes[MOVING_KINDS]; /* the kernel's own count, of the same slices */
     _Atomic uint32_t has_library_calls; /* `library_calls` may be used */
+    uint32_t has_regions; /* `regions` may be, as far as it is reserved */
     _Atomic uint32_t totals_turn; /* odd while what lanes hold becomes part of the totals */
     uint64_t events[EVENTS_MAX][EVENT_COLUMNS];
     uint64_t usage[USAGE_ROWS_MAX][USAGE_COLUMNS]; /* the first rows lie on the first page */
@@ -293,6 +335,7 @@ struct segment {
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     uint64_t waits[WAIT_ROWS_MAX][WAIT_COLUMNS];
     struct library_called library_calls[LIBRARY_FUNCTIONS] __attribute__((aligned(PAGE_BYTES)));
+    struct regions regions __attribute__((aligned(PAGE_BYTES)));
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t modules[SITE_MODULES_MAX][MODULE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t site_frames[SITE_FRAMES_MAX][FRAME_COLUMNS];
@@ -363,6 +406,7 @@ static inline uint64_t segment_layout_of(uint32_t schema)
         offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),
         offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
         sizeof(struct file), offsetof(struct files, heads), offsetof(struct files, names), offsetof(struct lane, other_files), offsetof(struct stream, file),
+        offsetof(struct segment, regions), offsetof(struct regions, names), offsetof(struct regions, open), sizeof(struct region),
         offsetof(struct stream, counter), offsetof(struct counts, bin),
         /* clang-format on */
     };
@@ -397,6 +441,14 @@ static inline const char *segment_text(const struct segment *segment, uint64_t t
 
 /* Copies a string into the segment's text. Returns where, or 0 (the empty string) if it does not fit. */
 uint64_t segment_add_text(struct segment_home *home, const char *string);
+
+/* Where a lane's counts of closed slices are; NULL: it had no region. */
+static inline uint64_t *lane_closed(struct segment *segment, uint32_t index)
+{
+    if (segment->has_regions == 0 || index >= REGION_LANES || (segment->regions.has_closed[index / 64] >> (index % 64) & 1) == 0)
+        return NULL;
+    return segment->regions.closed[index][atomic_load_explicit(&segment_lane(segment, index)->generation, memory_order_relaxed) & 1];
+}
 
 /* A frame number that another process writes by a system call, which need not be seen as one store: valid as a whole alone. */
 static inline uint64_t collected_pack(uint32_t frames)
