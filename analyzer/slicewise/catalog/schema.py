@@ -22,6 +22,7 @@ NOT_KEPT = {
     "accesses": "sizes and order of calls",
     "communication": "calls of MPI",
     "library_calls": "calls of I/O libraries",
+    "regions": "regions that programs marked",
 }
 
 MORE_OF_JOBS = {

@@ -18,6 +18,7 @@ from slicewise.report.job.job_page import job_page, job_report, opening
 from slicewise.report.job.job_tables import mounts_table, usage_record
 from slicewise.report.job.library_words import library_record
 from slicewise.report.job.phase_words import phase_lines, phases_record
+from slicewise.report.job.region_words import regions_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
 from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
@@ -59,6 +60,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
             "advice": advice_record(result.advice, runtime_of(digest)),
             "split": split_record(result.split),
             "libraries": library_record(digest),
+            "regions": regions_record(digest),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
             "others": others_record(result.digest),

@@ -503,6 +503,12 @@ class Digest:
         return self._if_there("library_calls", table.sort("process", "function") if table.height else table)
 
     @_frame
+    def regions(self) -> pl.DataFrame:
+        """The regions that the program marked, by process and occurrence."""
+        table = self._profile.regions.rename({"name": "region"}, strict=False)
+        return self._if_there("regions", table.sort("process", "begin_ns", "number") if table.height else table)
+
+    @_frame
     def usage(self) -> pl.DataFrame:
         """What the kernel counted of each process from one look to the next."""
         found = self._profile.usage

@@ -40,6 +40,7 @@ LEFT_OUT = (
     "modules",
     "communication",
     "library_calls",
+    "regions",
     "usage",
     "hardware",
 )

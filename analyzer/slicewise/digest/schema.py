@@ -462,6 +462,28 @@ FRAMES: dict[str, Frame] = {
             "mpi_ns": number("ns", "of that the time in calls of MPI, less the time in POSIX and stdio calls within"),
         },
     ),
+    "regions": Frame(
+        "one row for each process and occurrence of a region that the program marked, with what its thread did in it; "
+        "one for all further occurrences of a name of which many are known",
+        ("process", "region", "occurrence"),
+        {
+            "process": PROCESS,
+            "region": _name("the region's name; empty: all names that found no room"),
+            "occurrence": number("", "1: the first of this name that ended in the process; 0: all others together"),
+            "occurrences": number("", "how many the row is of"),
+            "thread": number("", "thread id on its node; of several the last one's"),
+            "begin_ns": number("UNIX time, ns", "when it began; of several the first"),
+            "end_ns": number("UNIX time, ns", "when it ended; of several the last"),
+            "ns": number("ns", "time in it, regions within it included; of several added up, like the following"),
+            "slowest_ns": number("ns", "time in it; of several that of the longest"),
+            "read_bytes": number("bytes", "bytes read from files"),
+            "write_bytes": number("bytes", "bytes written to files"),
+            "calls": number("calls", "calls on files"),
+            "io_ns": number("ns", "time in calls on files"),
+            "mpi_ns": number("ns", "time in calls of MPI"),
+            "left": number("", "1: it was not ended by itself, but by the end of what was around it"),
+        },
+    ),
     "usage": Frame(
         "one row for each process and slice in which Slicewise looked at the kernel's counts of the process: what the "
         "kernel counted until the next look",

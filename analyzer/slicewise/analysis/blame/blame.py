@@ -23,6 +23,7 @@ from slicewise.analysis.blame.outside import (
     runtime_alone,
 )
 from slicewise.analysis.blame.own_processes import own_processes
+from slicewise.analysis.blame.regions import lost_in_regions
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
 from slicewise.analysis.blame.runs_taken import as_other_work, cache_notes, like, runs_taken, speed_notes
 from slicewise.analysis.blame.servers import (
@@ -295,6 +296,8 @@ def _asked(
         lost_slices = told.slices if told.is_claimed else None
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
     told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
+    if told.is_claimed and not of_seconds_alone:
+        told = replace(told, regions=lost_in_regions(digest, told.shares, told.neighbours, grid_ns))
     # Perhaps memory held for other runs what it did not hold for this one.
     if told.is_claimed and cache_notes(digest, runs_told):
         told = replace(told, confidence="low")

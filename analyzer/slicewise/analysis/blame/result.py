@@ -244,7 +244,8 @@ class Blame:
     slices: a row a slice and storage: slice, storage, seconds (of the mean process in calls), alone_seconds,
     lost_seconds, read_bytes, write_bytes, meta_ops. shares: a row a slice, storage and neighbour that was active:
     slice, storage, neighbour (null: no profile), storage_seconds (that it took), lost_seconds, read_bytes, write_bytes,
-    meta_ops. lost_seconds there add up, with the slices that nobody shared, to io_lost.
+    meta_ops. lost_seconds there add up, with the slices that nobody shared, to io_lost. regions: what occurrences of
+    the program's regions lost, and to whom (`blame.regions.SCHEMA`).
     """
 
     job: Job
@@ -284,6 +285,7 @@ class Blame:
     runs: list[RunTaken] = field(default_factory=list)
     is_hidden: bool = False
     lower_limit: LowerLimit | None = None
+    regions: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     @property
     def turn_seconds(self) -> float:

@@ -43,9 +43,10 @@ def anonymous(blame: Blame, own: Digest, others: Sequence[Digest], unread: Seque
         )
         for neighbour, clean in zip(blame.neighbours, told.neighbours, strict=True)
     ]
-    shares = blame.shares
-    if "neighbour" in shares.columns:
-        shares = shares.with_columns(pl.col("neighbour").replace(labels))
+    shares, regions = (
+        frame.with_columns(pl.col("neighbour").replace(labels)) if "neighbour" in frame.columns else frame
+        for frame in (blame.shares, blame.regions)
+    )
     traffic = [
         replace(clean, storage=_as_seen_by(own, before.storage, clean.storage))
         for before, clean in zip(blame.traffic, told.traffic, strict=True)
@@ -53,7 +54,9 @@ def anonymous(blame: Blame, own: Digest, others: Sequence[Digest], unread: Seque
     # Runs that nobody read may be anybody's.
     runs = [replace(run, job=HIDDEN_NAME) if run.why_not == HAD_COMPANY else run for run in told.runs]
     told = replace(told, runs=runs)
-    return replace(told, job=blame.job, neighbours=neighbours, shares=shares, slices=blame.slices, traffic=traffic)
+    return replace(
+        told, job=blame.job, neighbours=neighbours, shares=shares, slices=blame.slices, regions=regions, traffic=traffic
+    )
 
 
 def labels_of(jobs: Iterable[str]) -> dict[str, str]:

@@ -236,7 +236,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         ],
         **picked(blame, "missing", "notes"),
         "slice_seconds": blame.slice_ns / 1e9,
-        **picked(blame, "slices", "shares"),
+        **picked(blame, "slices", "shares", "regions"),
         "page": str(page) if page else None,
     }
 

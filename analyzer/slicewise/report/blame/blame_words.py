@@ -22,6 +22,7 @@ from slicewise.analysis.blame.standalone import NO_RUN
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import WORTH_NAMING_BYTES
 from slicewise.estimate import Estimate
+from slicewise.report.blame.region_words import lost_lines
 from slicewise.report.blame.waiting_words import waiting_lines
 from slicewise.text import words
 
@@ -384,6 +385,7 @@ def further_lines(blame: Blame, says_next: bool = True) -> list[str]:
     return [
         *([words.sentence(blame.contradiction)] if blame.contradiction else []),
         *([f"It {waited(blame.turn)}."] if blame.turn is not None and not blame.is_claimed and blame.lost else []),
+        *(lost_lines(blame.regions, blame.lost.value, NOT_PROFILED) if blame.lost and blame.regions.height else []),
         *([line] if (line := own_processes_line(blame)) else []),
         *(waiting_lines(blame.by_waiting) if blame.by_waiting else []),
         *disagreements(blame),

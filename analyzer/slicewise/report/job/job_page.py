@@ -39,6 +39,8 @@ from slicewise.report.job.job_tables import usage_lines, usage_table
 from slicewise.report.job.library_words import NOTE as LIBRARY_NOTE
 from slicewise.report.job.library_words import library_lines, library_table
 from slicewise.report.job.phase_words import phase_lines, phases_table
+from slicewise.report.job.region_words import NOTE as REGIONS_NOTE
+from slicewise.report.job.region_words import region_lines, regions_table
 from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
 from slicewise.report.job.site_words import site_lines, sites_section
 from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
@@ -161,6 +163,7 @@ def opening(report: JobReport) -> list[str]:
         *turn_lines(summary),
         *split_lines(report.split),
         *library_lines(report.digest, runtime_of(report.digest)),
+        *region_lines(report.digest, runtime_of(report.digest)),
         *usage_lines(report.usage),
         f"{said}.",
         *([] if report.advice else site_lines(report.sites)),
@@ -359,6 +362,7 @@ def _tables(report: JobReport) -> list[Section]:
     sections = [
         ("File systems", job_tables.mounts_table(summary, report.by_storage, axis), ""),
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
+        ("Regions", regions_table(report.digest), REGIONS_NOTE),
         ("I/O libraries", library_table(report.digest), LIBRARY_NOTE),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
