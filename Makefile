@@ -259,8 +259,9 @@ INSTALL_MPI = $(if $(MPICC),$(WORKLOAD))
 install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordinate.so $(LINKED)/bin/slicewise-collect $(INSTALL_MPI)  ## install library and collector alone below PREFIX: no Python is needed
 	install -D -m 755 $(LINKED)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
 	install -D -m 755 $(LINKED)/lib/libslicewise-coordinate.so $(DESTDIR)$(PREFIX)/lib/libslicewise-coordinate.so
-	install -D -m 644 interface/slicewise/coordinate.h $(DESTDIR)$(PREFIX)/include/slicewise/coordinate.h
-	install -D -m 644 interface/slicewise_coordinate.f90 $(DESTDIR)$(PREFIX)/include/slicewise/slicewise_coordinate.f90
+	for file in slicewise/coordinate.h slicewise/region.h slicewise_coordinate.f90 slicewise_region.f90 slicewise_region.py; do \
+	  install -D -m 644 interface/$$file $(DESTDIR)$(PREFIX)/include/slicewise/$${file##*/} || exit; \
+	done
 	make/keep_collector $(DESTDIR)$(PREFIX) $(LINKED)/bin/slicewise-collect
 	install -D -m 755 $(LINKED)/bin/slicewise-collect $(DESTDIR)$(PREFIX)/bin/slicewise-collect
 	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/slicewise $(DESTDIR)$(MANDIR)/man1

@@ -207,7 +207,7 @@ def test_no_command_stands_outside_a_block_of_shell(page):
     outside = [found for found in COMMAND.findall(FENCED.sub("", text)) if f"    {found}" in text]
     unmarked = [found for kind, lines in FENCED.findall(text) if kind == "" for found in COMMAND.findall(lines)]
     assert not outside + unmarked
-    assert {kind for kind, _ in FENCED.findall(text)} <= {"", "sh", "python", "mermaid", *SHOWN}
+    assert {kind for kind, _ in FENCED.findall(text)} <= {"", "sh", "c", "fortran", "python", "mermaid", *SHOWN}
 
 
 def misunderstood(line: str) -> str:

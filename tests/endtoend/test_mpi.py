@@ -65,6 +65,19 @@ def test_every_routine_in_c(mpi: Mpi, ranks: int, build: Callable[..., Path], jo
         assert totals(profile, rank, "mpiio_coll") == expected
 
 
+@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
+def test_levels_of_pcontrol_are_regions(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = job.launch(mpi, 2, build(mpi, "mpi_control.c"), job.data)
+    found = profile.regions.join(profile.processes.select("process", "rank"), on="process")
+    for rank in range(2):
+        own = found.filter(pl.col("rank") == rank).sort("begin_ns")
+        assert own["name"].to_list() == 3 * ["solve", "MPI_Pcontrol 7"]
+        assert own["write_bytes"].to_list() == 3 * [10 * (rank + 1), 0]
+        assert (own["mpi_ns"] <= own["ns"]).all()
+        assert own["mpi_ns"].min() > 0
+    assert profile.mishaps.is_empty()
+
+
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
 @pytest.mark.parametrize("ranks", [1, 4])
 @pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
