@@ -4,6 +4,8 @@
  *     calls wall KIND CHUNKS THREADS DIR   prints ns a call of each thread, by the clock from when all begin to when all are through
  *     calls count KIND CHUNKS 1 DIR        under callgrind: each chunk's instructions are dumped as `Client Request: KIND CALLS`
  * KIND may be `all`. Threads have files of their own, but for `shared`. */
+#include "../../interface/slicewise/region.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -304,6 +306,13 @@ static void call_library(const struct work *work, long i)
     must(mpi.read(i, 2, 3, 4, 5, block) == 0, "H5Dread");
 }
 
+/* The usual one of a loop's, after those that have rows of their own. */
+static void call_region(const struct work *work, long i)
+{
+    (void)work, (void)i;
+    slicewise_region_end(slicewise_region_begin("batch"));
+}
+
 static const struct kind kinds[] = {
     { "write", call_write },
     { "write_to_file", call_write_to_file },
@@ -336,6 +345,7 @@ static const struct kind kinds[] = {
     { "mpi_test", call_mpi_test },
     { "mpi_send", call_mpi_send },
     { "library_call", call_library },
+    { "region", call_region, 1000 },
     { "new_file", call_new_file, 0 },
     { "new_file_exclusive", call_new_file_exclusive, 0 },
     { "new_file_10", call_new_file, 10 },

@@ -32,7 +32,7 @@ STDIO = [
 ]  # fmt: skip
 CALLS = [
     "write", "write_to_file", "pwrite", "pread", "lseek", "lseek_alone", *STDIO, "stat", "open", "mpi_test", "mpi_send",
-    "library_call",
+    "library_call", "region",
 ]  # fmt: skip
 NAMES = ["open_missing", "stat_missing", "access", "chmod", "truncate", "rename", "symlink"]
 MOUNTS = [20, 1000]
