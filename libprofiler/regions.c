@@ -175,14 +175,14 @@ static void mark_now(void (*at)(struct thread *, struct mark *), struct mark *ma
     errno_put(saved_errno);
 }
 
-uint64_t regions_begin(const char *name)
+uint64_t slicewise_region_begin(const char *name)
 {
     struct mark mark = { .name = name };
     mark_now(begin_mark, &mark);
     return mark.token;
 }
 
-void regions_end(uint64_t token)
+void slicewise_region_end(uint64_t token)
 {
     struct mark mark = { .token = token };
     if (token != 0)
@@ -201,17 +201,4 @@ void regions_thread_ends(struct thread *thread)
 {
     while (thread->region != 0)
         end_through(thread, NULL, clock_wall_ns(tick_now()), true);
-}
-
-/* What programs call (interface/slicewise/region.h). */
-__attribute__((visibility("default"))) uint64_t slicewise_region_begin(const char *name);
-uint64_t slicewise_region_begin(const char *name)
-{
-    return regions_begin(name);
-}
-
-__attribute__((visibility("default"))) void slicewise_region_end(uint64_t token);
-void slicewise_region_end(uint64_t token)
-{
-    regions_end(token);
 }

@@ -5,11 +5,11 @@
 
 #include "call.h"
 
-/* One of this name begins. Returns what ends it; 0: it is not counted. */
-uint64_t regions_begin(const char *name);
+/* What programs call (interface/slicewise/region.h). One of this name begins. Returns what ends it; 0: it is not counted. */
+__attribute__((visibility("default"))) uint64_t slicewise_region_begin(const char *name);
 
 /* Ends it and all within it. One that is not under way in this thread is left alone, and counted. */
-void regions_end(uint64_t token);
+__attribute__((visibility("default"))) void slicewise_region_end(uint64_t token);
 
 /* A call of MPI_Pcontrol with a level but 0: one above 0 begins a region, which counts if the same below 0 ends it, for else the level means something
  * else. `name`: what the call seems to have been given as a name; empty: nothing. */

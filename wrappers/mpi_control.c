@@ -44,15 +44,22 @@ INTERPOSE_LIBRARY(int, MPI_Pcontrol, (int level, uintptr_t first, uintptr_t seco
     return error;
 }
 
+typedef uintptr_t fortran_control(const fortran_int *level, uintptr_t first, uintptr_t second);
+
+static uintptr_t control(fortran_control *real, const fortran_int *level, uintptr_t first, uintptr_t second)
+{
+    bool is_outermost = mpi_enter();
+    uintptr_t result = real(level, first, second);
+    if (is_outermost) {
+        thread_state.mpi_frame = NULL;
+        mark(*level, first);
+    }
+    return result;
+}
+
 #define CONTROL(operation, symbol) \
     INTERPOSE_LIBRARY(uintptr_t, symbol, (const fortran_int *level, uintptr_t first, uintptr_t second)) \
     { \
-        bool is_outermost = mpi_enter(); \
-        uintptr_t result = MPI_REAL(symbol)(level, first, second); \
-        if (is_outermost) { \
-            thread_state.mpi_frame = NULL; \
-            mark(*level, first); \
-        } \
-        return result; \
+        return control(MPI_REAL(symbol), level, first, second); \
     }
 FORTRAN(CONTROL, MPI_Pcontrol, mpi_pcontrol, MPI_PCONTROL)

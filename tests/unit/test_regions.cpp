@@ -91,14 +91,14 @@ region *begun(Segment &segment)
 TEST_CASE_METHOD(Marking, "a region has what its thread did between its begin and its end", "[regions]")
 {
     write(1, TENTH);
-    uint64_t epoch = regions_begin("epoch");
+    uint64_t epoch = slicewise_region_begin("epoch");
     write(10, TENTH);
-    uint64_t checkpoint = regions_begin("checkpoint");
+    uint64_t checkpoint = slicewise_region_begin("checkpoint");
     write(100, 3 * SLICE_NS); /* over slices */
     communicate(2 * SLICE_NS);
-    regions_end(checkpoint);
+    slicewise_region_end(checkpoint);
     write(1000, TENTH);
-    regions_end(epoch);
+    slicewise_region_end(epoch);
     write(10000, TENTH);
     Spool spool = engine.finish();
     Row inner = of(spool, "checkpoint").at(0), outer = of(spool, "epoch").at(0);
@@ -117,19 +117,19 @@ TEST_CASE_METHOD(Marking, "a region has what its thread did between its begin an
 
 TEST_CASE_METHOD(Marking, "the end of a region ends those within it, and no others", "[regions]")
 {
-    uint64_t outermost = regions_begin("outermost"), outer = regions_begin("outer");
-    uint64_t inner = regions_begin("inner"), another = 0;
+    uint64_t outermost = slicewise_region_begin("outermost"), outer = slicewise_region_begin("outer");
+    uint64_t inner = slicewise_region_begin("inner"), another = 0;
     std::thread([&] {
-        another = regions_begin("another");
-        regions_end(outer); /* of this thread it is none */
+        another = slicewise_region_begin("another");
+        slicewise_region_end(outer); /* of this thread it is none */
         write(5, TENTH);
         lane_release(&thread_state);
     }).join();
     write(7, TENTH);
-    regions_end(outer);
-    regions_end(inner);                              /* has ended already */
-    regions_end(outermost ^ (uint64_t)1 << 40);      /* another process's */
-    regions_end(0);                                  /* none was begun */
+    slicewise_region_end(outer);
+    slicewise_region_end(inner);                              /* has ended already */
+    slicewise_region_end(outermost ^ (uint64_t)1 << 40);      /* another process's */
+    slicewise_region_end(0);                                  /* none was begun */
     Spool spool = engine.finish();
     CHECK(another != 0);
     CHECK(of(spool, "inner").at(0)["left"] == 1);
@@ -144,17 +144,17 @@ TEST_CASE_METHOD(Marking, "the end of a region ends those within it, and no othe
 TEST_CASE_METHOD(Marking, "a thread's end ends its regions", "[regions]")
 {
     std::thread([&] {
-        regions_begin("outer");
-        regions_begin("inner");
+        slicewise_region_begin("outer");
+        slicewise_region_begin("inner");
         write(5, TENTH);
         regions_thread_ends(&thread_state);
         lane_release(&thread_state);
     }).join();
     engine.pass(SLICE_NS);
     std::thread([&] {
-        uint64_t region = regions_begin("on the same lane");
+        uint64_t region = slicewise_region_begin("on the same lane");
         write(6, TENTH);
-        regions_end(region);
+        slicewise_region_end(region);
         lane_release(&thread_state);
     }).join();
     Spool spool = engine.finish();
@@ -168,12 +168,12 @@ TEST_CASE_METHOD(Marking, "after so many of a name, or so many names, one row ha
 {
     constexpr unsigned MORE = 500, NAMES = 200;
     for (unsigned i = 0; i < REGION_OCCURRENCES_MAX + MORE; i++) {
-        uint64_t batch = regions_begin("batch");
+        uint64_t batch = slicewise_region_begin("batch");
         write(1, i == REGION_OCCURRENCES_MAX + 1 ? 20 : 10);
-        regions_end(batch);
+        slicewise_region_end(batch);
     }
     for (unsigned i = 0; i < NAMES; i++)
-        regions_end(regions_begin(("step " + std::to_string(i)).c_str()));
+        slicewise_region_end(slicewise_region_begin(("step " + std::to_string(i)).c_str()));
     Spool spool = engine.finish();
     auto rows = of(spool, "batch");
     REQUIRE(rows.size() == REGION_OCCURRENCES_MAX + 1);
@@ -198,9 +198,9 @@ TEST_CASE_METHOD(Marking, "after so many of a name, or so many names, one row ha
 TEST_CASE_METHOD(Marking, "more than there is room for at one time are not begun, and a long name is cut", "[regions]")
 {
     std::string name(100, 'x');
-    regions_begin(name.c_str());
+    slicewise_region_begin(name.c_str());
     unsigned begun = 1;
-    while (regions_begin("x") != 0)
+    while (slicewise_region_begin("x") != 0)
         begun++;
     Spool spool = engine.finish();
     CHECK(begun == REGIONS_MAX);
@@ -212,7 +212,7 @@ TEST_CASE_METHOD(Marking, "a level of MPI_Pcontrol is a region once its end show
 {
     for (int i = 0; i < 100; i++)
         regions_mark_level(1, ("garbage " + std::to_string(i)).c_str()); /* it turns profiling on */
-    uint64_t around = regions_begin("around");
+    uint64_t around = slicewise_region_begin("around");
     regions_mark_level(3, "");
     regions_mark_level(1, "solve");
     regions_mark_level(1, "setup");
@@ -221,7 +221,7 @@ TEST_CASE_METHOD(Marking, "a level of MPI_Pcontrol is a region once its end show
     write(2, TENTH);
     regions_mark_level(-1, "solve");
     regions_mark_level(-3, "");
-    regions_end(around);
+    slicewise_region_end(around);
     regions_mark_level(-5, "");
     Spool spool = engine.finish();
     CHECK(spool.rows("regions").size() == 4);

@@ -6,13 +6,10 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.job.regions import KEY
+from slicewise.constants import NEARLY_ALL, TRIVIAL
 from slicewise.text import words
 
-MOST_LOST = 3
-# An occurrence that lost less than this share of the job's loss is not named; nor is one beyond so many.
-LEAST_OF_LOSS, MOST_LOOKED_AT = 0.02, 100
-# Of two occurrences, one within the other, with nearly the same loss the inner one says more.
-NEARLY_ALL = 0.9
+MOST_LOST, MOST_LOOKED_AT = 3, 100
 
 
 def _of_each(lost: pl.DataFrame) -> pl.DataFrame:
@@ -27,9 +24,10 @@ def _of_each(lost: pl.DataFrame) -> pl.DataFrame:
 
 def lost_lines(lost: pl.DataFrame, whole: float, unprofiled: str) -> Iterator[str]:
     """Which occurrences lost most, and to whom, in one sentence. lost: of `lost_in_regions`. whole: what the job lost.
-    unprofiled: what is said of those without a profile."""
+    unprofiled: what is said of those without a profile. Of two, one within the other, with nearly the same loss the
+    inner one says more."""
     told: list[dict[str, Any]] = []
-    rows = _of_each(lost).filter(pl.col("lost_seconds") >= LEAST_OF_LOSS * whole).head(MOST_LOOKED_AT).to_dicts()
+    rows = _of_each(lost).filter(pl.col("lost_seconds") >= TRIVIAL * whole).head(MOST_LOOKED_AT).to_dicts()
     for row in rows:
         is_around = any(
             row["begin_ns"] <= other["begin_ns"]
