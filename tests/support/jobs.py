@@ -1,6 +1,7 @@
 """Synthetic jobs that compete for a file system, as profiles on disk."""
 
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,14 +23,16 @@ def write_job(
     ending: str = "exit",
     mishaps: int = 0,
     interface: str = "",
+    regions: Sequence[range] = (),
 ) -> Path:
     """A job of ranks that moves `rates` MiB/s in 4 s slices, counted from FIRST_SLICE, evenly but for some noise.
 
-    interface: if named, its first node has a collector, which sees the job's bytes pass there.
+    interface: if named, its first node has a collector, which sees the job's bytes pass there. regions: the slices of
+    each checkpoint.
     """
     noise = np.random.default_rng(processes)
     begin, end = min(span.start for span in rates), max(span.stop for span in rates)
-    members, slices, files = [], [], []
+    members, slices, files, marked = [], [], [], []
     for rank in range(processes):
         process = (zlib.crc32(directory.name.encode()) << 16) + rank + 1
         members.append(
@@ -48,9 +51,17 @@ def write_job(
         path = f"/scratch/out/{directory.name}.{rank:04}"
         moved_there = {f"{direction}_bytes": total, f"{direction}_ns": total}
         files.append({"process": process, "file": 1, "path": path, "opens": 1} | moved_there)
+        marked += [
+            {
+                "process": process, "number": 64 + number, "name": "checkpoint", "occurrence": number, "occurrences": 1,
+                "begin_ns": (FIRST_SLICE + span.start) * SLICE_NS, "end_ns": (FIRST_SLICE + span.stop) * SLICE_NS,
+                "ns": len(span) * SLICE_NS, "slowest_ns": len(span) * SLICE_NS, "io_ns": len(span) * 3_900_000_000,
+            }
+            for number, span in enumerate(regions, 1)
+        ]  # fmt: skip
     met = [{"process": members[0]["process"], "mishap": "segment_full", "count": mishaps}] if mishaps else []
     collected = _samples(f"n{first_node}", rates, interface) if interface else None
-    return build_profile(directory, members, slices, files=files, mishaps=met, collected=collected)
+    return build_profile(directory, members, slices, files=files, mishaps=met, collected=collected, regions=marked)
 
 
 def _samples(host: str, rates: dict[range, float], interface: str) -> dict[str, list[dict]]:

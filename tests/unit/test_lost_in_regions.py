@@ -1,12 +1,16 @@
 """Which regions lost what to whom: the arithmetic, worked out on paper."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.regions import lost_in_regions
 from slicewise.analysis.job.regions import UNNAMED, by_name, in_slices, occurrences
+from slicewise.report.blame.blame_words import further_lines
 from slicewise.report.blame.region_words import lost_lines
+from support.jobs import write_job
 
 SECOND = 1_000_000_000
 
@@ -109,3 +113,21 @@ def test_names_without_room_have_a_name() -> None:
     (row,) = by_name(job(rows, [(1, 10, 1.0)])).iter_rows(named=True)  # type: ignore[arg-type]
     assert (row["region"], row["occurrences"], row["slowest"]) == (UNNAMED, 50, None)
     assert occurrences(job(rows, [(1, 10, 1.0)])).is_empty()  # type: ignore[arg-type]
+
+
+def test_blame_says_which_checkpoint_lost_how_much_to_whom(tmp_path: Path) -> None:
+    """A quarter and three quarters of the time beside the other job are in the second and the third checkpoint."""
+    rates = {range(15, 20): 102.0, range(20, 60): 19.0, range(60, 80): 102.0}
+    checkpoints = [range(15, 20), range(20, 30), range(30, 60), range(60, 80)]
+    write_job(tmp_path / "48213", 60, 12, {range(20, 60): 83.1})
+    own = write_job(tmp_path / "48190", 12, 12, rates, first_node=6, program="/opt/postproc", regions=checkpoints)
+    write_job(tmp_path / "48001", 12, 12, {range(-400, -360): 102.0}, first_node=6, program="/opt/postproc")
+    told = case_of(own).result()
+    assert told.is_claimed
+    lost = {row["occurrence"]: row for row in told.regions.iter_rows(named=True)}
+    assert list(lost) == [3, 2]
+    assert {row["neighbour"] for row in lost.values()} == {"48213"}
+    whole = told.neighbours[0].lost.value
+    assert lost[3]["lost_seconds"] == pytest.approx(0.75 * whole, rel=0.05)
+    assert lost[3]["lost_seconds"] + lost[2]["lost_seconds"] == pytest.approx(whole)
+    assert any("checkpoint 3 lost" in line and "to 48213" in line for line in further_lines(told))
