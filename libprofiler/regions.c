@@ -178,7 +178,8 @@ static void mark_now(void (*at)(struct thread *, struct mark *), struct mark *ma
 uint64_t slicewise_region_begin(const char *name)
 {
     struct mark mark = { .name = name };
-    mark_now(begin_mark, &mark);
+    if (name != NULL)
+        mark_now(begin_mark, &mark);
     return mark.token;
 }
 

@@ -129,7 +129,7 @@ TEST_CASE_METHOD(Marking, "the end of a region ends those within it, and no othe
     slicewise_region_end(outer);
     slicewise_region_end(inner);                              /* has ended already */
     slicewise_region_end(outermost ^ (uint64_t)1 << 40);      /* another process's */
-    slicewise_region_end(0);                                  /* none was begun */
+    slicewise_region_end(slicewise_region_begin(nullptr));    /* none was begun */
     Spool spool = engine.finish();
     CHECK(another != 0);
     CHECK(of(spool, "inner").at(0)["left"] == 1);
