@@ -21,6 +21,7 @@ $(BUILD)/objects/collector/%.o: ROOMS = -Istore -Iturns
 $(BUILD)/objects/collector/%.o: HARDENING = -fstack-protector-strong
 $(BUILD)/objects/interface/%.o: ROOMS = -Istore -Iturns -Iinterface
 $(BUILD)/objects/turns/%.o: ROOMS = -Istore -Ilibprofiler -Iwrappers
+$(BUILD)/objects/threads/%.o: ROOMS = -Istore -Ilibprofiler
 C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec $(HARDENING) -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
@@ -40,6 +41,7 @@ LIBRARY_LINK = -Wl,--version-script=$(BUILD)/generated/exports.map -Wl,--wrap=sy
 COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
 INTERFACE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard interface/*.c))
 TURN_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard turns/*.c) libprofiler/key_table.c wrappers/raw_syscall.c)
+THREAD_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard threads/*.c) libprofiler/symbol.c libprofiler/elf_object.c store/peek.c store/kernel.c wrappers/raw_syscall.c)
 READER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard reader/*.c))
 GENERATED = $(addprefix $(BUILD)/generated/,schema_frame.inc size_bins.inc exports.map)
 
@@ -50,7 +52,7 @@ WORKLOAD = $(addprefix $(BUILD)/bin/slicewise-,load trials)
 include make/packages.mk
 
 .DEFAULT_GOAL = all
-NATIVE = lib/libslicewise.so lib/libslicewise-reader.so lib/libslicewise-coordinate.so bin/slicewise-collect
+NATIVE = lib/libslicewise.so lib/libslicewise-reader.so lib/libslicewise-coordinate.so lib/libslicewise-threads.so bin/slicewise-collect
 
 .PHONY: all native
 all: native  ## build the library, the collector and, where Python is, the command
@@ -118,6 +120,12 @@ $(LINKED)/lib/libslicewise-coordinate.so: $(INTERFACE_OBJECTS) $(TURN_OBJECTS) $
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $^ $(ZSTD_ARCHIVE) $(NAMES_OF_GLIBC) $(LDFLAGS) -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--gc-sections \
 	  -Wl,-z,relro,-z,now,-z,defs
+
+# What threads wait for each other, timed: preloaded beside the profiler where it is asked for.
+$(LINKED)/lib/libslicewise-threads.so: $(THREAD_OBJECTS) threads/versions.map
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $(THREAD_OBJECTS) $(NAMES_OF_GLIBC) $(LDFLAGS) -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--gc-sections \
+	  $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-Xlinker --version-script=threads/versions.map) -Wl,-z,relro,-z,now,-z,defs
 
 # What the analyzer reads profiles with: it shares the format's bytes with the library, and no code.
 $(LINKED)/lib/libslicewise-reader.so: $(READER_OBJECTS)
@@ -256,9 +264,9 @@ install-man: $(VENV)/.installed
 
 # What is not Python. INSTALL_MPI: the workload of campaigns, where there is an MPI compiler.
 INSTALL_MPI = $(if $(MPICC),$(WORKLOAD))
-install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordinate.so $(LINKED)/bin/slicewise-collect $(INSTALL_MPI)  ## install library and collector alone below PREFIX: no Python is needed
+install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordinate.so $(LINKED)/lib/libslicewise-threads.so $(LINKED)/bin/slicewise-collect $(INSTALL_MPI)  ## install library and collector alone below PREFIX: no Python is needed
 	install -D -m 755 $(LINKED)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
-	install -D -m 755 $(LINKED)/lib/libslicewise-coordinate.so $(DESTDIR)$(PREFIX)/lib/libslicewise-coordinate.so
+	for part in coordinate threads; do install -D -m 755 $(LINKED)/lib/libslicewise-$$part.so $(DESTDIR)$(PREFIX)/lib/libslicewise-$$part.so || exit; done
 	for file in slicewise/coordinate.h slicewise/region.h slicewise_coordinate.f90 slicewise_region.f90 slicewise_region.py; do \
 	  install -D -m 644 interface/$$file $(DESTDIR)$(PREFIX)/include/slicewise/$${file##*/} || exit; \
 	done
@@ -310,4 +318,4 @@ help:  ## list the targets
 
 include make/pages.mk make/engine.mk make/site.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
--include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS) $(TURN_OBJECTS))
+-include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS) $(TURN_OBJECTS) $(THREAD_OBJECTS))

@@ -29,7 +29,7 @@ static void add_open_slices(struct segment *segment)
         const struct lane *lane = (const struct lane *)segment->lanes[i];
         for (uint32_t c = 0; c < lane->cells_used && c < CELLS; c++) {
             const struct cell *cell = &lane->cells[c];
-            if (cell->layer == LAYER_mpiio || cell->layer == LAYER_mpiio_coll || cell->layer == LAYER_kernel)
+            if (cell->layer == LAYER_mpiio || cell->layer == LAYER_mpiio_coll || cell->layer == LAYER_kernel || cell->layer >= LAYERS)
                 continue;
             struct total *total = segment_total(segment, cell->mount);
             for (int kind = 0; kind < TOTAL_KINDS; kind++) {

@@ -16,9 +16,8 @@ void communication_choose(bool is_on)
     communication_is_on = is_on;
 }
 
-static inline void add(struct lane *lane, enum mpi_class class, const struct share *share)
+static inline void add(struct communicated *communicated, const struct share *share)
 {
-    struct communicated *communicated = &lane->communicated[class];
     communicated->calls++;
     communicated->ns += share->ns;
     communicated->bytes += share->bytes;
@@ -30,40 +29,55 @@ static inline bool is_in_slice(const struct thread *thread, uint64_t start_tick,
     return start_tick >= thread->begin_tick && end_tick < thread->turn_tick && start_tick <= end_tick;
 }
 
-static void count_here(struct thread *thread, enum mpi_class class, const struct call *call, struct share *share)
+/* `layer`: RECORD_COMMUNICATION or RECORD_THREAD_WAITS, and `class` accordingly. */
+static void count_here(struct thread *thread, unsigned layer, unsigned class, const struct call *call, struct share *share)
 {
-    thread->mpi_ns += share->ns;
+    if (layer == RECORD_COMMUNICATION)
+        thread->mpi_ns += share->ns;
     if (thread->lane == NULL || !is_in_slice(thread, call->start_tick, call->end_tick)) {
-        if (!lane_turn(thread, call, MOUNT_OTHER, RECORD_COMMUNICATION, class, share->bytes, share) || thread->lane == NULL)
+        if (!lane_turn(thread, call, MOUNT_OTHER, layer, class, share->bytes, share) || thread->lane == NULL)
             return;
         site_look(thread, call, LAYER_mpiio, 0, 0, 0); /* when the next sample is due in the new slice */
     }
-    add(thread->lane, class, share);
+    add(&(layer == RECORD_COMMUNICATION ? thread->lane->communicated : lane_waits(thread))[class], share);
 }
 
 /* A signal handler interrupted this thread's bookkeeping: its own lane must not be touched. */
-static void count_in_handler(struct thread *interrupted, enum mpi_class class, const struct call *call, struct share *share)
+static void count_in_handler(struct thread *interrupted, unsigned layer, unsigned class, const struct call *call, struct share *share)
 {
     bool kept_signals = interrupted->keeps_signals;
     struct thread thread = { .is_aside = 1, .is_registered = 1 };
-    count_here(&thread, class, call, share);
+    count_here(&thread, layer, class, call, share);
     lane_release(&thread);
     if (!kept_signals)
         lock_give_signals_back(interrupted);
 }
 
-static __attribute__((noinline)) void count_unusually(enum mpi_class class, const struct call *call, struct share share)
+static uint64_t ns_of(uint64_t start_tick, uint64_t end_tick)
+{
+    return end_tick > start_tick ? ticks_to_ns(end_tick - start_tick) : 0;
+}
+
+static bool is_first_thread(const struct lane *lane)
+{
+    return (lane != NULL ? atomic_load_explicit(&lane->owner, memory_order_relaxed) : (uint32_t)raw_gettid()) == lock_own_pid();
+}
+
+static __attribute__((noinline)) void count_unusually(unsigned layer, unsigned class, const struct call *call, uint64_t bytes)
 {
     struct thread *thread = &thread_state;
     void *volatile frame;
-    if (!call_is_on() || !communication_is_on) /* the settings may just have been read */
+    if (!call_is_on() || !(communication_is_on || layer == RECORD_THREAD_WAITS)) /* the settings may just have been read */
         return;
     int saved_errno = errno_now();
+    struct share share = { .ns = ns_of(call->start_tick, call->end_tick), .bytes = bytes }; /* now the clock's rate is known */
+    if (layer == RECORD_THREAD_WAITS && is_first_thread(thread->lane))
+        share.bytes = share.ns;
     if (guard_begin(thread, &frame)) {
-        count_here(thread, class, call, &share);
+        count_here(thread, layer, class, call, &share);
         guard_end(thread);
     } else {
-        count_in_handler(thread, class, call, &share);
+        count_in_handler(thread, layer, class, call, &share);
     }
     errno_put(saved_errno);
 }
@@ -72,19 +86,32 @@ void communication_count(enum mpi_class class, uint64_t start_tick, uint64_t end
 {
     struct thread *thread = &thread_state;
     void *volatile frame;
-    struct share share = { .ns = end_tick > start_tick ? ticks_to_ns(end_tick - start_tick) : 0, .bytes = bytes };
+    struct share share = { .ns = ns_of(start_tick, end_tick), .bytes = bytes };
     if (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && guard_is_free(thread, &frame))) {
         guard_set(thread, &frame);
         bool is_usual = LIKELY(is_in_slice(thread, start_tick, end_tick));
         if (is_usual)
-            add(thread->lane, class, &share);
+            add(&thread->lane->communicated[class], &share);
         thread->mpi_ns += is_usual ? share.ns : 0;
         guard_clear(thread);
         if (is_usual)
             return;
     }
     struct call call = { .start_tick = start_tick, .end_tick = end_tick };
-    count_unusually(class, &call, share);
+    count_unusually(RECORD_COMMUNICATION, class, &call, bytes);
+}
+
+uint64_t slicewise_thread_wait_begin(void)
+{
+    engine_prepare();
+    return tick_now();
+}
+
+void slicewise_thread_wait_end(unsigned kind, uint64_t start_tick)
+{
+    struct call call = { .start_tick = start_tick, .end_tick = tick_now() };
+    if (kind < THREAD_WAITS && !communication_is_around(__builtin_frame_address(0)))
+        count_unusually(RECORD_THREAD_WAITS, kind, &call, 0);
 }
 
 bool communication_is_around(const void *here)

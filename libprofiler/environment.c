@@ -75,13 +75,13 @@ static const char *our_element(const char *list, size_t *length)
     return NULL;
 }
 
-/* All elements but ours, as a list. Returns its end. */
-static char *put_other_elements(char *to, const char *list)
+/* The elements that are ours, libslicewise-threads.so included, or all others, as a list. Returns its end. */
+static char *put_elements(char *to, const char *list, bool are_ours)
 {
     const char *began = to;
     for (size_t length; *list != '\0'; list += length + (list[length] != '\0')) {
         length = length_until(list, ':', ' ');
-        if (length == 0 || is_our_element(list, length))
+        if (length == 0 || is_our_element(list, length) != are_ours)
             continue;
         if (to != began)
             *to++ = ':';
@@ -130,19 +130,19 @@ void environment_name_job(const char *job)
 
 void environment_start(void)
 {
-    size_t bytes = 0, count = count_of(environ), length = 0, entries_most = 1;
-    const char *library = NULL;
+    size_t bytes = 0, count = count_of(environ), entries_most = 1;
+    const char *preload = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (is_prefixed(environ[i], PRELOAD))
-            library = our_element(environ[i] + strlen(PRELOAD), &length);
+        if (names_library(environ[i]))
+            preload = environ[i];
         if (is_prefixed(environ[i], OURS)) {
             bytes += strlen(environ[i]) + 1;
             entries_most++;
         }
     }
-    if (library == NULL) /* linked, or opened: no program that is started has us by its environment */
+    if (preload == NULL) /* linked, or opened: no program that is started has us by its environment */
         return;
-    bytes += strlen(PRELOAD) + length + 1 + entries_most * sizeof(char *);
+    bytes += strlen(preload) + 1 + entries_most * sizeof(char *);
     char **entries = settings_room(bytes);
     if (entries == NULL)
         entries = (char **)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -151,7 +151,7 @@ void environment_start(void)
     char *text = (char *)(entries + entries_most);
     size_t used = 0;
     entries[used++] = text;
-    text = mempcpy(mempcpy(text, PRELOAD, strlen(PRELOAD)), library, length) + 1; /* the memory was zeros */
+    text = put_elements(mempcpy(text, PRELOAD, strlen(PRELOAD)), preload + strlen(PRELOAD), true) + 1;
     for (size_t i = 0; i < count; i++)
         if (is_prefixed(environ[i], OURS)) {
             entries[used++] = text;
@@ -219,7 +219,7 @@ static void put_without(char **entries, char *const *envp, bool has_settings)
     char *text = (char *)(entries + count_of(envp) + 1);
     for (; *envp != NULL; envp++) {
         if (names_library(*envp)) {
-            char *list = mempcpy(text, PRELOAD, strlen(PRELOAD)), *end = put_other_elements(list, *envp + strlen(PRELOAD));
+            char *list = mempcpy(text, PRELOAD, strlen(PRELOAD)), *end = put_elements(list, *envp + strlen(PRELOAD), false);
             if (end == list)
                 continue;
             *entries++ = text;

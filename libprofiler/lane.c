@@ -108,15 +108,15 @@ void lane_release(struct thread *thread)
     thread->begin_tick = thread->end_tick = thread->turn_tick = 0;
 }
 
-/* Where a record holds the time of a kind of calls, and the bytes that they moved; of communication a kind is an enum mpi_class. */
+/* Where a record holds the time of a kind of calls, and the bytes that they moved; of what is no I/O a kind is an enum mpi_class or thread_wait. */
 static uint64_t *ns_in(struct record *record, unsigned kind)
 {
-    return record->layer == RECORD_COMMUNICATION ? &record->communicated[kind].ns : &record->counts.counter[COUNTER_read_ns + kind];
+    return record->layer >= RECORD_COMMUNICATION ? &record->communicated[kind].ns : &record->counts.counter[COUNTER_read_ns + kind];
 }
 
 static uint64_t *bytes_in(struct record *record, unsigned kind)
 {
-    if (record->layer == RECORD_COMMUNICATION)
+    if (record->layer >= RECORD_COMMUNICATION)
         return &record->communicated[kind].bytes;
     return kind == KIND_read || kind == KIND_write ? &record->counts.counter[COUNTER_read_bytes + kind] : NULL;
 }
@@ -290,7 +290,8 @@ void lane_relieve(struct thread *thread, const struct cell *cell)
         divide_slice(thread);
 }
 
-struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer)
+/* The lane's cell of a mount and layer, or of waits for threads. */
+static struct cell *cell_of(struct thread *thread, uint32_t mount, unsigned layer)
 {
     struct lane *lane = thread->lane;
     uint32_t index = 0;
@@ -308,6 +309,18 @@ struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer
         atomic_signal_fence(memory_order_release);
         lane->cells_used = index + 1;
     }
+    return cell;
+}
+
+struct communicated *lane_waits(struct thread *thread)
+{
+    return cell_of(thread, MOUNT_OTHER, RECORD_THREAD_WAITS)->waits;
+}
+
+struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer)
+{
+    struct lane *lane = thread->lane;
+    struct cell *cell = cell_of(thread, mount, layer);
     uint64_t bit = 1ull << mount;
     if ((lane->was_counted[layer] & bit) == 0) {
         lane->was_counted[layer] |= bit;

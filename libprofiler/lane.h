@@ -7,7 +7,8 @@
 struct share;
 
 /* Brings the thread's lane to the slice in which the call ended: gets one if the thread has none, closes the slice before, and spreads what
- * falls into earlier slices. `layer` and `kind` are a record's: RECORD_COMMUNICATION has an enum mpi_class. Returns false if there is no lane to
+ * falls into earlier slices. `layer` and `kind` are a record's: RECORD_COMMUNICATION has an enum mpi_class,
+ * RECORD_THREAD_WAITS an enum thread_wait. Returns false if there is no lane to
  * be had. */
 bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, unsigned layer, unsigned kind, uint64_t bytes, struct share *share);
 
@@ -21,6 +22,9 @@ void lane_release(struct thread *thread);
 
 /* The cell of a mount and layer that the lane has not used in this slice yet. */
 struct cell *lane_attach(struct thread *thread, uint32_t mount, enum layer layer);
+
+/* The lane's waits for other threads in this slice, by enum thread_wait. */
+struct communicated *lane_waits(struct thread *thread);
 
 /* Bins have 32 bits: a slice of a minute has room for more characters than that. */
 #define CELL_OPS_MOST (1ull << 31)

@@ -51,6 +51,10 @@ static const struct named devices[] = {
 static const struct named mpi_classes[] = {
 #include "enums.def"
 };
+#define THREAD_WAIT ENTRY
+static const struct named thread_waits[] = {
+#include "enums.def"
+};
 #define MISHAP(name, said, meaning, advice) { #name, meaning },
 static const struct named mishaps[] = {
 #include "mishaps.def"
@@ -163,6 +167,7 @@ static const struct {
     { "mpi_classes", mpi_classes, COUNT_OF(mpi_classes) },
     { "io_libraries", io_libraries, COUNT_OF(io_libraries) },
     { "library_functions", library_functions, COUNT_OF(library_functions) },
+    { "thread_waits", thread_waits, COUNT_OF(thread_waits) },
 };
 
 enum row_kind { ROW_TABLE, ROW_COLUMN };

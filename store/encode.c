@@ -192,7 +192,7 @@ static unsigned assign_rows(const struct record *records, unsigned count, unsign
     unsigned rows = 0;
     for (unsigned i = count; i-- > 0;) {
         const struct record *record = &records[i];
-        if (record->layer == RECORD_COMMUNICATION) {
+        if (record->layer >= RECORD_COMMUNICATION) {
             row_of[i] = NO_ROW;
             continue;
         }
@@ -230,7 +230,7 @@ static struct counts bits_of(const struct record *records, unsigned count)
 {
     struct counts any = { 0 };
     for (unsigned i = 0; i < count; i++) {
-        if (records[i].layer == RECORD_COMMUNICATION)
+        if (records[i].layer >= RECORD_COMMUNICATION)
             continue;
         for (unsigned counter = 0; counter < COUNTERS; counter++)
             any.counter[counter] |= records[i].counts.counter[counter];
@@ -263,21 +263,33 @@ static unsigned add_communication(uint64_t rows[][COMMUNICATION_COLUMNS], unsign
     return count;
 }
 
-void encode_communication(struct encoder *encoder, const struct segment *segment, const struct record *records, unsigned count)
+_Static_assert((int)THREAD_WAIT_COLUMNS == (int)COMMUNICATION_COLUMNS && (int)thread_waits_slice == (int)communication_slice &&
+                   (int)thread_waits_kind == (int)communication_class && (int)thread_waits_waits == (int)communication_calls &&
+                   (int)thread_waits_ns == (int)communication_ns && (int)thread_waits_main_ns == (int)communication_bytes,
+               "both tables have rows of one form");
+
+static void encode_classes(struct encoder *encoder, const struct segment *segment, enum table table, uint32_t layer, const struct record *records,
+                           unsigned count)
 {
     enum { ROWS = 16 * MPI_CLASSES };
     static uint64_t rows[ROWS][COMMUNICATION_COLUMNS];
     unsigned used = 0;
     for (unsigned i = count; i-- > 0;) {
         const struct record *record = &records[i];
-        for (unsigned class = 0; class < MPI_CLASSES && record->layer == RECORD_COMMUNICATION; class++)
+        for (unsigned class = 0; class < MPI_CLASSES && record->layer == layer; class++)
             if ((record->communicated[class].calls | record->communicated[class].ns) != 0)
                 used = add_communication(rows, used, record->slice, class, &record->communicated[class]);
         if (used > ROWS - MPI_CLASSES || i == 0) {
-            encode_table(encoder, segment, TABLE_communication, rows[0], used);
+            encode_table(encoder, segment, table, rows[0], used);
             used = 0;
         }
     }
+}
+
+void encode_communication(struct encoder *encoder, const struct segment *segment, const struct record *records, unsigned count)
+{
+    encode_classes(encoder, segment, TABLE_communication, RECORD_COMMUNICATION, records, count);
+    encode_classes(encoder, segment, TABLE_thread_waits, RECORD_THREAD_WAITS, records, count);
 }
 
 void encode_records(struct encoder *encoder, const struct record *records, unsigned count)

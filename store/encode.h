@@ -22,7 +22,7 @@ unsigned encode_columns(enum table table);
 /* The table of slices, of records that lie as the segment has them: the first one last. */
 void encode_records(struct encoder *encoder, const struct record *records, unsigned count);
 
-/* The table of communication, of the same records. */
+/* The tables of communication and of waits for threads, of the same records. */
 void encode_communication(struct encoder *encoder, const struct segment *segment, const struct record *records, unsigned count);
 
 #endif

@@ -48,6 +48,11 @@ enum mpi_class {
 #include "enums.def"
     MPI_CLASSES,
 };
+enum thread_wait {
+#define THREAD_WAIT(name, meaning) THREAD_WAIT_##name,
+#include "enums.def"
+    THREAD_WAITS,
+};
 enum names {
 #define NAMES(name, meaning) NAMES_##name,
 #include "enums.def"
@@ -152,7 +157,8 @@ enum {
     SERVER_JOB_COLUMNS = TABLE_START_server_slices - TABLE_START_server_jobs - 1,
     SERVER_SLICE_COLUMNS = TABLE_START_library_calls - TABLE_START_server_slices - 1,
     LIBRARY_CALL_COLUMNS = TABLE_START_regions - TABLE_START_library_calls - 1,
-    REGION_COLUMNS = TABLE_START_end - TABLE_START_regions - 1,
+    REGION_COLUMNS = TABLE_START_thread_waits - TABLE_START_regions - 1,
+    THREAD_WAIT_COLUMNS = TABLE_START_end - TABLE_START_thread_waits - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

@@ -55,7 +55,7 @@ static void end_totals(struct segment *segment)
 static void add_to_totals(struct segment *segment, const struct record *record)
 {
     const uint64_t *counter = record->counts.counter;
-    if (record->layer == LAYER_mpiio || record->layer == LAYER_mpiio_coll || record->layer == RECORD_COMMUNICATION)
+    if (record->layer == LAYER_mpiio || record->layer == LAYER_mpiio_coll || record->layer >= RECORD_COMMUNICATION)
         return;
     struct total *total = segment_total(segment, record->mount);
     for (int kind = 0; kind < TOTAL_KINDS && record->layer != LAYER_kernel; kind++) {

@@ -58,12 +58,24 @@ enum {
     REGION_ROWS_MAX = 128,
 };
 
-/* A mount's counters of the open slice, in one lane and layer. `served`: reads and writes of at most SIZE_BIN_0_END bytes each that a stream's
- * buffer served, and that went on where the one before ended; they are not in `counts` but for their bytes (cell_counts). */
+/* What a thread did in calls of MPI of one class; or its waits of one kind for other threads, and in the place of bytes those of the first thread. */
+struct communicated {
+    uint64_t calls, ns, bytes;
+};
+
+/* What is no I/O has these in the place of a layer: MPI's communication, and waits for other threads. */
+enum { RECORD_COMMUNICATION = LAYERS, RECORD_THREAD_WAITS };
+
+/* A mount's counters of the open slice, in one lane and layer; or, in a cell of its own, waits for other threads. `served`: reads and writes of at
+ * most SIZE_BIN_0_END bytes each that a stream's buffer served, and that went on where the one before ended; they are not in `counts` but for their
+ * bytes (cell_counts). */
 struct cell {
     uint32_t mount, layer;
     uint64_t served[MOVING_KINDS];
-    struct counts counts;
+    union {
+        struct counts counts;
+        struct communicated waits[THREAD_WAITS];
+    };
 } __attribute__((aligned(CELL_UNIT_BYTES)));
 
 /* So many reads or writes that a buffer served, of a size in this bin. */
@@ -136,11 +148,6 @@ static inline void stream_catch_up(struct stream *stream)
     }
 }
 
-/* What a thread did in calls of MPI of one class. */
-struct communicated {
-    uint64_t calls, ns, bytes;
-};
-
 /* One thread's open slice. Written by its owner alone, without a lock; the slice is turned under the engine's lock. */
 struct lane {
     uint64_t slice;
@@ -168,16 +175,16 @@ static inline bool lane_has_communicated(const struct lane *lane)
     return any != 0;
 }
 
-/* A closed slice of one mount and layer; or, in the place of a layer, of MPI's communication: no I/O. */
-enum { RECORD_COMMUNICATION = LAYERS };
+/* A closed slice of one mount and layer, or of what is no I/O. */
 struct record {
     uint64_t slice;
     uint32_t mount, layer;
     union {
         struct counts counts;
-        struct communicated communicated[MPI_CLASSES];
+        struct communicated communicated[MPI_CLASSES]; /* waits: the first THREAD_WAITS of them */
     };
 };
+_Static_assert((int)THREAD_WAITS <= (int)MPI_CLASSES, "waits have room among the classes");
 
 /* What a process did on a mount in slices that are closed, by kind of call (the layers posix, stdio and async): for those who look on. So few
  * that they fit beside the head; the last one is that of all further mounts. */

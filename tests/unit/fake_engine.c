@@ -17,6 +17,10 @@ static _Atomic uint32_t is_counting = ENGINE_OFF;
 _Atomic uint32_t *engine_switch = &is_counting;
 void (*engine_before_end)(void);
 
+void engine_prepare(void)
+{
+}
+
 bool engine_wake(void)
 {
     return atomic_load(engine_switch) == ENGINE_ON;

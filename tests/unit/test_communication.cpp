@@ -25,6 +25,13 @@ void communicate(Engine &engine, enum mpi_class which, uint64_t ns, uint64_t byt
     communication_count(which, call.start_tick, call.end_tick, bytes);
 }
 
+void wait_for(Engine &engine, enum thread_wait kind, uint64_t ns)
+{
+    uint64_t begun = slicewise_thread_wait_begin();
+    engine.pass(ns);
+    slicewise_thread_wait_end(kind, begun);
+}
+
 void write_on(Engine &engine, uint32_t mount, uint64_t ns)
 {
     engine.pass(ns);
@@ -96,6 +103,46 @@ TEST_CASE_METHOD(Counting, "more slices of communication than a frame has record
     CHECK(spool.sum("communication", "calls") == 300 * MPI_CLASSES);
     CHECK(spool.sum("communication", "bytes") == 300 * (MPI_CLASSES * (MPI_CLASSES - 1) / 2));
     CHECK(by_slice(spool, MPI_CLASS_file, "calls").size() == 300);
+}
+
+TEST_CASE_METHOD(Counting, "waits for threads are added up by kind and slice, those of the first thread also apart", "[communication]")
+{
+    std::thread([this] { wait_for(engine, THREAD_WAIT_condition, 4000); }).join();
+    wait_for(engine, THREAD_WAIT_lock, 1000);
+    wait_for(engine, THREAD_WAIT_lock, SLICE_NS);
+    communication_choose(false);
+    wait_for(engine, THREAD_WAIT_lock, 0);
+    communication_choose(true);
+    uint64_t begun = slicewise_thread_wait_begin();
+    thread_state.mpi_frame = __builtin_frame_address(0);
+    thread_state.mpi_return = __builtin_return_address(0);
+    slicewise_thread_wait_end(THREAD_WAIT_barrier, begun); /* within a call of MPI */
+    thread_state.mpi_frame = nullptr;
+    Spool spool = engine.finish();
+    CHECK(spool.sum("thread_waits", "waits") == 4);
+    CHECK(spool.sum("thread_waits", "ns") == SLICE_NS + 5000);
+    CHECK(spool.sum("thread_waits", "main_ns") == SLICE_NS + 1000);
+    std::map<uint64_t, uint64_t> by_slice, by_kind;
+    for (const Row &row : spool.rows("thread_waits")) {
+        by_slice[row["slice"]] += row["ns"];
+        by_kind[row["kind"]] += row["ns"];
+    }
+    CHECK(by_slice == std::map<uint64_t, uint64_t>{ { 1000, SLICE_NS }, { 1001, 5000 } });
+    CHECK(by_kind == std::map<uint64_t, uint64_t>{ { THREAD_WAIT_lock, SLICE_NS + 1000 }, { THREAD_WAIT_condition, 4000 } });
+    CHECK(spool.rows("communication").empty());
+}
+
+TEST_CASE_METHOD(Counting, "waits find room beside I/O on more mounts than a lane has cells", "[communication]")
+{
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned mount = 0; mount < CELLS + 2; mount++) {
+            write_on(engine, mount, 1000);
+            wait_for(engine, THREAD_WAIT_lock, 1000);
+        }
+    Spool spool = engine.finish();
+    CHECK(spool.sum("slices", "write_bytes") == 3 * (CELLS + 2));
+    CHECK(spool.sum("thread_waits", "waits") == 3 * (CELLS + 2));
+    CHECK(spool.sum("thread_waits", "ns") == 3 * (CELLS + 2) * 1000);
 }
 
 TEST_CASE_METHOD(Counting, "communication beside I/O in one slice leaves it as it is", "[communication]")

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from support.programs import BUILD, need, need_built
 
-LIBRARIES = [BUILD / "lib" / f"libslicewise{part}.so" for part in ("", "-reader", "-coordinate")]
+LIBRARIES = [BUILD / "lib" / f"libslicewise{part}.so" for part in ("", "-reader", "-coordinate", "-threads")]
 BINARIES = [*LIBRARIES, BUILD / "bin" / "slicewise-collect"]
 
 
