@@ -11,12 +11,21 @@ import sys
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 VALUES = {"--dir": "directory", "--job": "job", "--slice": "slice_seconds"}
-FLAGS = {"--collector": True, "--no-collector": False}
+FLAGS = {
+    "--collector": ("has_collector", True), "--no-collector": ("has_collector", False),
+    "--threads": ("has_threads", True), "--no-threads": ("has_threads", False),
+}  # fmt: skip
 
 
 def asked(arguments: list[str]) -> tuple[dict[str, object], list[str]] | None:
     """The options and the command of `run`; None where the whole command line has to look at them."""
-    options: dict[str, object] = {"directory": None, "job": None, "slice_seconds": None, "has_collector": True}
+    options: dict[str, object] = {
+        "directory": None,
+        "job": None,
+        "slice_seconds": None,
+        "has_collector": True,
+        "has_threads": False,
+    }
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):
         name, is_joined, value = arguments[at].partition("=")
@@ -24,7 +33,8 @@ def asked(arguments: list[str]) -> tuple[dict[str, object], list[str]] | None:
         if name == "--" and not is_joined:
             break
         if name in FLAGS and not is_joined:
-            options["has_collector"] = FLAGS[name]
+            option, is_on = FLAGS[name]
+            options[option] = is_on
             continue
         if name not in VALUES:
             return None

@@ -516,10 +516,12 @@ def test_what_is_said_at_the_end_does_not_hold_up_the_job(tmp_path, monkeypatch,
 
 
 def test_an_existing_preload_is_kept():
-    made = profiled_environment({"LD_PRELOAD": "/a.so /b.so"}, Path("/l.so"), Path("/d/j"), None, ["true"])
+    made = profiled_environment({"LD_PRELOAD": "/a.so /b.so"}, [Path("/l.so")], Path("/d/j"), None, ["true"])
     assert made["LD_PRELOAD"] == "/l.so:/a.so /b.so"
-    again = profiled_environment(made, Path("/l.so"), Path("/d/j"), None, ["true"])
+    again = profiled_environment(made, [Path("/l.so")], Path("/d/j"), None, ["true"])
     assert again["LD_PRELOAD"] == made["LD_PRELOAD"]
+    more = profiled_environment(made, [Path("/l.so"), Path("/t.so")], Path("/d/j"), None, ["true"])
+    assert more["LD_PRELOAD"] == "/t.so:/l.so:/a.so /b.so"
 
 
 @pytest.mark.parametrize(
@@ -533,14 +535,14 @@ def test_an_existing_preload_is_kept():
 )
 def test_open_mpi_is_told_what_to_take_to_other_nodes(command, own, expected):
     name = "OMPI_MCA_mca_base_env_list"
-    made = profiled_environment({name: own} if own else {}, Path("/l.so"), Path("/d/j"), None, command)
+    made = profiled_environment({name: own} if own else {}, [Path("/l.so")], Path("/d/j"), None, command)
     assert made.get(name) == expected
 
 
 def test_open_mpi_takes_the_settings_of_the_user_to_other_nodes():
     """Ranks there would else take no turns, name their files in full, or count in other slices."""
     mine = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_NAMES": "hash", "SLICEWISE_DIR": "/d", "SLICEWISE_QUIET": ""}
-    made = profiled_environment(mine, Path("/l.so"), Path("/d/j"), 1, ["mpirun", "app"])
+    made = profiled_environment(mine, [Path("/l.so")], Path("/d/j"), 1, ["mpirun", "app"])
     listed = made["OMPI_MCA_mca_base_env_list"].split(";")
     assert sorted(listed) == [
         "LD_PRELOAD", "SLICEWISE_COORDINATE", "SLICEWISE_DIR", "SLICEWISE_JOB", "SLICEWISE_NAMES", "SLICEWISE_SLICE",

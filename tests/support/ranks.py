@@ -55,6 +55,7 @@ def digest_of(
         communication=communication,
         usage=usage,
         fetched=pl.DataFrame(schema=FRAMES["fetched"].polars_schema),
+        thread_waits=pl.DataFrame(schema=FRAMES["thread_waits"].polars_schema),
         not_kept={},
         slice_ns=SECOND,
     )

@@ -24,6 +24,19 @@ def test_the_parts_of_a_runtime_add_up_to_it():
     assert first["idle"] == second["idle"] == 0
 
 
+def test_what_the_first_thread_waited_for_others_is_no_part_of_the_sum():
+    digest = digest_of(10, [(0, 0, "barrier", 1.0), (1, 0, "barrier", 1.0)], [])
+    before = split(digest)
+    assert "main waited" not in [column.heading for column in split_table(before).columns]
+    waits = [(0, 7, "lock", 2, 5 * SECOND, SECOND), (0, 8, "join", 1, SECOND, SECOND // 2)]
+    digest.thread_waits = pl.DataFrame(waits, schema=FRAMES["thread_waits"].polars_schema, orient="row")
+    found = split(digest)
+    assert found.processes["threads"].to_list() == [1.5, 0.0]
+    assert found.processes.drop("threads").equals(before.processes.drop("threads"))
+    assert "main waited" in [column.heading for column in split_table(found).columns]
+    assert split_record(found)["processes"][0]["threads_seconds"] == 1.5
+
+
 def test_waits_for_mapped_files_are_reads_that_hold_others_up():
     digest = digest_of(10, [(0, 0, "barrier", 0.1), (1, 0, "barrier", 0.9)], [(0, 0, "read", 0.1)])
     digest.usage = digest.usage.with_columns(user_ns=pl.lit(8 * SECOND))

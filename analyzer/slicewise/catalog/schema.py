@@ -23,6 +23,7 @@ NOT_KEPT = {
     "communication": "calls of MPI",
     "library_calls": "calls of I/O libraries",
     "regions": "regions that programs marked",
+    "thread_waits": "waits of threads for each other",
 }
 
 MORE_OF_JOBS = {

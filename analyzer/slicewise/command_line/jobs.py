@@ -29,6 +29,9 @@ COMMANDS = [
             "Run a collector beside the command: it saves counts as they come, and samples the node.",
             default=True,
         ),
+        flag(
+            "--threads/--no-threads", "Also time how long threads wait for each other: at locks, barriers, joins, ..."
+        ),
         needs_settings=False,
         allow_interspersed_args=False,
     ),

@@ -20,6 +20,7 @@ from slicewise.report.job.library_words import library_record
 from slicewise.report.job.phase_words import phase_lines, phases_record
 from slicewise.report.job.region_words import regions_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
+from slicewise.report.job.thread_words import thread_record
 from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.split.split_words import split_record
@@ -61,6 +62,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
             "split": split_record(result.split),
             "libraries": library_record(digest),
             "regions": regions_record(digest),
+            "threads": thread_record(digest),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
             "others": others_record(result.digest),

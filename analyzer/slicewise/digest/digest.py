@@ -509,6 +509,12 @@ class Digest:
         return self._if_there("regions", table.sort("process", "begin_ns", "number") if table.height else table)
 
     @_frame
+    def thread_waits(self) -> pl.DataFrame:
+        """How long threads of each process waited for each other, by kind and slice."""
+        table = self._profile.thread_waits
+        return self._if_there("thread_waits", table.sort("process", "slice", "kind") if table.height else table)
+
+    @_frame
     def usage(self) -> pl.DataFrame:
         """What the kernel counted of each process from one look to the next."""
         found = self._profile.usage

@@ -41,6 +41,7 @@ LEFT_OUT = (
     "communication",
     "library_calls",
     "regions",
+    "thread_waits",
     "usage",
     "hardware",
 )

@@ -484,6 +484,18 @@ FRAMES: dict[str, Frame] = {
             "left": number("", "1: it was not ended by itself, but by the end of what was around it"),
         },
     ),
+    "thread_waits": Frame(
+        "one row for each process, slice and kind of waits of its threads for each other, where these were counted",
+        ("process", "slice", "kind"),
+        {
+            "process": PROCESS,
+            "slice": SLICE,
+            "kind": _name("what was waited for; [counters.md](counters.md#names-of-thread_waits) lists the kinds"),
+            "waits": number("", "waits that ended in the slice"),
+            "ns": number("ns", "time of waits in the slice; times of a process's threads add up"),
+            "main_ns": number("ns", "of that the waits of the process's first thread, which runs `main`"),
+        },
+    ),
     "usage": Frame(
         "one row for each process and slice in which Slicewise looked at the kernel's counts of the process: what the "
         "kernel counted until the next look",

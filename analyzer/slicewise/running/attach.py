@@ -27,7 +27,7 @@ def attach(pid: int, directory: str | None, job: str | None, slice_seconds: floa
     place = job_directory(directory, job, command, os.environ)
     if place.note:
         say(place.note)
-    environment = profiled_environment(os.environ, installation.library, place.job_dir, slice_seconds, command)
+    environment = profiled_environment(os.environ, [installation.library], place.job_dir, slice_seconds, command)
     collector = subprocess.Popen(
         [installation.collector, "node", "--json", "--attach", "--parent", str(pid)],
         env=without_library(environment),

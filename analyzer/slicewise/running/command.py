@@ -160,15 +160,17 @@ def remove_if_empty(job_dir: Path, were_profiles_there: bool) -> None:
 
 
 def profiled_environment(
-    environment: Mapping[str, str], library: Path, job_dir: Path, slice_seconds: float | None, command: Sequence[str]
-) -> dict[str, str]:
-    """`environment` with what makes the library profile every process of `command` into `job_dir`."""
+    environment: Mapping[str, str], libraries: Sequence[Path], job_dir: Path, slice_seconds: float | None,
+    command: Sequence[str],
+) -> dict[str, str]:  # fmt: skip
+    """`environment` with what makes the libraries profile every process of `command` into `job_dir`."""
     preloaded = environment.get("LD_PRELOAD", "")
     ours = {"SLICEWISE_DIR": str(job_dir.parent), "SLICEWISE_JOB": job_dir.name}
     if slice_seconds is not None:
         ours["SLICEWISE_SLICE"] = f"{slice_seconds:g}"
-    if str(library) not in re.split("[ :]", preloaded):
-        ours["LD_PRELOAD"] = f"{library}:{preloaded}" if preloaded else str(library)
+    missing = [str(library) for library in libraries if str(library) not in re.split("[ :]", preloaded)]
+    if missing:
+        ours["LD_PRELOAD"] = ":".join([*missing, preloaded] if preloaded else missing)
     made = {**environment, **ours}
     if _is_open_mpi(command) and OPTION_X not in command:
         listed = [entry for entry in environment.get(OPEN_MPI_ENVIRONMENT_LIST, "").split(";") if entry]

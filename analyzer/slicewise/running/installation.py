@@ -22,6 +22,14 @@ class Installation:
     def __init__(self, library: Path, collector: Path) -> None:
         self.library, self.collector = library, collector
 
+    @property
+    def threads(self) -> Path:
+        """What times threads' waits for each other, preloaded beside the library. Raises UserError if it is missing."""
+        found = self.library.with_name("libslicewise-threads.so")
+        if not found.is_file():
+            raise UserError(f"{found}: is not there; build it with `make`")
+        return found
+
 
 def workload_program() -> Path | None:
     """The workload program slicewise-load of this installation; None where it was built without an MPI."""

@@ -57,9 +57,12 @@ class Unanswered(Exception):
 
 
 def run(
-    command: Sequence[str], directory: str | None, job: str | None, slice_seconds: float | None, has_collector: bool
-) -> int:
-    """Runs a command under the profiler. Returns its status. Raises UserError for a name that no job can have."""
+    command: Sequence[str], directory: str | None, job: str | None, slice_seconds: float | None, has_collector: bool,
+    has_threads: bool = False,
+) -> int:  # fmt: skip
+    """Runs a command under the profiler. has_threads: and times what its threads wait for each other. Returns its
+    status. Raises UserError for a name that no job can have.
+    """
     require_job_name(job)
     environment = dict(os.environ)
     place, is_answering = None, True
@@ -80,7 +83,8 @@ def run(
         except Unanswered:
             is_answering = False
             place = ProfilePlace(_unseen_place(directory, job, command, environment), was_there=True)
-        profiled = profiled_environment(environment, installation.library, place.job_dir, slice_seconds, command)
+        libraries = [installation.library, *([installation.threads] if has_threads else [])]
+        profiled = profiled_environment(environment, libraries, place.job_dir, slice_seconds, command)
         if _is_foreign(installation, command[0], profiled):
             profiled = without_library(profiled)
             if "LD_PRELOAD" in environment:

@@ -59,12 +59,13 @@ UNKNOWN = Efficiency(None, None, None, None)
 @dataclass(frozen=True)
 class Split:
     """processes: process, rank, label, runtime, computing, idle, mpi, waiting (of `mpi`), begin_and_end, read, write,
-    meta, sync, mpi_io, in seconds, in the order of ranks. held: who held others up in which slice (`held_by_slice`).
-    holds: the same in sum; who held others up longest comes first. phases: the critical rank of each phase that has one
-    (`critical_ranks`). waiting: of each slice (`waiting_by_slice`). Ranks wait for those of their own MPI_COMM_WORLD.
-    has_threads: processes whose threads were in calls at once for longer than there was time: what they computed is not
-    known. worlds: how many are told apart. unknown_world: of how many processes it is not known which world they are
-    of; their `waiting` is null.
+    meta, sync, mpi_io, in seconds, in the order of ranks; threads: what of the runtime the first thread waited for
+    other threads of the process, while these computed, did I/O or waited, too. held: who held others up in which slice
+    (`held_by_slice`). holds: the same in sum; who held others up longest comes first. phases: the critical rank of each
+    phase that has one (`critical_ranks`). waiting: of each slice (`waiting_by_slice`). Ranks wait for those of their
+    own MPI_COMM_WORLD. has_threads: processes whose threads were in calls at once for longer than there was time: what
+    they computed is not known. worlds: how many are told apart. unknown_world: of how many processes it is not known
+    which world they are of; their `waiting` is null.
     """
 
     processes: pl.DataFrame
@@ -138,6 +139,7 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, 
     processor = digest.usage.group_by("process").agg(
         processor=(pl.col("user_ns").sum() + pl.col("system_ns").sum()) / 1e9, sampled=pl.col("sampled_ns").sum() / 1e9
     )
+    threads = digest.thread_waits.group_by("process").agg(threads=pl.col("main_ns").sum() / 1e9)
     in_calls = pl.sum_horizontal("mpi", "begin_and_end", "mpi_io", *KINDS)
     outside = pl.col("runtime") - in_calls
     # All processor time may have been outside of calls: what is beyond it was idle for certain.
@@ -156,7 +158,8 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, 
         .join(called, on="process", how="left")
         .join(waiting.group_by("process").agg(pl.col("waiting").sum()), on="process", how="left")
         .join(processor, on="process", how="left")
-        .with_columns(pl.col("mpi", "begin_and_end", "mpi_io", "waiting").fill_null(0.0))
+        .join(threads, on="process", how="left")
+        .with_columns(pl.col("mpi", "begin_and_end", "mpi_io", "waiting", "threads").fill_null(0.0))
         .with_columns(waiting=pl.when(pl.col("world").is_not_null()).then("waiting"))
         .with_columns(pl.col("processor").fill_null(pl.col("runtime")))
         .with_columns(idle=idle)
@@ -173,6 +176,7 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, 
             "begin_and_end",
             *KINDS,
             "mpi_io",
+            "threads",
         )
         .sort("rank", "process")
     )

@@ -43,6 +43,8 @@ from slicewise.report.job.region_words import NOTE as REGIONS_NOTE
 from slicewise.report.job.region_words import region_lines, regions_table
 from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
 from slicewise.report.job.site_words import site_lines, sites_section
+from slicewise.report.job.thread_words import NOTE as THREAD_NOTE
+from slicewise.report.job.thread_words import thread_lines, thread_table
 from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
 from slicewise.report.nodes.other_words import others_sections
 from slicewise.report.over_time import FigureKind, OverTime, TimeAxis, sums
@@ -164,6 +166,7 @@ def opening(report: JobReport) -> list[str]:
         *split_lines(report.split),
         *library_lines(report.digest, runtime_of(report.digest)),
         *region_lines(report.digest, runtime_of(report.digest)),
+        *thread_lines(report.digest, runtime_of(report.digest)),
         *usage_lines(report.usage),
         f"{said}.",
         *([] if report.advice else site_lines(report.sites)),
@@ -364,6 +367,7 @@ def _tables(report: JobReport) -> list[Section]:
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
         ("Regions", regions_table(report.digest), REGIONS_NOTE),
         ("I/O libraries", library_table(report.digest), LIBRARY_NOTE),
+        ("Threads that waited for each other", thread_table(report.digest), THREAD_NOTE),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
     if report.usage is not None:

@@ -45,7 +45,9 @@ NOTE = (
     "Waiting: time in collectives and messages beyond that of the rank that spent least in them, slice by slice; the "
     "time that messages need at the job's shortest call and highest rate does not count. Idle: for at least so long "
     "the process had no processor outside of calls. Reads: also waits for pages of mapped files. "
-    "MPI-IO: time in its calls beside the reads and writes within them."
+    "MPI-IO: time in its calls beside the reads and writes within them. "
+    "Main waited: what the first thread waited for others of its process, if that was counted; these computed, did I/O "
+    "or waited, too, meanwhile."
 )
 
 
@@ -183,6 +185,7 @@ def split_table(split: Split, by_slice: pl.DataFrame | None = None, axis: range 
         part("meta", "metadata", 2),
         part("sync", "syncs", 2),
         part("mpi_io", "MPI-IO", 1),
+        *([part("threads", "main waited", 1)] if (split.processes["threads"] > 0).any() else []),
         more=split.processes.height - MOST_ROWS,
     )
 
@@ -220,7 +223,7 @@ def split_record(split: Split | None) -> dict[str, Any] | None:
     }
 
 
-RANK_SECONDS = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end", *DOES)
+RANK_SECONDS = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end", *DOES, "threads")
 
 
 def _in_seconds(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
