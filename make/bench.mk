@@ -2,6 +2,7 @@
 
 BENCH_PYTHON = $(if $(wildcard $(VENV)/bin/python),$(VENV)/bin/python,python3)
 BENCH_PROGRAMS = $(addprefix $(BUILD)/bench/,calls life processes sites endure floor.so skewed_clock.so mpi_stand_in.so)
+BENCH_LIBRARIES = $(addprefix $(BUILD)/lib/libslicewise,.so -threads.so)
 BENCH_MPI_PROGRAMS = $(if $(MPICC),$(BUILD)/bench/ior_like) $(foreach name,openmpi mpich,$(if $(shell command -v mpicc.$(name)),$(BUILD)/bench/ping_pong.$(name)))
 
 $(BUILD)/bench/%: tests/bench/%.c
@@ -21,7 +22,7 @@ $(BUILD)/bench/ping_pong.%: tests/bench/ping_pong.c
 	mpicc.$* -O2 -Wall -Wextra $< -o $@
 
 .PHONY: bench
-bench: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS) $(BENCH_MPI_PROGRAMS)  ## measure what the library costs (results also in build/bench.json)
+bench: $(BENCH_LIBRARIES) $(BENCH_PROGRAMS) $(BENCH_MPI_PROGRAMS)  ## measure what the library costs (results also in build/bench.json)
 	@PYTHONPATH=tests/bench:tests $(BENCH_PYTHON) -m bench $(BUILD) -o $(BUILD)/bench.json
 
 .PHONY: bench-tables
@@ -29,7 +30,7 @@ bench-tables:  ## the tables of docs/overhead.md, of the last make bench
 	@PYTHONPATH=tests/bench $(BENCH_PYTHON) -m tables $(BUILD)/bench.json
 
 .PHONY: bench-check
-bench-check: $(BUILD)/lib/libslicewise.so $(BENCH_PROGRAMS)  ## fail where instruction counts or sizes pass their budgets (tests/bench/budgets.toml)
+bench-check: $(BENCH_LIBRARIES) $(BENCH_PROGRAMS)  ## fail where instruction counts or sizes pass their budgets (tests/bench/budgets.toml)
 	@PYTHONPATH=tests/bench:tests $(BENCH_PYTHON) -m check $(BUILD)
 
 $(BUILD)/objects/tests/bench/turns.o: ROOMS = -Istore -Iturns

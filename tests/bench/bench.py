@@ -24,7 +24,7 @@ from measures import Bench
 
 GROUPS = [
     "calls", "names", "new_files", "calls_by_vdso", "short_processes", "exits", "memory", "disk", "slow_paths", "sites",
-    "first_opens", "whole_program", "ping_pong", "launcher",
+    "locks", "first_opens", "whole_program", "ping_pong", "launcher",
 ]  # fmt: skip
 
 

@@ -313,6 +313,24 @@ static void call_region(const struct work *work, long i)
     slicewise_region_end(slicewise_region_begin("batch"));
 }
 
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void call_lock(const struct work *work, long i)
+{
+    (void)work, (void)i;
+    must(pthread_mutex_lock(&mutex) == 0 && pthread_mutex_unlock(&mutex) == 0, "pthread_mutex_lock");
+}
+
+/* Held for about a microsecond: of several threads all but one wait. */
+static void call_lock_held(const struct work *work, long i)
+{
+    (void)work, (void)i;
+    must(pthread_mutex_lock(&mutex) == 0, "pthread_mutex_lock");
+    for (volatile int turn = 0; turn < 1000; turn++) {
+    }
+    must(pthread_mutex_unlock(&mutex) == 0, "pthread_mutex_unlock");
+}
+
 static const struct kind kinds[] = {
     { "write", call_write },
     { "write_to_file", call_write_to_file },
@@ -346,6 +364,8 @@ static const struct kind kinds[] = {
     { "mpi_send", call_mpi_send },
     { "library_call", call_library },
     { "region", call_region, 1000 },
+    { "lock", call_lock },
+    { "lock_held", call_lock_held },
     { "new_file", call_new_file, 0 },
     { "new_file_exclusive", call_new_file_exclusive, 0 },
     { "new_file_10", call_new_file, 10 },

@@ -6,7 +6,7 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
-from libraries import BARE, OURS, Library, with_sites
+from libraries import BARE, OURS, Library, with_sites, with_threads
 
 # A slice's turn falls into few of the chunks: the median has none.
 CHUNKS = 9
@@ -44,7 +44,7 @@ def dumps(program: Path, library: Library, directory: Path, kind: str) -> list[s
 
 def added(programs: Path, under: dict[str, Library], directory: Path) -> dict[str, dict[str, float]]:
     """For each library but the bare program, instructions that it adds to a call of each kind; for Slicewise also those
-    of one sample of a call site."""
+    of one sample of a call site, and those of a lock where waits of threads are timed."""
     counts = {name: count(programs / "calls", library, directory) for name, library in under.items()}
     bare = counts.pop(BARE)
     more = {name: {kind: round(of[kind] - bare[kind], 1) for kind in bare} for name, of in counts.items()}
@@ -53,4 +53,6 @@ def added(programs: Path, under: dict[str, Library], directory: Path) -> dict[st
         count(programs / "sites", library, directory, kind)[kind] for library in with_sites(under, milliseconds="1")
     )
     more[OURS][kind] = round(one - without, 1)
+    timed = count(programs / "calls", with_threads(under)[1], directory, "lock")
+    more[OURS]["lock_timed"] = round(timed["lock"] - bare["lock"], 1)
     return more

@@ -43,6 +43,13 @@ def libraries(build: Path, directory: Path) -> dict[str, Library]:
     return {library.name: library for library in found}
 
 
+def with_threads(found: dict[str, Library]) -> list[Library]:
+    """The bare one, and Slicewise that times what threads wait for each other."""
+    ours = found[OURS]
+    both = Path(f"{ours.path}:{ours.path.with_name('libslicewise-threads.so')}")
+    return [found[BARE], replace(ours, path=both)]
+
+
 def with_sites(found: dict[str, Library], milliseconds: str) -> list[Library]:
     """Slicewise without call sites, which is the bare one here, and with a sample in so many milliseconds of I/O."""
     ours = found[OURS]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from figures import ROWS, Row, Values, in_turns
-from libraries import BARE, OURS, Library, with_sites
+from libraries import BARE, OURS, Library, with_sites, with_threads
 
 CHUNKS = 150
 ROUNDS = 11
@@ -169,6 +169,13 @@ class Bench:
         usual = in_turns(with_sites(self.libraries, "10"), ROUNDS, lambda library: self._sites("write", library))
         sampled = in_turns(with_sites(self.libraries, "1"), ROUNDS, lambda library: self._sites("wait", library))
         return [self._row("site_io", "ms", usual["write"]), self._row("site_sample", "us", sampled["wait"])]
+
+    def locks(self) -> list[Row]:
+        """ns of locking and unlocking a mutex, and where two threads wait for it, with their waits timed."""
+        both = with_threads(self.libraries)
+        free = in_turns(both, ROUNDS, lambda library: self._ns("lock", 1, library))
+        held = in_turns(both, ROUNDS, lambda library: self._ns("lock_held", 2, library, "wall"))
+        return [self._row("lock_timed", "ns", free["ns"]), self._row("lock_held_timed", "ns", held["ns"])]
 
     def first_opens(self) -> list[Row]:
         """Microseconds that the first open on a mount takes over a later one."""
