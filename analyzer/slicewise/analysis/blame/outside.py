@@ -92,7 +92,8 @@ def outside_of_io(
     if is_counted:
         more = max(0.0, (job.delayed or 0.0) - fmean(delays))
         its = job.delayed_in_calls(io_alone + io_lost) - fmean(one.delayed_in_calls(io_alone) for one in alone)
-        in_calls = min(max(its, more - max(0.0, seconds - computed)), more, io_lost)
+        its_code = max(0.0, job.processor - job.system - fmean(one.processor - one.system for one in alone))
+        in_calls = min(max(its, more - max(0.0, seconds - its_code)), more, io_lost)
         in_calls = in_calls if in_calls >= LITTLE_OF_RUNTIME * job.runtime else 0.0
     if seconds + in_calls < max(LITTLE_OF_RUNTIME * job.runtime, error):
         return None
