@@ -12,7 +12,8 @@ import polars as pl
 
 from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
-from slicewise.digest.layers import is_own
+from slicewise.digest.layers import is_call, is_own
+from slicewise.digest.slices import TIMES
 from slicewise.kinds import Cost
 from slicewise.scalars import real, whole
 from slicewise.symbols.resolve import CodePlace, resolve
@@ -35,12 +36,14 @@ class Sites:
     process and slice, `SAMPLES_SCHEMA`; seconds, bytes and calls are what the samples stand for: estimates. Of
     a function and process together they are the calls that were counted; bytes are no more than moved.
 
-    sample_seconds: I/O time that one sample stands for; None where none were taken.
+    sample_seconds: I/O time that one sample stands for; None where none were taken. elsewhere: the share of the job's
+    time in calls, and so of the samples, that was on pipes, sockets and devices.
     """
 
     stacks: list[tuple[CodePlace, ...]]
     samples: pl.DataFrame
     sample_seconds: float | None
+    elsewhere: float = 0.0
 
 
 def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
@@ -71,7 +74,13 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
         .select(pl.col(name).cast(dtype) for name, dtype in SAMPLES_SCHEMA.items())
         .sort("stack", "process", "slice")
     )
-    return Sites(list(numbers), samples, whole(digest.processes["site_ns"].max()) / 1e9)
+    return Sites(list(numbers), samples, whole(digest.processes["site_ns"].max()) / 1e9, _elsewhere(digest))
+
+
+def _elsewhere(digest: Digest) -> float:
+    calls = digest.counters.filter(is_call()).select("object", ns=pl.sum_horizontal(TIMES))
+    ns, of_files = int(calls["ns"].sum()), int(calls.filter(pl.col("object") == "file")["ns"].sum())
+    return 1 - of_files / ns if ns else 0.0
 
 
 def _as_counted(own: pl.DataFrame, digest: Digest) -> pl.DataFrame:

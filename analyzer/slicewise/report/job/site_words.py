@@ -28,6 +28,8 @@ SHOWN_FRAMES = 3
 LEAST_SHARE, FEW_SITES = 0.005, 8
 # Of fewer samples a site's share is off by a third and more (binomial): they do not say where most time goes.
 FEWEST_STACKS = 10
+# Of the time in calls: with so much on pipes and the like, waiting for another program is not to be called I/O.
+MUCH_ELSEWHERE = 0.1
 
 
 def sites_record(found: Sites) -> list[dict[str, Any]]:
@@ -50,7 +52,8 @@ def site_lines(found: Sites) -> Iterator[str]:
     for row in frame.iter_rows(named=True):
         stack = found.stacks[row["stack"]]
         share = row["seconds"] / found.samples["seconds"].sum()
-        yield f"Most time in I/O calls ({words.percent(share, 2)}) is spent in {place_words(stack)}."
+        calls = "I/O calls" if found.elsewhere < MUCH_ELSEWHERE else "calls on files, pipes, sockets and devices"
+        yield f"Most time in {calls} ({words.percent(share, 2)}) is spent in {place_words(stack)}."
 
 
 def sites_section(found: Sites, slices: range, slice_ns: int, axis: range) -> Section:

@@ -7,6 +7,7 @@ import polars as pl
 
 from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
+from slicewise.digest.schema import FRAMES
 from slicewise.report import columns
 from slicewise.report.tables import Table
 from slicewise.text import words
@@ -29,13 +30,14 @@ NOTE = (
 
 
 def thread_rows(digest: Digest, *keys: str) -> pl.DataFrame:
-    """By `keys` (kind, process, slice), the longest first: waits, seconds of all threads, and main_seconds of those
-    the waits of the processes' first threads."""
-    if "thread_waits" in digest.not_kept:
-        return pl.DataFrame()
+    """By `keys` (kind, process, slice), the longest first: waits, seconds of all threads, and main_seconds of these, of
+    the processes' first threads. None of a job of which they are not known.
+    """
+    known = "thread_waits" not in digest.not_kept
+    waits = digest.thread_waits if known else pl.DataFrame(schema=FRAMES["thread_waits"].polars_schema)
     of_job = digest.processes.filter("is_of_job").select("process")
     return (
-        digest.thread_waits.join(of_job, on="process", how="semi")
+        waits.join(of_job, on="process", how="semi")
         .group_by(*keys)
         .agg(
             pl.col("waits").sum(),
