@@ -55,7 +55,8 @@ static void thread_ends(void *thread)
         hardware_thread_ends();
         struct held_lock held = lock_take(&engine.lock);
         kernel_thread_ends();
-        regions_thread_ends(ending);
+        if (atomic_load(engine_switch) == ENGINE_ON)
+            regions_thread_ends(ending);
         lock_give(held);
     }
     lane_release(ending);

@@ -193,7 +193,7 @@ void slicewise_region_end(uint64_t token)
 void regions_mark_level(int level, const char *name)
 {
     char numbered[REGION_NAME_BYTES];
-    struct mark mark = { .level = (uint32_t)(level < 0 ? -level : level), .name = name[0] != '\0' ? name : numbered };
+    struct mark mark = { .level = level < 0 ? -(uint32_t)level : (uint32_t)level, .name = name[0] != '\0' ? name : numbered };
     put_level_name(numbered, mark.level);
     mark_now(level < 0 ? end_mark : begin_mark, &mark);
 }

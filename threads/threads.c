@@ -8,10 +8,18 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
+#include <string.h>
 
 static int missing(void)
 {
     return errno = ENOSYS;
+}
+
+/* For an attempt that is missing: libc before 2.34 has locks without libpthread, and no attempts. The call that may wait is made then. */
+static int busy(void)
+{
+    return EBUSY;
 }
 
 /* May be called before our relocations are done, and from within allocators. */
@@ -19,8 +27,9 @@ void *threads_look_up(void *_Atomic *known, const char *name)
 {
     int saved_errno = errno;
     struct symbol found = symbol_next(name);
-    void *function = found.address != NULL ? found.address : (void *)(uintptr_t)missing;
-    if (!found.is_later)
+    bool is_attempt = strstr(name, "try") != NULL;
+    void *function = found.address != NULL ? found.address : (void *)(uintptr_t)(is_attempt ? busy : missing);
+    if (!found.is_later || (found.address == NULL && is_attempt))
         atomic_store_explicit(known, function, memory_order_relaxed);
     errno = saved_errno;
     return function;

@@ -84,8 +84,9 @@ static int64_t length_of(const char *got, int room, FILE *stream)
             call_idled(OP_fgets); \
             return REAL(name)(__VA_ARGS__); \
         } \
-        const char *begin = stream->_IO_read_ptr; \
-        IF_SERVED(stream_holds_line(stream, '\n', room - 1), fgets, read, stream, char *, REAL(name)(__VA_ARGS__), \
+        enum serving known = stream_holds_line(stream, '\n', room - 1); \
+        const char *begin = stream->_IO_read_ptr; /* of a stream that is held */ \
+        IF_SERVED(known, fgets, read, stream, char *, REAL(name)(__VA_ARGS__), \
                   (uint64_t)(stream->_IO_read_ptr - begin)); \
         STREAM_CALL(fgets, stream, char *, REAL(name)(__VA_ARGS__), read, (look_for_line(stream, '\n'), length_of(result, room, stream))); \
     }

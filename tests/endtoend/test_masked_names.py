@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.catalog.rows import PROGRAMS, hashed_program
-from slicewise.catalog.schema import NAMES
+from slicewise.catalog.schema import NAMES, NOT_KEPT
 from slicewise.text.safe_text import masked
 from support.programs import Job, need
 
@@ -80,7 +80,8 @@ def test_catalogs_mask_the_same_columns() -> None:
         "modules.path": "site_frames.module", "frames.file": "site_frames.file",
         "node_processes.program": "sampled_processes.path",
     }  # fmt: skip
-    assert json.loads(files("slicewise").joinpath("contract.json").read_text())["named"] == list(in_catalogs)
+    assert json.loads(files("slicewise").joinpath("contract.json").read_text())["named"] == [*in_catalogs, "regions.name"]
+    assert "regions" in NOT_KEPT
     # Of a program's name that is masked what stands behind an interpreter's (`hashed_program`).
     masked_there = {f"{frame}.{column}" for frame, columns in NAMES.items() for column in columns}
     masked_there |= {f"{frame}.program" for frame in PROGRAMS}

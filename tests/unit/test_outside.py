@@ -275,6 +275,10 @@ def test_a_wait_for_processors_in_calls_is_no_neighbours_io():
     found = outside_of_io(run(41.0, 11.3, 9000, delayed=29.0), alone, 1, io_alone=3.4, io_lost=15.0, taken=15.0)
     assert found.io_seconds == pytest.approx(29.0 - (41.0 - 10.6 - 15.0 - (11.3 - 9.8)), rel=0.1)
     assert found.seconds == pytest.approx(41.0 - 10.6 - 15.0 + found.io_seconds)
+    assert found.computed_seconds <= found.seconds - found.io_seconds
+    # The wait is the first thread's, and processor time that of all.
+    threads = outside_of_io(run(20.0, 44.0, 900, delayed=1.6), [run(16.0, 40.0, 800, delayed=0.1)], 1, 6.0, 3.0, 3.0)
+    assert threads is None or threads.io_seconds == 0
     # A job whose calls sleep all the time waits for its storage, however busy the processors are.
     asleep = outside_of_io(run(41.0, 2.0, 9000, delayed=10.0), alone, 1, io_alone=3.4, io_lost=22.0, taken=22.0)
     assert asleep.io_seconds == 0

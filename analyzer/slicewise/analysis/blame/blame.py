@@ -293,7 +293,9 @@ def _asked(
     turn = turn_of(digest, neighbours, beside, known, [one.number for one in where], grid_ns)
     parts = None if of_seconds_alone else split(digest)
     if parts is not None:
-        lost_slices = told.slices if told.is_claimed else None
+        in_calls = told.outside.io_seconds if told.outside else 0.0
+        of_io = lost / (lost + in_calls) if lost > 0 else 1.0  # what calls waited for a processor is no I/O's
+        lost_slices = told.slices.with_columns(pl.col("lost_seconds") * of_io) if told.is_claimed else None
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
     told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
     if told.is_claimed and not of_seconds_alone:

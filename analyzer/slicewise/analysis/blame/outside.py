@@ -20,6 +20,7 @@ from slicewise.analysis.blame.memory import (
     slept,
 )
 from slicewise.analysis.blame.result import CostByWaiting, Outside
+from slicewise.analysis.calls import THREADS_ROUNDING
 from slicewise.analysis.job.split import Split
 from slicewise.constants import LITTLE_OF_RUNTIME, NEARLY_ALL
 from slicewise.digest.activity import members, runtime_of
@@ -50,7 +51,8 @@ BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by
 class _Took:
     """What a run took: seconds of the mean process that made calls. processor: in all; system: of these the kernel's.
     delayed: in which it waited for a processor; None where nobody counted that, and of ranks: those that wait for
-    others may spin, and are ready all the time. slept: in which it neither ran nor waited for a processor.
+    others may spin, and are ready all the time. slept: in which it neither ran nor waited for a processor; None of more
+    than one thread that computes: the wait is the first one's.
     """
 
     runtime: float
@@ -59,13 +61,15 @@ class _Took:
     switches: float
     major_faults: float
     delayed: float | None
-    slept: float
+    slept: float | None
 
     def delayed_in_calls(self, io_seconds: float) -> float:
         """Of the seconds in I/O calls, those in which it waited for a processor, at least: it slept in calls alone, and
         where it did not, it waited as often as all the time.
         """
         delayed = self.delayed or 0.0
+        if self.slept is None:
+            return 0.0
         part = max(0.0, io_seconds - self.slept) / max(self.processor + delayed, 1e-9)
         return min(1.0, part) * delayed
 
@@ -94,7 +98,8 @@ def outside_of_io(
         its = job.delayed_in_calls(io_alone + io_lost) - fmean(one.delayed_in_calls(io_alone) for one in alone)
         its_code = max(0.0, job.processor - job.system - fmean(one.processor - one.system for one in alone))
         in_calls = min(max(its, more - max(0.0, seconds - its_code)), more, io_lost)
-        in_calls = in_calls if in_calls >= LITTLE_OF_RUNTIME * job.runtime else 0.0
+        is_worth = job.slept is not None and in_calls >= LITTLE_OF_RUNTIME * job.runtime
+        in_calls = in_calls if is_worth else 0.0
     if seconds + in_calls < max(LITTLE_OF_RUNTIME * job.runtime, error):
         return None
     stall = _stall(digest)
@@ -121,7 +126,7 @@ def outside_of_io(
     return Outside(
         alone=told,
         seconds=seconds,
-        computed_seconds=min(computed, seconds),
+        computed_seconds=min(computed, max(0.0, seconds - in_calls)),
         waited_seconds=waited,
         io_seconds=in_calls,
         stall=stall,
@@ -210,6 +215,7 @@ def _took(digest: Digest, processes: int) -> _Took:
     counts = ("user_ns", "system_ns", "involuntary_switches", "major_faults", "sampled_ns")
     sums = usage.select(pl.col(counts).sum()).row(0, named=True)
     delayed = int(usage["delayed_ns"].sum())
+    slept = sums["sampled_ns"] - sums["user_ns"] - sums["system_ns"] - delayed
     return _Took(
         runtime_of(digest),
         (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
@@ -217,7 +223,7 @@ def _took(digest: Digest, processes: int) -> _Took:
         sums["involuntary_switches"] / count,
         sums["major_faults"] / count,
         delayed / 1e9 / count if is_known else None,
-        max(0, sums["sampled_ns"] - sums["user_ns"] - sums["system_ns"] - delayed) / 1e9 / count,
+        max(0, slept) / 1e9 / count if slept >= -THREADS_ROUNDING * sums["sampled_ns"] else None,
     )
 
 

@@ -46,9 +46,8 @@ def _was_asked_for_as_long(digest: Digest, run: Digest) -> bool:
 
 
 def _ended_a_step_later(digest: Digest, run: Digest) -> bool:
-    longer = runtime_of(digest) / runtime_of(run) - 1
     is_same = digest.about["command"] != "" and digest.about["command"] == run.about["command"]
-    return is_same and 0 <= longer <= LAST_STEP
+    return is_same and runtime_of(run) <= runtime_of(digest) <= (1 + LAST_STEP) * runtime_of(run)
 
 
 def time_limited(digest: Digest, runs: Sequence[Digest]) -> TimeLimited | None:

@@ -112,8 +112,8 @@ def no_longer_than(told: Blame, alone: Estimate) -> Blame:
 def _with_part_of_loss(told: Blame, part: float) -> Blame:
     """The blame of a part of what its calls lost, to whom and unexplained."""
     lost = told.lost and told.lost.through(lambda seconds: part * seconds, told.lost.how)
-    left = part * told.unexplained_seconds
-    return replace(_with_part_of_neighbours(told, part), lost=lost, unexplained_seconds=left)
+    left, apart = part * told.unexplained_seconds, part * told.apart_seconds
+    return replace(_with_part_of_neighbours(told, part), lost=lost, unexplained_seconds=left, apart_seconds=apart)
 
 
 def _with_bounds_of(own: Estimate, other: Estimate) -> Estimate:

@@ -90,7 +90,10 @@ def _as_counted(own: pl.DataFrame, digest: Digest) -> pl.DataFrame:
     if digest.calls.is_empty():
         return own
     counted = digest.calls.select("process", "operation", counted="calls")
-    factor = (pl.col("counted") / pl.col("calls").sum().over("process", "operation")).fill_nan(1.0)
+    estimated = pl.col("calls").sum().over("process", "operation")
+    factor = (
+        pl.when(estimated > 0).then(pl.col("counted") / estimated).otherwise(1.0)
+    )  # 0: of calls of an hour and more
     rows = own.join(counted, on=["process", "operation"], how="left", maintain_order="left")
     rows = rows.with_columns(pl.col("calls", "bytes") * factor.fill_null(1.0)).drop("counted")
     for way in DIRECTIONS:

@@ -67,6 +67,7 @@ def variation(catalog: Catalog, start_ns: int, end_ns: int, told: Worst) -> Vari
     for way in ("read_bytes", "write_bytes"):
         usual = pl.col(way).median().over(WORK)
         jobs = jobs.filter((pl.col(way) - usual).abs() <= EQUAL_VOLUMES * pl.max_horizontal(way, usual))
+    jobs = jobs.filter(pl.len().over(WORK) >= FEWEST_REPEATS)
     unasked = jobs.filter(pl.col("seconds").is_not_null()).height
     rows = jobs.filter(pl.col("seconds").is_null(), pl.col("took") > 0)
     rows = rows.filter(pl.len().over(WORK) >= FEWEST_REPEATS).sort(*WORK, "start_ns")

@@ -355,12 +355,10 @@ def _facts(blame: Blame) -> list[Fact]:
         for place, (neighbour, name, each) in enumerate(_shown(blame))
     ]
     if blame.outside is not None:
-        what = (
-            "lost waiting for a processor"
-            if blame_words.is_wait_for_processor(blame.outside)
-            else "lost outside of I/O"
-        )
-        facts.append(Fact(what, words.duration(blame.outside.seconds), id="outside"))
+        what, seconds = "lost outside of I/O", blame.outside.seconds - blame.outside.io_seconds
+        if blame_words.is_wait_for_processor(blame.outside):
+            what, seconds = "lost waiting for a processor", blame.outside.seconds
+        facts.append(Fact(what, words.duration(seconds), id="outside"))
     if blame.turn is not None:
         facts.append(Fact(WAITING, blame_words.beside(blame.turn_seconds, blame.lost.value), style.TURN, id="turn"))
     return [

@@ -142,8 +142,13 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     assert blame.lost is not None
     outside = blame.outside
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
-    of_it = f", {words.duration(outside.io_seconds)} of it in I/O calls" if _waited_in_calls(outside) else ""
-    elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}{of_it}"
+    in_calls = words.duration(outside.io_seconds)
+    if is_wait_for_processor(outside):
+        of_it = f", {in_calls} of it in I/O calls" if _waited_in_calls(outside) else ""
+        elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}{of_it}"
+    else:
+        besides = f", and {in_calls} waiting for a processor in I/O calls" if _waited_in_calls(outside) else ""
+        elsewhere = f"{words.duration(outside.seconds - outside.io_seconds)} {where_outside(outside)}{besides}"
     if _is_outside_alone(blame, outside):
         return f"{longer}{'' if _is_hidden_io(outside) else ', not because of I/O'}: it lost {elsewhere}."
     in_io, because = blame.lost.value, _because(blame)
@@ -171,7 +176,7 @@ def is_wait_for_processor(outside: Outside) -> bool:
 
 
 def _waited_in_calls(outside: Outside) -> bool:
-    return is_wait_for_processor(outside) and outside.io_seconds >= LEAST_PART * outside.seconds
+    return outside.io_seconds >= LEAST_PART * outside.seconds
 
 
 def why_outside(outside: Outside) -> str:

@@ -98,8 +98,8 @@ def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
     yield f"Runtime alone: {blame_words.estimate(alone)}, {alone.how}."
     parts = f"{words.duration(outside.computed_seconds)} of computing more, {words.duration(outside.waited_seconds)}"
     yield (
-        f"Lost outside of I/O calls: {words.duration(outside.seconds)}, by the kernel's counts {parts} waiting for a "
-        "processor."
+        f"Lost outside of I/O calls: {words.duration(outside.seconds - outside.io_seconds)}, by the kernel's counts "
+        f"{parts} waiting for a processor."
     )
     if outside.loaded_seconds:
         yield f"Its program and libraries took {words.duration(outside.loaded_seconds)} longer to be loaded."
