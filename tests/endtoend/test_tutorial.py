@@ -64,9 +64,11 @@ def test_the_answer_comes_under_load(tmp_path: Path) -> None:
     if took["mine"] < SLOWED * took["mine-alone"]:
         assert not told["is_claimed"] or told["lost_seconds"]["value"] < (SLOWED - 1) * took["mine"]
         return
-    assert told["is_claimed"], told["sentences"]
     assert told["confidence"] in ("high", "medium")
-    assert told["neighbours"][0]["job"] == "other"
     outside = told["outside"]["seconds"] if told["outside"] else 0.0
+    waited = told["outside"]["waited_seconds"] if told["outside"] else 0.0
+    if waited < longer / 2:  # else it was the loops, and what the other job computes
+        assert told["is_claimed"], told["sentences"]
+        assert told["neighbours"][0]["job"] == "other"
     # The clock here also has what begins and ends the programs: 0.9 s of each under this load, at times more.
     assert told["lost_seconds"]["value"] + outside == pytest.approx(longer, rel=0.25, abs=1.0)
