@@ -80,7 +80,8 @@ def test_catalogs_mask_the_same_columns() -> None:
         "modules.path": "site_frames.module", "frames.file": "site_frames.file",
         "node_processes.program": "sampled_processes.path",
     }  # fmt: skip
-    assert json.loads(files("slicewise").joinpath("contract.json").read_text())["named"] == [*in_catalogs, "regions.name"]
+    named = json.loads(files("slicewise").joinpath("contract.json").read_text())["named"]
+    assert named == [*in_catalogs, "regions.name"]
     assert "regions" in NOT_KEPT
     # Of a program's name that is masked what stands behind an interpreter's (`hashed_program`).
     masked_there = {f"{frame}.{column}" for frame, columns in NAMES.items() for column in columns}
