@@ -17,7 +17,7 @@ FOR = {
     "condition": "for conditions (also idle workers of a pool)",
     "barrier": "at barriers",
     "join": "for the end of threads",
-    "semaphore": "for semaphores",
+    "semaphore": "for semaphores (also Python's locks)",
     "idle": "as idle workers of OpenMP",
 }
 # Less than so many seconds, or than this share of the runtime, is no news.
