@@ -67,6 +67,9 @@ WAITED = (
 )
 ONE_CALL = {"read": "read", "write": "write", "meta": "metadata call"}
 
+# Where the ends of an interval are so many times apart, both are told and no value in between.
+FAR_APART = 2.0
+
 
 @dataclass(frozen=True)
 class JobReport:
@@ -178,7 +181,10 @@ def _times(report: JobReport) -> str:
     so_far = _runtime(report)
     if report.span is None:
         return f"Its runtime was {so_far}."
-    took = words.seconds(report.span.seconds.value)
+    span = report.span.seconds
+    took = words.seconds(span.value)
+    if span.high > FAR_APART * span.low:  # of a job of two slices nobody knows where in them it began and ended
+        took = f"between {words.seconds(span.low)} and {words.seconds(span.high)}"
     return f"Its I/O took {took} from the first to the last byte; its runtime was {so_far}."
 
 
