@@ -64,8 +64,8 @@ class _Took:
     slept: float | None
 
     def delayed_in_calls(self, io_seconds: float) -> float:
-        """Of the seconds in I/O calls, those in which it waited for a processor, at least: it slept in calls alone, and
-        where it did not, it waited as often as all the time.
+        """How many of the seconds in I/O calls it waited for a processor, at least: it slept in calls alone, and where
+        it did not, it waited as often as all the time.
         """
         delayed = self.delayed or 0.0
         if self.slept is None:

@@ -98,7 +98,7 @@ def _squares(rows: pl.DataFrame, column: str) -> float:
 
 
 def _shares(rows: pl.DataFrame) -> Floats:
-    """Of the sum of squares: what is gone without the losses; of the rest what runs of an hour have in common, beyond
+    """The parts of the sum of squares: what is gone without the losses; what runs of an hour then have in common beyond
     what as many groups have by chance; and what is left. All 0 where runs do not vary.
     """
     whole, rest = _squares(rows, "log"), _squares(rows, "without")

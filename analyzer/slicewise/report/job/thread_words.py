@@ -64,8 +64,8 @@ def thread_lines(digest: Digest, runtime: float) -> Iterator[str]:
     label = digest.processes.filter(process=most["process"])["label"].item()
     whose = f"of {label} (main)" if digest.processes.filter("is_of_job").height > 1 else "(main)"
     yield (
-        f"Of the runtime of {words.duration(runtime)}, the first thread {whose} waited "
-        f"{_by_kind(own, 'main_seconds', 'for others')}."
+        f"The first thread {whose} waited {_by_kind(own, 'main_seconds', 'for others')}, in a runtime of "
+        f"{words.duration(runtime)}."
     )
 
 
