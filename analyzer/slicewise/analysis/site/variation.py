@@ -15,7 +15,7 @@ from slicewise.analysis.site.worst import Worst
 from slicewise.catalog.clients import IS_PROFILED
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Catalog
-from slicewise.constants import EQUAL_VOLUMES, FEWEST_REPEATS, SECOND_NS
+from slicewise.constants import EQUAL_VOLUMES, FEWEST_REPEATS, LEAST_ERROR, SECOND_NS
 from slicewise.estimate import Estimate
 from slicewise.statistics import NORMAL
 
@@ -71,7 +71,7 @@ def variation(catalog: Catalog, start_ns: int, end_ns: int, told: Worst) -> Vari
     unasked = jobs.filter(pl.col("seconds").is_not_null()).height
     rows = jobs.filter(pl.col("seconds").is_null(), pl.col("took") > 0)
     rows = rows.filter(pl.len().over(WORK) >= FEWEST_REPEATS).sort(*WORK, "start_ns")
-    least = 0.01 * pl.col("took")  # a loss that blame tells is below the runtime, but for its error
+    least = LEAST_ERROR * pl.col("took")  # a loss that blame tells is below the runtime, but for its error
     rows = rows.with_columns(
         log=pl.col("took").log(),
         without=pl.max_horizontal(pl.col("took") - pl.col("lost_seconds").fill_null(0.0), least).log(),
