@@ -15,7 +15,10 @@ enum { KIBIBYTE = 1024 };
 
 static START_DATA struct {
     struct rusage counted;
-    uint64_t delayed_ns;
+    struct first_thread {
+        uint64_t ran_ns;
+        uint64_t delayed_ns;
+    } first;
     uint64_t until_ns; /* 0: nothing is counted yet */
 } usage;
 
@@ -24,27 +27,33 @@ static uint64_t ns_of(struct timeval time)
     return (uint64_t)time.tv_sec * NS_PER_SECOND + (uint64_t)time.tv_usec * 1000;
 }
 
-/* What the first thread ever waited for a processor; 0 where the kernel does not tell. */
-static uint64_t read_delayed(void)
+static uint64_t ran_ns(const struct rusage *counted)
+{
+    return ns_of(counted->ru_utime) + ns_of(counted->ru_stime);
+}
+
+/* How long the first thread ever had a processor, and waited for one; 0 where the kernel does not tell. */
+static struct first_thread read_first_thread(void)
 {
     char text[64];
     raw_read_at_once("/proc/self/schedstat", text, sizeof text);
     const char *second = strchr(text, ' ');
-    return second != NULL ? text_number(second) : 0;
+    return second != NULL ? (struct first_thread){ text_number(text), text_number(second) } : (struct first_thread){ 0 };
 }
 
 void usage_note(const struct rusage *now)
 {
     usage.counted = *now;
-    if (ns_of(usage.counted.ru_utime) + ns_of(usage.counted.ru_stime) >= OLD_NS)
-        usage.delayed_ns = read_delayed();
+    usage.first.ran_ns = ran_ns(now);
+    if (usage.first.ran_ns >= OLD_NS)
+        usage.first = read_first_thread();
 }
 
 void usage_start(bool is_forked)
 {
     if (is_forked) {
         memset(&usage.counted, 0, sizeof usage.counted);
-        usage.delayed_ns = 0;
+        memset(&usage.first, 0, sizeof usage.first);
     }
     usage.until_ns = engine.home.segment->process_row[processes_start_ns];
 }
@@ -75,11 +84,17 @@ void usage_sample(uint64_t now_ns)
     row[usage_minor_faults] += more((uint64_t)now.ru_minflt, (uint64_t)usage.counted.ru_minflt);
     row[usage_major_faults] += more((uint64_t)now.ru_majflt, (uint64_t)usage.counted.ru_majflt);
     row[usage_peak_bytes] = (uint64_t)now.ru_maxrss * KIBIBYTE;
-    /* Whoever kept the processor since the last look has not waited for one: the look costs a short process as much as an open. */
+    /* Whoever kept the processor since the last look has not waited for one, nor run two threads: the look costs a short process as much as an open. */
     bool has_left = now.ru_nvcsw != usage.counted.ru_nvcsw || now.ru_nivcsw != usage.counted.ru_nivcsw;
-    uint64_t delayed_ns = has_left ? read_delayed() : usage.delayed_ns;
-    row[usage_delayed_ns] += more(delayed_ns, usage.delayed_ns);
-    usage.delayed_ns = delayed_ns > usage.delayed_ns ? delayed_ns : usage.delayed_ns;
+    struct first_thread first = usage.first;
+    if (has_left)
+        first = read_first_thread();
+    else
+        first.ran_ns += more(ran_ns(&now), ran_ns(&usage.counted));
+    row[usage_first_thread_ns] += more(first.ran_ns, usage.first.ran_ns);
+    row[usage_delayed_ns] += more(first.delayed_ns, usage.first.delayed_ns);
+    if (first.delayed_ns >= usage.first.delayed_ns)
+        usage.first = first;
     usage.counted = now;
     usage.until_ns = now_ns;
 }

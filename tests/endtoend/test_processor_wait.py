@@ -59,3 +59,25 @@ def test_blame_says_it_first(job: Job) -> None:
     job.run([sys.executable, "-c", PROGRAM], cwd=job.data)
     told = slicewise_command("blame", job.spool_dir, "--html", job.data / "page.html").text
     assert " for a processor" in told.splitlines()[0]
+
+
+# A first thread that computes for 0.1 s, and waits for another one that does for 0.6 s.
+THREADS = """
+import threading, time
+def compute(seconds):
+    end = time.thread_time() + seconds
+    while time.thread_time() < end: pass
+    with open(f"out-{seconds}", "w") as file: file.write("x" * 1000)
+compute(0.1)
+other = threading.Thread(target=compute, args=(0.6,))
+other.start()
+other.join()
+"""
+
+
+def test_the_first_threads_processor_time_is_its_own(job: Job) -> None:
+    job.run([sys.executable, "-c", THREADS], cwd=job.data)
+    usage = job.profile().usage
+    first, *both = usage.select("first_thread_ns", "user_ns", "system_ns").sum().row(0)
+    assert 0.1e9 <= first < 0.4e9
+    assert sum(both) >= first + 0.55e9

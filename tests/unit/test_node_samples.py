@@ -224,6 +224,12 @@ def test_commands_have_it(tmp_path):
     assert "Of the whole node, with all that ran there besides this job:" in said.text
 
 
+def test_time_in_which_a_collector_looked_for_threads_asleep(profile):
+    """All that it sampled: the table of what it saw is there."""
+    seconds = Digest(profile).node_samples.select("seconds", "watched_seconds")
+    assert seconds["seconds"].to_list() == seconds["watched_seconds"].to_list() == [1, 4, 4, 4]
+
+
 def test_a_line_has_gaps_where_nothing_was_sampled(profile):
     rows = moved(Digest(profile)).head(0).select(slice="highest_ns", value="mean")
     chart = charts.over_time([charts.NodeLine("a", "#000000", rows)], [1, 2, 6], S, range(8), S, "x")

@@ -37,10 +37,14 @@ NS = 1_000_000_000
 FIRST = 1_700_000_000
 
 
-def run(runtime, processor, switches, faults=0, stall=None, delayed=None, signals=(), fetched=None):
+def run(
+    runtime, processor, switches, faults=0, stall=None, delayed=None, signals=(), fetched=None, calls=0.0, first=None,
+    kind="ext4",
+):  # fmt: skip
     """A run of one process: seconds that it took, with a processor, and ready for one (None: not counted); how often
     one was taken away from it. signals: kind, device, signal and amount that its node's collector sampled. fetched:
-    bytes from storage, by a process that mapped 256 MiB.
+    bytes from storage, by a process that mapped 256 MiB. calls: seconds in I/O calls, on a file system of this kind.
+    first: seconds that its first thread had a processor (None: as long as the process).
     """
     usage = {
         "process": [1],
@@ -50,18 +54,28 @@ def run(runtime, processor, switches, faults=0, stall=None, delayed=None, signal
         "major_faults": [faults],
         "sampled_ns": [round(runtime * SECOND)],
         "delayed_ns": pl.Series([None if delayed is None else round(delayed * SECOND)], dtype=pl.Int64),
+        "first_thread_ns": pl.Series([None if first is None else round(first * SECOND)], dtype=pl.Int64),
+        **dict.fromkeys(("slice", "late_ns", "peak_bytes"), 0),
     }
     rows = [*signals] if stall is None else [("node", "", "cpu_stall", stall * runtime), *signals]
     samples = {"node": ["n"] if rows else [], "seconds": [float(runtime)] if rows else []}
+    samples["watched_seconds"] = samples["seconds"]
     return SimpleNamespace(
         about={"start_ns": 0, "end_ns": round(runtime * SECOND)},
         usage=pl.DataFrame(usage),
         processes=pl.DataFrame({"process": [1], "node": ["n"], "rank": [-1], "matters": [True], "start_ns": [0]}),
-        node_samples=pl.DataFrame(samples, schema={"node": pl.String, "seconds": pl.Float64}),
+        node_samples=pl.DataFrame(
+            samples, schema={"node": pl.String, "seconds": pl.Float64, "watched_seconds": pl.Float64}
+        ),
         node_slices=pl.DataFrame([("n", *row) for row in rows], SIGNALS, orient="row"),
         not_kept={} if fetched is not None else {"coverage": "nobody asks"},
-        fetched=pl.DataFrame({"fetched_bytes": [0]}),
-        process_slices=pl.DataFrame({"write_ops": [0]}),
+        fetched=pl.DataFrame({"storage": [1], "fetched_bytes": [0]}),
+        process_slices=pl.DataFrame(
+            {"process": [1], "storage": [1], "write_ops": [0], "threads": [1 if first is None else 2]}
+            | dict.fromkeys((*TIMES, *REQUEST_TIMES), 0)
+            | {"read_ns": [round(calls * SECOND)]}
+        ),
+        storages=pl.DataFrame({"storage": [1], "type": [kind]}),
         coverage=pl.DataFrame(
             {"process": [1], "read_seen": [1000], "write_seen": [0], "mapped": [256 * MIB], "read_storage": [fetched]}
             | {"write_storage": [0], "read_requested": [0], "write_requested": [0]}
@@ -269,17 +283,57 @@ def test_what_the_kernel_counted_of_the_wait_counts():
 
 def test_a_wait_for_processors_in_calls_is_no_neighbours_io():
     """A reader's run beside busy loops, of 41.0 s: it slept for 0.7 s, and so little can storage have cost it."""
-    alone = [run(10.6, 9.8, 400, delayed=0.01)]
-    found = outside_of_io(run(41.0, 11.3, 9000, delayed=29.0), alone, 1, io_alone=3.4, io_lost=15.0, taken=15.0)
+    alone = [run(10.6, 9.8, 400, delayed=0.01, calls=3.4)]
+    job = run(41.0, 11.3, 9000, delayed=29.0, calls=18.4)
+    found = outside_of_io(job, alone, 1, io_alone=3.4, io_lost=15.0, taken=15.0)
     assert found.io_seconds == pytest.approx(29.0 - (41.0 - 10.6 - 15.0 - (11.3 - 9.8)), rel=0.1)
     assert found.seconds == pytest.approx(41.0 - 10.6 - 15.0 + found.io_seconds)
     assert found.computed_seconds <= found.seconds - found.io_seconds
     # The wait is the first thread's, and processor time that of all.
-    threads = outside_of_io(run(20.0, 44.0, 900, delayed=1.6), [run(16.0, 40.0, 800, delayed=0.1)], 1, 6.0, 3.0, 3.0)
+    job = run(20.0, 44.0, 900, delayed=1.6, calls=9.0)
+    threads = outside_of_io(job, [run(16.0, 40.0, 800, delayed=0.1, calls=6.0)], 1, 6.0, 3.0, 3.0)
     assert threads is None or threads.io_seconds == 0
     # A job whose calls sleep all the time waits for its storage, however busy the processors are.
-    asleep = outside_of_io(run(41.0, 2.0, 9000, delayed=10.0), alone, 1, io_alone=3.4, io_lost=22.0, taken=22.0)
+    job = run(41.0, 2.0, 9000, delayed=10.0, calls=25.4)
+    asleep = outside_of_io(job, alone, 1, io_alone=3.4, io_lost=22.0, taken=22.0)
     assert asleep.io_seconds == 0
+
+
+def ranks_of(job):
+    """The same run as two ranks of a job, of which the second did nothing."""
+    rows = [{"process": at, "node": "n", "rank": at - 1, "matters": True, "start_ns": 0} for at in (1, 2)]
+    return SimpleNamespace(**vars(job) | {"processes": pl.DataFrame(rows)})
+
+
+def test_ranks_wait_for_processors_in_calls_too():
+    """How long they wait in all is not known, since they may spin; in calls they do not."""
+    alone = [ranks_of(run(13.9, 3.5, 8000, delayed=10.0, calls=2.6, stall=0.1))]
+    job = ranks_of(run(46.2, 4.1, 9800, delayed=41.7, calls=11.1, stall=0.99))
+    found = outside_of_io(job, alone, 1, io_alone=2.6, io_lost=8.5, taken=8.5)
+    assert found.io_seconds == pytest.approx((11.1 - 0.4) * 41.7 / 45.8 - (2.6 - 0.4) * 10 / 13.5)
+    assert found.waited_seconds == pytest.approx(found.seconds, rel=0.05)
+    no_run = delayed_outside(job, 1, 11.1, Estimate(8.0, 7.0, 9.0, ""))
+    assert (no_run.io_seconds, no_run.waited_seconds) == (8.0, 8.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "looks", "in_calls"),
+    [
+        ("ext4", (), 8.0 - 0.75),
+        ("ext4", [("waiting", "rq_qos_wait", "waiting", 4.0)], 8.0 - 4.0 - 1.96 - 0.75),
+        ("nfs4", (), 8.0 - 0.75),
+        ("lustre", (), 0.0),
+        ("fuse.sshfs", (), 0.0),
+    ],
+)
+def test_what_other_threads_lost_in_calls_is_their_storages_if_they_slept(kind, looks, in_calls):
+    """A pool of threads, for which the first one waits, beside busy loops: its own wait says nothing of theirs."""
+    alone = [run(9.3, 4.4, 9000, delayed=0.02, calls=4.1, first=0.1, stall=0.1)]
+    job = run(25.4, 4.5, 4000, delayed=0.05, calls=12.1, first=0.1, stall=0.99, signals=looks, kind=kind)
+    found = outside_of_io(job, alone, 1, io_alone=4.1, io_lost=8.0, taken=8.0)
+    assert found.io_seconds == pytest.approx(in_calls, abs=0.01)
+    assert found.waited_seconds == pytest.approx(25.4 - 9.3 - 8.0 - 0.1 + in_calls, abs=0.01)
+    assert starved(job, 1, 12.1) == pytest.approx(0.99), "without a run alone nothing is known"
 
 
 def test_without_runs_alone_the_wait_that_was_counted_is_told():
@@ -290,7 +344,7 @@ def test_without_runs_alone_the_wait_that_was_counted_is_told():
     assert found.alone.value == pytest.approx(11.2)
     assert (found.alone.low, found.alone.high) == (pytest.approx(26.1 - 11.0 - 4.2), pytest.approx(26.1 - 10.3))
     # It slept for 16.8 s, and was in calls for 21.5 s: for 4.6 s of these it ran, or waited for a processor.
-    in_calls = delayed_outside(run(26.1, 0.3, 900, delayed=9.0), 1, 21.5, lost)
+    in_calls = delayed_outside(run(26.1, 0.3, 900, delayed=9.0, calls=21.5), 1, 21.5, lost)
     assert (in_calls.seconds, in_calls.io_seconds) == pytest.approx((9.0, (21.5 - 16.8) * 9.0 / 9.3))
     assert in_calls.alone.value == pytest.approx(26.1 - 10.7 - (9.0 - in_calls.io_seconds))
     assert delayed_outside(run(26.1, 0.3, 900, delayed=1.0), 1, 21.5, lost) is None
@@ -311,9 +365,7 @@ def test_a_kernel_that_counts_no_waits_says_nothing_of_them():
 
 
 def test_ranks_that_spin_wait_for_no_processor():
-    job = run(27.6, 6.9, 3000, delayed=20.0)
-    rows = [{"process": at, "node": "n", "rank": at - 1, "matters": True, "start_ns": 0} for at in (1, 2)]
-    job.processes = pl.DataFrame(rows)
+    job = ranks_of(run(27.6, 6.9, 3000, delayed=20.0))
     assert delayed_seconds(job, 2) is None
     assert delayed_outside(job, 2, 5.0, Estimate(1.0, 0.9, 1.1, "")) is None
     assert outside_of_io(job, ALONE, 2, 0.5, 1.2, 0.1) == outside_of_io(run(27.6, 6.9, 3000), ALONE, 2, 0.5, 1.2, 0.1)
@@ -376,11 +428,17 @@ def write(
     if "beside" in counted:
         others["collected"] = {
             "nodes": [{"process": key + 1, "host": "n1", "slice_ns": NS}],
-            "node_devices": [{"process": key + 1, "device": 0, "kind": "nfs", "name": "/scratch"}],
+            "node_devices": [
+                {"process": key + 1, "device": 0, "kind": "nfs", "name": "/scratch"},
+                {"process": key + 1, "device": 1, "kind": "waiting", "name": "folio_wait_bit_common"},
+            ],
             "node_slices": [{"process": key + 1, "slice": start + at, "sampled_ns": NS} for at in range(slices)],
             "node_nfs": [
                 {"process": key + 1, "slice": start + at, "read_bytes": round((mib + counted["beside"]) * MIB)}
                 for at in range(slices)
+            ],
+            "node_waits": [
+                {"process": key + 1, "device": 1, "slice": start + at, "waiting_ns": NS} for at in range(slices)
             ],
         }
     return build_profile(directory, [process], rows, [{"process": key, "type": "nfs4"}], **others)
@@ -535,12 +593,15 @@ def test_a_job_with_longer_slices_is_beside_none_with_shorter_ones(tmp_path):
 
 
 def test_where_ranks_had_no_processors_nothing_is_known_of_those_that_hardly_did_io():
-    ranks = pl.DataFrame({"process": [1, 2], "node": "n", "rank": [0, 1], "matters": True})
-    job = SimpleNamespace(**vars(run(400, 60, 9000, stall=0.97)) | {"processes": ranks})
-    assert starved(job, io_seconds=9.0) == pytest.approx(0.97)
-    assert starved(job, io_seconds=90.0) is None
-    assert starved(run(400, 60, 9000, stall=0.97), io_seconds=9.0) is None, "no ranks: the kernel counts their waits"
-    assert starved(SimpleNamespace(**vars(run(400, 60, 9000, stall=0.6)) | {"processes": ranks}), 9.0) is None
+    job = ranks_of(run(400, 60, 9000, stall=0.97))
+    assert starved(job, 1, io_seconds=9.0) == pytest.approx(0.97)
+    assert starved(job, 1, io_seconds=90.0) is None
+    waited = ranks_of(run(400, 60, 9000, stall=0.97, delayed=300))
+    assert starved(waited, 1, io_seconds=90.0) == pytest.approx(0.97), "they waited, or spun, for most of the rest"
+    assert starved(waited, 1, io_seconds=370.0) is None
+    counted = run(400, 60, 9000, stall=0.97, delayed=300)
+    assert starved(counted, 1, io_seconds=9.0) is None, "no ranks: the kernel counts their waits"
+    assert starved(ranks_of(run(400, 60, 9000, stall=0.6)), 1, 9.0) is None
 
 
 def test_the_next_step_can_be_pasted(tmp_path, neighbour, monkeypatch):

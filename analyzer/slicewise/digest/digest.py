@@ -21,7 +21,7 @@ from slicewise.digest import sampled as outside
 from slicewise.digest.clients import node_name
 from slicewise.digest.coverage import is_stored, process_coverage
 from slicewise.digest.layers import KERNEL_LAYER, is_own
-from slicewise.digest.processes import DIRECTIONS, SERVED, job_rows
+from slicewise.digest.processes import DIRECTIONS, OF_FIRST_THREAD, SERVED, job_rows
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.digest.storages import busiest_points, mounts_with_storage
 from slicewise.profile.damage import Damage
@@ -518,8 +518,9 @@ class Digest:
     def usage(self) -> pl.DataFrame:
         """What the kernel counted of each process from one look to the next."""
         found = self._profile.usage
-        if found.height and "delayed_ns" not in found.columns:  # an older version's
-            found = found.with_columns(delayed_ns=pl.lit(None, pl.Int64))
+        if found.height:
+            older = [name for name in OF_FIRST_THREAD if name not in found.columns]
+            found = found.with_columns(pl.lit(None, pl.Int64).alias(name) for name in older)
         return self._if_there("usage", found.sort("process", "slice") if found.height else found)
 
     @_frame
@@ -580,7 +581,9 @@ class Digest:
         """The time that was sampled of each node and slice while the job ran."""
         if not self._has_nodes:
             return pl.DataFrame(schema=FRAMES["node_samples"].polars_schema)
+        watches = "waiting_ns" in self._profile.node_waits.columns  # older collectors did not
         summed = self._node_times.group_by("node", "slice").agg(pl.col("seconds").sum())
+        summed = summed.with_columns(watched_seconds=pl.col("seconds") * watches)
         return conform("node_samples", summed.sort("node", "slice"))
 
     @_frame

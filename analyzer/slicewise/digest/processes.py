@@ -26,6 +26,8 @@ LEAST_SHARE_OF_RUNTIME = 0.01
 LEAST_GAP_NS, LEAST_GAP = 10_000_000, 4
 WHAT_IT_WAS_ASKED = ("command", "directory")
 WITHOUT_PATH = r"[^/]*$"
+# Columns of `usage` that are of a process's first thread; older versions counted fewer.
+OF_FIRST_THREAD = ("delayed_ns", "first_thread_ns")
 # What imports call the node of a process of which their log does not say on which node it ran, with what else tells
 # the nodes of one log apart from those of another behind it.
 UNKNOWN_NODE = "unknown"
@@ -121,10 +123,10 @@ def of_first(name: str) -> pl.Expr:
 
 def usage_in_sum(usage: pl.DataFrame, of: Sequence[str] = ("process",)) -> pl.DataFrame:
     """One row a process, of all looks at it. of: what tells processes apart."""
-    counted = pl.exclude(*of, "slice", "late_ns", "peak_bytes", "delayed_ns")
-    delayed_ns = pl.when(pl.col("delayed_ns").null_count() == 0).then(pl.col("delayed_ns").sum())
+    counted = pl.exclude(*of, "slice", "late_ns", "peak_bytes", *OF_FIRST_THREAD)
+    of_first = {name: pl.when(pl.col(name).null_count() == 0).then(pl.col(name).sum()) for name in OF_FIRST_THREAD}
     sums = usage.group_by(of, maintain_order=True).agg(
-        pl.col("slice", "late_ns").first(), counted.sum(), pl.col("peak_bytes").max(), delayed_ns.alias("delayed_ns")
+        pl.col("slice", "late_ns").first(), counted.sum(), pl.col("peak_bytes").max(), **of_first
     )
     return sums.select(usage.columns)
 

@@ -517,6 +517,7 @@ FRAMES: dict[str, Frame] = {
             "delayed_ns": number(
                 "ns", "time in which its first thread was ready to run and waited for a processor; null: not counted"
             ),
+            "first_thread_ns": number("ns", "processor time of its first thread; null: not counted"),
         },
     ),
     "sites": Frame(
@@ -551,7 +552,12 @@ FRAMES: dict[str, Frame] = {
     "node_samples": Frame(
         "one row for each node and slice in which its collector sampled, while the job ran",
         ("node", "slice"),
-        {"node": NODE, "slice": NODE_SLICE, "seconds": _amount("s", "time that was sampled of the slice")},
+        {
+            "node": NODE,
+            "slice": NODE_SLICE,
+            "seconds": _amount("s", "time that was sampled of the slice"),
+            "watched_seconds": _amount("s", "of that the time in which the collector looked whether threads slept"),
+        },
     ),
     "node_slices": Frame(
         "one row for each node, device, signal and slice where the signal was not 0 (for a mean over time divide "

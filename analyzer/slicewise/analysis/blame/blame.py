@@ -230,7 +230,7 @@ def _asked(
         of_seconds_alone,
     )
     same_work = like(digest, runs, alone, sure)
-    why_hidden = "" if same_work else why_hidden_io(digest, told.io_seconds, hidden)
+    why_hidden = "" if same_work else why_hidden_io(digest, told.io_processes, told.io_seconds, hidden)
     if why_hidden:
         if of_seconds_alone:
             return None

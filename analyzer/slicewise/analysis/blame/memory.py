@@ -8,17 +8,28 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.constants import EQUAL_VOLUMES, LITTLE_BYTES, LITTLE_OF_RUNTIME, MAINLY, WORTH_NAMING_BYTES
+from slicewise.analysis.runs.storage import busy_on
+from slicewise.constants import (
+    EQUAL_VOLUMES,
+    LITTLE_BYTES,
+    LITTLE_OF_RUNTIME,
+    MAINLY,
+    NEARLY_ALL,
+    WORTH_NAMING_BYTES,
+)
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.slices import TIMES
+from slicewise.digest.storages import NETWORK_TYPES, UNINTERRUPTIBLE_TYPES
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 from slicewise.statistics import NORMAL
 
 # How often the collector looks at where threads sleep (WATCH_NS in collector/run.c).
 LOOKS_A_SECOND = 4
+# How many of a job's processes one look sees (PROCESSES_LOOKED_AT in collector/waiting.c).
+PROCESSES_A_LOOK = 8
 # Looks that found nobody asleep leave as many unseen, at 95 %.
 MOST_UNSEEN = 3
 # Where the node's reads are counted; disks that are made of others would count twice.
@@ -160,10 +171,23 @@ def slept(digest: Digest, processes: int) -> tuple[float, str]:
 
 
 def most_slept(digest: Digest) -> float | None:
-    """For how long all processes together slept so at most, s; None where nobody looked."""
-    if on_its_nodes(digest, ("waiting",)).is_empty():
+    """For how long all processes together slept so at most, s; None where nobody looked all the time."""
+    its = members(digest)
+    watched = sampled_seconds(digest, "watched_seconds")
+    if watched < NEARLY_ALL * runtime_of(digest) * its["node"].n_unique():
         return None
-    return slept(digest, 1)[0] + MOST_UNSEEN / LOOKS_A_SECOND
+    found, each = slept(digest, 1)[0], max(1.0, its.height / PROCESSES_A_LOOK) / LOOKS_A_SECOND
+    return found + NORMAL * float((found * each) ** 0.5) + MOST_UNSEEN * each
+
+
+def awake_in_calls(digest: Digest, processes: int, lost: float) -> float:
+    """How many of the seconds that the mean of so many processes lost in I/O calls it cannot have slept for its
+    storage, as the collector's looks say; 0 where nobody looked, or where clients sleep so that looks do not tell.
+    """
+    its = digest.storages.filter(pl.col("storage").is_in(busy_on(digest)))["type"].cast(pl.String)
+    is_seen = ~its.is_in(NETWORK_TYPES) & ~its.str.starts_with("fuse") | its.is_in(UNINTERRUPTIBLE_TYPES)
+    most = most_slept(digest)
+    return 0.0 if most is None or not is_seen.all() else max(0.0, lost - most / max(1, processes))
 
 
 def waited_little(digest: Digest) -> bool:
@@ -206,11 +230,11 @@ def seconds_refetching(digest: Digest, processes: int, in_calls: float = 0.0) ->
     return Estimate(value, low, high, "looks at where its threads slept, and pages that were fetched again")
 
 
-def sampled_seconds(digest: Digest) -> float:
-    """For how long the job's nodes were sampled, all together."""
+def sampled_seconds(digest: Digest, column: str = "seconds") -> float:
+    """For how long the job's nodes were sampled, or watched (watched_seconds), all together."""
     if digest.node_samples.is_empty():
         return 0.0
-    return real(digest.node_samples.filter(pl.col("node").is_in(_nodes(digest)))["seconds"].sum())
+    return real(digest.node_samples.filter(pl.col("node").is_in(_nodes(digest)))[column].sum())
 
 
 def on_its_nodes(digest: Digest, signals: Sequence[str]) -> pl.DataFrame:

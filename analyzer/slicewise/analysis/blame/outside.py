@@ -10,6 +10,7 @@ from statistics import fmean
 import polars as pl
 
 from slicewise.analysis.blame.memory import (
+    awake_in_calls,
     fetched_by,
     loading_of,
     moved_by_no_call,
@@ -22,11 +23,12 @@ from slicewise.analysis.blame.memory import (
 from slicewise.analysis.blame.result import CostByWaiting, Outside
 from slicewise.analysis.calls import THREADS_ROUNDING
 from slicewise.analysis.job.split import Split
-from slicewise.constants import LITTLE_OF_RUNTIME, NEARLY_ALL
+from slicewise.constants import LITTLE_OF_RUNTIME, MAINLY, NEARLY_ALL
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
-from slicewise.digest.processes import are_ranks
+from slicewise.digest.processes import are_ranks, usage_in_sum
+from slicewise.digest.slices import TIMES
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 from slicewise.statistics import deviation_of, error_of_next_run
@@ -50,9 +52,10 @@ BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by
 @dataclass(frozen=True)
 class _Took:
     """What a run took: seconds of the mean process that made calls. processor: in all; system: of these the kernel's.
-    delayed: in which it waited for a processor; None where nobody counted that, and of ranks: those that wait for
-    others may spin, and are ready all the time. slept: in which it neither ran nor waited for a processor; None of more
-    than one thread that computes: the wait is the first one's.
+    delayed: in which it waited for a processor; None where nobody counted that, of threads that the first one waits
+    for, and of ranks: those that wait for others may spin, and are ready all the time. ready: for how long it may have
+    waited so at most, spinning or not, as far as anybody counted. delayed_in_calls: of the seconds in I/O calls, at
+    least; None where other threads made calls, too: what was counted is the first one's.
     """
 
     runtime: float
@@ -61,17 +64,8 @@ class _Took:
     switches: float
     major_faults: float
     delayed: float | None
-    slept: float | None
-
-    def delayed_in_calls(self, io_seconds: float) -> float:
-        """How many of the seconds in I/O calls it waited for a processor, at least: it slept in calls alone, and where
-        it did not, it waited as often as all the time.
-        """
-        delayed = self.delayed or 0.0
-        if self.slept is None:
-            return 0.0
-        part = max(0.0, io_seconds - self.slept) / max(self.processor + delayed, 1e-9)
-        return min(1.0, part) * delayed
+    ready: float
+    delayed_in_calls: float | None
 
 
 def outside_of_io(
@@ -92,17 +86,20 @@ def outside_of_io(
     computed = max(0.0, job.processor - fmean(one.processor for one in alone))
     delays = [one.delayed for one in alone if one.delayed is not None]
     is_counted = job.delayed is not None and len(delays) == len(alone)
-    more, in_calls = 0.0, 0.0
-    if is_counted:
-        more = max(0.0, (job.delayed or 0.0) - fmean(delays))
-        its = job.delayed_in_calls(io_alone + io_lost) - fmean(one.delayed_in_calls(io_alone) for one in alone)
-        its_code = max(0.0, job.processor - job.system - fmean(one.processor - one.system for one in alone))
-        in_calls = min(max(its, more - max(0.0, seconds - its_code)), more, io_lost)
-        is_worth = job.slept is not None and in_calls >= LITTLE_OF_RUNTIME * job.runtime
-        in_calls = in_calls if is_worth else 0.0
+    stall = _stall(digest)
+    more = max(0.0, (job.delayed or 0.0) - fmean(delays)) if is_counted else 0.0
+    in_calls = 0.0
+    if job.delayed_in_calls is not None:
+        in_calls = job.delayed_in_calls - fmean(one.delayed_in_calls or 0.0 for one in alone)
+        if is_counted:
+            its_code = max(0.0, job.processor - job.system - fmean(one.processor - one.system for one in alone))
+            in_calls = min(max(in_calls, more - max(0.0, seconds - its_code)), more)
+    elif stall is not None and stall >= LEAST_STALL:
+        in_calls = awake_in_calls(digest, processes, io_lost)
+    in_calls = min(in_calls, io_lost)
+    in_calls = in_calls if in_calls >= LITTLE_OF_RUNTIME * job.runtime else 0.0
     if seconds + in_calls < max(LITTLE_OF_RUNTIME * job.runtime, error):
         return None
-    stall = _stall(digest)
     if is_counted:
         waited = min(more - in_calls, max(0.0, seconds - computed))
     else:
@@ -116,7 +113,7 @@ def outside_of_io(
     if stall is not None and stall * nodes * job.runtime < LEAST_OF_WAIT * (waited + in_calls):
         waited, in_calls = 0.0, 0.0
     seconds = max(0.0, seconds)
-    if not is_counted and waited > seconds / 2:  # then calls were as much slower as all else
+    if not is_counted and not in_calls and waited > seconds / 2:  # then calls were as much slower as all else
         in_calls = min(max(io_lost - taken, 0.0), io_alone * seconds / (mean - io_alone) if mean > io_alone else 0.0)
     seconds, waited = seconds + in_calls, waited + in_calls
     slept_seconds, slept_at = slept(digest, processes)
@@ -158,10 +155,13 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     sleep, and so the wait for processors is taken to be outside of them, as far as there was time and it did sleep in
     them; the interval of the time alone has both ends.
     """
-    took = _took(digest, processes)
-    in_calls = min(lost.value, took.delayed_in_calls(io_seconds))
+    took, stall = _took(digest, processes), _stall(digest)
+    in_calls = took.delayed_in_calls or 0.0
+    if took.delayed_in_calls is None and stall is not None and stall >= LEAST_STALL:
+        in_calls = awake_in_calls(digest, processes, lost.value)
+    in_calls = min(lost.value, in_calls)
     in_calls = in_calls if in_calls >= LITTLE_OF_RUNTIME * took.runtime else 0.0
-    waited = min((took.delayed or 0.0) - in_calls, max(0.0, took.runtime - io_seconds))
+    waited = min(max(0.0, (took.delayed or 0.0) - in_calls), max(0.0, took.runtime - io_seconds))
     memory = seconds_refetching(digest, processes, io_seconds) or Estimate(0.0, 0.0, 0.0, "")
     if waited + in_calls + memory.value < LITTLE_OF_RUNTIME * took.runtime:
         return None
@@ -179,7 +179,7 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
         computed_seconds=0.0,
         waited_seconds=waited + in_calls,
         io_seconds=in_calls,
-        stall=_stall(digest),
+        stall=stall,
         memory_seconds=memory.value,
         loaded_seconds=0.0,
         slept_seconds=0.0,
@@ -188,15 +188,18 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     )
 
 
-def starved(digest: Digest, io_seconds: float) -> float | None:
-    """The share of the time in which some task of its nodes waited for a processor, if that is nearly all of it, and it
-    is a job of ranks that hardly did I/O: nobody counts for how long ranks wait, since they may spin.
+def starved(digest: Digest, processes: int, io_seconds: float) -> float | None:
+    """The share of the time in which some task of its nodes waited for a processor, if that is nearly all of it, nobody
+    knows for how long the job itself did (ranks may spin, and of threads the first one's wait is counted), and little
+    of its runtime was in I/O, or it may have been ready to run for most of the rest: calls of others show how slow they
+    were.
     """
-    stall = _stall(digest)
-    is_computing = io_seconds < HARDLY_IO * runtime_of(digest)
-    if stall is None or stall < NEARLY_ALL or not is_computing or not digest.processes.select(are_ranks()).item():
+    stall, took = _stall(digest), _took(digest, processes)
+    if stall is None or stall < NEARLY_ALL or took.delayed is not None:
         return None
-    return stall
+    rest = took.runtime - io_seconds
+    is_ready = took.ready >= MAINLY * rest >= MAINLY * (1 - NEARLY_ALL) * took.runtime
+    return stall if is_ready or io_seconds < HARDLY_IO * took.runtime else None
 
 
 def delayed_seconds(digest: Digest, processes: int) -> float | None:
@@ -209,21 +212,42 @@ def delayed_seconds(digest: Digest, processes: int) -> float | None:
 def _took(digest: Digest, processes: int) -> _Took:
     usage = digest.usage.join(members(digest).select("process"), on="process", how="semi")
     count = max(1, processes)
-    spins = digest.processes.select(are_ranks()).item()
-    # Every process waits for some ns: a kernel that counts nothing (no schedstat) says 0.
-    is_known = not spins and not usage["delayed_ns"].null_count() and usage["delayed_ns"].sum() > 0
-    counts = ("user_ns", "system_ns", "involuntary_switches", "major_faults", "sampled_ns")
+    # A kernel that counts nothing (no schedstat) says 0: every process waits for some ns.
+    is_known = not usage["delayed_ns"].null_count() and usage["delayed_ns"].sum() > 0
+    counts = ("user_ns", "system_ns", "involuntary_switches", "major_faults")
     sums = usage.select(pl.col(counts).sum()).row(0, named=True)
-    delayed = int(usage["delayed_ns"].sum())
-    slept = sums["sampled_ns"] - sums["user_ns"] - sums["system_ns"] - delayed
+    first = usage_in_sum(usage).with_columns(
+        processor_ns=pl.col("user_ns") + pl.col("system_ns"),
+        # Older versions did not count it: then all was the first one's where that can be.
+        first_ns=pl.coalesce("first_thread_ns", pl.col("user_ns") + pl.col("system_ns")),
+    )
+    ready_ns = pl.col("first_ns") + pl.col("delayed_ns")
+    sums_of_first = first.select(pl.col("first_ns", "processor_ns", "sampled_ns").sum(), ready_ns=ready_ns.sum())
+    ran, processor, sampled, ready = sums_of_first.row(0)
+    # Of a process whose first thread only waits for the others it says nothing.
+    is_busy = ran >= NEARLY_ALL * processor or MAINLY * sampled <= ready <= (1 + THREADS_ROUNDING) * sampled
+    spins = digest.processes.select(are_ranks()).item()
+    calls = digest.process_slices.group_by("process").agg(
+        pl.sum_horizontal(*TIMES).sum().alias("calls_ns"), pl.col("threads").max()
+    )
+    in_calls = first.join(calls, on="process").select(
+        # It slept in calls alone, and where it did not, it waited as often as all the time.
+        delayed=(pl.col("calls_ns") - (pl.col("sampled_ns") - ready_ns).clip(0)).clip(0, ready_ns)
+        / ready_ns.clip(1)
+        * pl.col("delayed_ns"),
+        is_first=(pl.col("threads") <= 1) & (ready_ns <= (1 + THREADS_ROUNDING) * pl.col("sampled_ns")),
+    )
+    delayed = int(usage["delayed_ns"].sum()) / 1e9 / count if is_known else 0.0
+    is_first = is_known and is_busy and bool(in_calls["is_first"].all())
     return _Took(
         runtime_of(digest),
         (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
         sums["system_ns"] / 1e9 / count,
         sums["involuntary_switches"] / count,
         sums["major_faults"] / count,
-        delayed / 1e9 / count if is_known else None,
-        max(0, slept) / 1e9 / count if slept >= -THREADS_ROUNDING * sums["sampled_ns"] else None,
+        delayed if is_known and is_busy and not spins else None,
+        delayed if is_busy else runtime_of(digest),
+        real(in_calls["delayed"].sum()) / 1e9 / count if is_first else None,
     )
 
 

@@ -18,7 +18,8 @@ from slicewise.kinds import SURE
 from slicewise.text import words
 
 SOMEBODY_WAITED = (
-    "on its nodes somebody waited for a processor {share} of the time, and how long its ranks did is not known"
+    "on its nodes somebody waited for a processor {share} of the time, and how long its ranks or threads did is "
+    "not known"
 )
 
 
@@ -121,9 +122,11 @@ def _with_bounds_of(own: Estimate, other: Estimate) -> Estimate:
     return Estimate(own.value, min(own.low, other.low), max(own.high, other.high), own.how)
 
 
-def why_hidden_io(digest: Digest, io_seconds: float, moved: int) -> str:
-    """Why a job's time in calls does not tell whether it was slowed down; empty: it does. moved: by no call."""
-    stall = starved(digest, io_seconds)
+def why_hidden_io(digest: Digest, processes: int, io_seconds: float, moved: int) -> str:
+    """Why a job's time in calls does not tell whether it was slowed down; empty: it does. processes: that made calls;
+    io_seconds: of the mean one; moved: bytes, by no call.
+    """
+    stall = starved(digest, processes, io_seconds)
     if stall is not None:
         return SOMEBODY_WAITED.format(share=words.percent(stall, 2))
     return BY_NO_CALL.format(moved=words.size(moved)) if moved else ""
