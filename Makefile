@@ -39,7 +39,8 @@ NAMES_OF_GLIBC = $(if $(OLDEST_GLIBC),-L$(abspath $(BUILD)/old_glibc))
 LIBRARY_LINK = -Wl,--version-script=$(BUILD)/generated/exports.map -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=name \
   -Wl,-z,noseparate-code -Wl,-z,relro -Wl,-z,defs
 COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c))
-INTERFACE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard interface/*.c))
+INTERFACE_OBJECTS = $(BUILD)/objects/interface/coordinate.o
+NVTX_OBJECTS = $(BUILD)/objects/interface/nvtx.o
 TURN_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard turns/*.c) libprofiler/key_table.c wrappers/raw_syscall.c)
 THREAD_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard threads/*.c) libprofiler/symbol.c libprofiler/elf_object.c store/peek.c store/kernel.c wrappers/raw_syscall.c)
 READER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard reader/*.c))
@@ -52,7 +53,7 @@ WORKLOAD = $(addprefix $(BUILD)/bin/slicewise-,load trials)
 include make/packages.mk
 
 .DEFAULT_GOAL = all
-NATIVE = lib/libslicewise.so lib/libslicewise-reader.so lib/libslicewise-coordinate.so lib/libslicewise-threads.so bin/slicewise-collect
+NATIVE = lib/libslicewise.so lib/libslicewise-reader.so lib/libslicewise-coordinate.so lib/libslicewise-threads.so lib/libslicewise-nvtx.so bin/slicewise-collect
 
 .PHONY: all native
 all: native  ## build the library, the collector and, where Python is, the command
@@ -126,6 +127,11 @@ $(LINKED)/lib/libslicewise-threads.so: $(THREAD_OBJECTS) threads/versions.map
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $(THREAD_OBJECTS) $(NAMES_OF_GLIBC) $(LDFLAGS) -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--gc-sections \
 	  $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-Xlinker --version-script=threads/versions.map) -Wl,-z,relro,-z,now,-z,defs
+
+# NVTX's ranges as regions: NVTX opens it by itself.
+$(LINKED)/lib/libslicewise-nvtx.so: $(NVTX_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $^ $(NAMES_OF_GLIBC) $(LDFLAGS) -Wl,--gc-sections -Wl,-z,noseparate-code -Wl,-z,relro,-z,now,-z,defs -ldl
 
 # What the analyzer reads profiles with: it shares the format's bytes with the library, and no code.
 $(LINKED)/lib/libslicewise-reader.so: $(READER_OBJECTS)
@@ -264,9 +270,9 @@ install-man: $(VENV)/.installed
 
 # What is not Python. INSTALL_MPI: the workload of campaigns, where there is an MPI compiler.
 INSTALL_MPI = $(if $(MPICC),$(WORKLOAD))
-install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordinate.so $(LINKED)/lib/libslicewise-threads.so $(LINKED)/bin/slicewise-collect $(INSTALL_MPI)  ## install library and collector alone below PREFIX: no Python is needed
+install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordinate.so $(LINKED)/lib/libslicewise-threads.so $(LINKED)/lib/libslicewise-nvtx.so $(LINKED)/bin/slicewise-collect $(INSTALL_MPI)  ## install library and collector alone below PREFIX: no Python is needed
 	install -D -m 755 $(LINKED)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
-	for part in coordinate threads; do install -D -m 755 $(LINKED)/lib/libslicewise-$$part.so $(DESTDIR)$(PREFIX)/lib/libslicewise-$$part.so || exit; done
+	for part in coordinate threads nvtx; do install -D -m 755 $(LINKED)/lib/libslicewise-$$part.so $(DESTDIR)$(PREFIX)/lib/libslicewise-$$part.so || exit; done
 	for file in slicewise/coordinate.h slicewise/region.h slicewise_coordinate.f90 slicewise_region.f90 slicewise_region.py; do \
 	  install -D -m 644 interface/$$file $(DESTDIR)$(PREFIX)/include/slicewise/$${file##*/} || exit; \
 	done
@@ -318,4 +324,4 @@ help:  ## list the targets
 
 include make/pages.mk make/engine.mk make/site.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
--include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS) $(TURN_OBJECTS) $(THREAD_OBJECTS))
+-include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS) $(TURN_OBJECTS) $(THREAD_OBJECTS) $(NVTX_OBJECTS))

@@ -11,9 +11,11 @@ import pytest
 from slicewise.analysis.job.regions import by_name, in_slices, occurrences
 from slicewise.digest.digest import read_digest
 from slicewise.profile.reader import Profile
-from support.programs import APPS, ROOT, Job, need
+from support.command_line import run_slicewise
+from support.programs import APPS, BUILD, ROOT, Job, need
 
 INTERFACE = ROOT / "interface"
+NVTX = str(BUILD / "lib" / "libslicewise-nvtx.so")
 SLICE_NS = 100_000_000
 SLICE = {"SLICEWISE_SLICE": "0.1"}
 # Written by each of the regions of tests/apps/regions.cpp, in the order of their occurrences where that is known.
@@ -152,3 +154,27 @@ def test_report_says_what_they_took(job: Job, program: Path) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "Region batch: 20 times" in said
     assert "until the thread ends" in (job.folder / "page.html").read_text()
+
+
+def test_ranges_of_nvtx(job: Job, tmp_path: Path) -> None:
+    """A range of a domain ends those within it, of others too, whose own end then finds none."""
+    program = build(tmp_path, "gcc", APPS / "nvtx_client.c")
+    ended = job.run([program, job.data / "file"], NVTX_INJECTION64_PATH=NVTX)
+    assert (ended.status, ended.errors) == (0, "")
+    profile = job.profile()
+    assert written(profile) == {
+        "ascii": 1 + 2 + 4, "wide ?": 2 + 4, "in attributes": 4, "registered": 8 + 16, "other": 16,
+        "registered wide": 64, "NVTX": 70 * 128,
+    }  # fmt: skip
+    assert dict(profile.mishaps.select("mishap", "count").iter_rows()) == {"region_ends_ignored": 1}
+
+
+@pytest.mark.parametrize("given", ["", "/other/library.so"])
+def test_run_names_the_library_to_nvtx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    """Unless another one is named."""
+    monkeypatch.delenv("NVTX_INJECTION64_PATH", raising=False)
+    if given:
+        monkeypatch.setenv("NVTX_INJECTION64_PATH", given)
+    program = "import os; print(os.environ['NVTX_INJECTION64_PATH'])"
+    ran = run_slicewise("run", "--no-collector", "--", sys.executable, "-c", program, directory=tmp_path)
+    assert ran.stdout.splitlines() == [given or NVTX]

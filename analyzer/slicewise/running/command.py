@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 DEFAULT_DIR = "slicewise"
 # As the library takes them, in its order: a job that has a name there gets no name from here.
 SCHEDULER_JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID")
+# What names the library that NVTX opens and calls.
+NVTX = "NVTX_INJECTION64_PATH"
 # How often Slurm began a job anew, after a node failed or somebody had it queued again.
 RESTART_COUNT = "SLURM_RESTART_COUNT"
 MOST_RUNS = 1000
@@ -229,7 +231,7 @@ def _is_open_mpi(command: Sequence[str]) -> bool:
 
 
 def _passed(environment: Mapping[str, str]) -> list[str]:
-    return ["LD_PRELOAD", *(setting for setting in settings_of_the_library() if environment.get(setting))]
+    return ["LD_PRELOAD", *(name for name in (NVTX, *settings_of_the_library()) if environment.get(name))]
 
 
 def patience_seconds(environment: Mapping[str, str]) -> float:

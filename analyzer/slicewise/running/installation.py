@@ -30,6 +30,11 @@ class Installation:
             raise UserError(f"{found}: is not there; build it with `make`")
         return found
 
+    @property
+    def nvtx(self) -> Path:
+        """What NVTX opens to tell of a program's ranges."""
+        return self.library.with_name("libslicewise-nvtx.so")
+
 
 def workload_program() -> Path | None:
     """The workload program slicewise-load of this installation; None where it was built without an MPI."""

@@ -19,6 +19,7 @@ from slicewise.contract import job_name, without_library
 from slicewise.errors import UserError
 from slicewise.running.command import (
     DEFAULT_DIR,
+    NVTX,
     Ended,
     NodeCollector,
     NotStarted,
@@ -75,6 +76,7 @@ def run(
                 found = _bounded(directory, job, command, has_settings=False)
                 say(f"{config_file()}: did not answer within {LOOK_SECONDS:g} s, so no settings are taken from there")
             environment |= found["settings"]
+            environment.setdefault(NVTX, str(installation.nvtx))
             if found["inputs"]:
                 environment.setdefault("SLICEWISE_INPUTS", found["inputs"])
             place = ProfilePlace(Path(found["job_dir"]), found["was_there"])
