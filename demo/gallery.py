@@ -45,7 +45,7 @@ PICTURES = (
         ("blame", JOB),
     ),
     Picture(
-        "blame-time", "When it lost the time (the page in its dark colours)",
+        "blame-time", "When it lost the time (dark colours)",
         "From above: what the job moved, and what it would have moved alone (dashed); how busy its neighbour kept the "
         "storage; and the seconds lost in each slice. The loss begins when the neighbour does.",
         ("blame", JOB), colours="dark", at="#s2",
@@ -110,8 +110,7 @@ def page_of_pictures() -> str:
         "Pages that Slicewise writes. Two equal jobs of 4 processes wrote to one GlusterFS server. The second",
         "one began 20 s after the first: they are jobs 1 and 2 (the last number) of the run",
         "`four+fourafter20-1s-1`. `four-1s-1-1` is such a job alone. The commands were typed in the directory",
-        "of the profiles. `blame` finds the runs alone there; `overlap` is told. `make gallery` makes the",
-        "pictures anew.",
+        "of the profiles. `make gallery` makes the pictures anew.",
     ]  # fmt: skip
     for picture in PICTURES:
         typed = f"slicewise {' '.join(picture.command)}"

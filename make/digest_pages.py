@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
+from pathlib import Path
 from types import ModuleType
 
 import polars as pl
@@ -21,13 +22,10 @@ from slicewise.text.glossary import TERMS
 
 OPENING = """# The digest
 
-A digest is a job's profile as a set of tables, here called *frames* (in Python polars data frames, from
-`slicewise.read(PATH)`: [python.md](python.md)). Analyses and charts take a job's figures from these frames alone.
-
-Begin with [jobs](#jobs) for sums, [processes](#processes) for each process, [process_slices](#process_slices) for what
-a job did when, [storages](#storages) with [mounts](#mounts) for its file systems, [files](#files),
-[distributions](#distributions) for sizes and latencies (if asked for), [coverage](#coverage) and
-[mishaps](#mishaps).
+A digest is a job's profile as a set of tables, here called *frames*: polars data frames of
+[`slicewise.read(PATH)`](python.md). Begin with [jobs](#jobs) for sums, [processes](#processes) for each process,
+[process_slices](#process_slices) for what a job did when, and [storages](#storages) with [mounts](#mounts) for its file
+systems.
 
 - Bytes, calls and times are those on files, unless a frame says otherwise.
 - A call that spans slices has its bytes and its time in each of them, by time. As a call it counts in the slice in
@@ -42,10 +40,13 @@ a job did when, [storages](#storages) with [mounts](#mounts) for its file system
 - [counters.md](counters.md) lists the values of [`ending`](counters.md#names-of-endings),
   [`mishap`](counters.md#names-of-mishaps) and [`reason`](counters.md#names-of-reasons).
 - Columns are listed as `name` (type, unit); without a type they are Int64. The key tells rows apart. *Usual* columns
-  are explained [below](#usual-columns).
+  are explained [below](#usual-columns); names among those "as in counters.md" are Strings.
 """
 # A column that so many frames have, with one meaning, is explained once.
 FEWEST_USUAL = 2
+# Frames with columns as the profile's table of that name has them: the page of tables explains these.
+SAME_AS = ("unprofiled", "launches", "communication", "library_calls", "regions", "thread_waits", "usage")
+TABLES = Path(__file__).resolve().parents[1] / "schema" / "tables.def"
 # What stands in names of columns for a kind of call: columns that differ in no more are one item.
 KIND = re.compile(r"(?:^|(?<=_))(?:read|write|meta|sync)(?=_|$)")
 # The most words in which meanings of such columns differ.
@@ -129,10 +130,20 @@ def sections(frames: Mapping[str, Frame], usual: Mapping[str, Field] | None = No
         keys = ", ".join(f"`{key}`" for key in frame.keys)
         yield f"## {name}\n\n{frame.meaning[0].upper()}{frame.meaning[1:]}. Key: {keys}.\n"
         named = [f"`{column}`" for column, about in frame.columns.items() if usual.get(column) == about]
-        items = _items({column: about for column, about in frame.columns.items() if usual.get(column) != about})
+        own = {column: about for column, about in frame.columns.items() if usual.get(column) != about}
+        same = [column for column, about in own.items() if name in SAME_AS and _is_same(name, column, about)]
+        items = _items({column: about for column, about in own.items() if column not in same})
+        if same:
+            items.append(f"- as in [counters.md](counters.md#{name}): {' '.join(f'`{column}`' for column in same)}")
         if named:
             items.append(f"- usual: {' '.join(named)}")
         yield "\n".join(items) + "\n"
+
+
+def _is_same(table: str, column: str, about: Field) -> bool:
+    """Whether a profile's table has the column. A null is the digest's alone."""
+    is_there = re.search(rf"^COLUMN\({table},\s*{column},", TABLES.read_text(encoding="utf-8"), re.MULTILINE)
+    return is_there is not None and "null" not in about.meaning
 
 
 PYTHON_OPENING = """# Slicewise in Python

@@ -148,37 +148,72 @@ static void print_row_in_words(FILE *out, const struct row *rows, size_t count, 
     fprintf(out, "\n");
 }
 
+enum { FEWEST_USUAL = 3 };
+
+/* Whether two columns of tables have one name and one meaning. */
+static bool are_equal(const struct row *one, const struct row *other)
+{
+    return other->kind == ROW_COLUMN && strcmp(one->name, other->name) == 0 && strcmp(one->meaning, other->meaning) == 0 &&
+           strcmp(one->unit, other->unit) == 0 && strcmp(one->merge, other->merge) == 0;
+}
+
+/* Whether so many tables have this column that it is explained once. */
+static bool is_usual(const struct row *row)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < COUNT_OF(table_rows); i++)
+        found += are_equal(row, &table_rows[i]);
+    return found >= FEWEST_USUAL;
+}
+
+static bool is_first(const struct row *row)
+{
+    const struct row *first = table_rows;
+    while (!are_equal(row, first))
+        first++;
+    return first == row;
+}
+
+/* The usual columns of a table, whose own columns begin at `at`: their names alone. */
+static void print_usual_names(FILE *out, size_t at)
+{
+    size_t column = 0;
+    for (; at < COUNT_OF(table_rows) && table_rows[at].kind == ROW_COLUMN; at++)
+        if (is_usual(&table_rows[at])) {
+            if (column == 0)
+                column = (size_t)fprintf(out, "- usual:");
+            print_name(out, &table_rows[at], &column);
+            if (strcmp(table_rows[at].merge, "KEY") == 0)
+                column = print_wrapped(out, "(KEY)", column, "  ");
+        }
+    if (column > 0)
+        fprintf(out, "\n");
+}
+
 void print_counters_page(FILE *out)
 {
     fprintf(out, "# Tables, counters and names\n\n"
                  "The tables that a profile holds, and the names of its numbers. [digest.md](digest.md) has\n"
                  "the tables that analyses use; [names of mishaps](#names-of-mishaps) says what to do then.\n"
-                 "`slicewise.read_tables` reads all tables in Python ([python.md](python.md)). The library writes\n"
+                 "[`slicewise.read_tables`](python.md#slicewiseread_tables) reads these. The library writes\n"
                  "those of processes, `slicewise run` `launches`, a collector `nodes` and all that begin with `node_`.\n\n"
                  "- Each row belongs to one process. *KEY* columns, with the process, tell its rows apart.\n"
-                 "- *rows: ADD*: rows with the same keys are parts of one, to be added up. *rows: LAST*: the\n"
-                 "  latest row with the same keys replaces the others (with the key `number` the rows of a slice\n"
-                 "  add up).\n"
+                 "- The latest row with the same keys replaces the others (with the key `number` the rows of a\n"
+                 "  slice add up). In tables with *rows: ADD* such rows are parts of one, to be added up.\n"
                  "- *SUM, MAX, LAST* merge two values: their sum, the larger, the later. The default is SUM in\n"
                  "  tables whose rows add up, else LAST. Columns without a unit are plain counts, or names.\n"
                  "- A call that spans slices has its bytes and time in each, in proportion to time; all else is in\n"
                  "  the slice in which it ended.\n"
                  "- A *look* is one reading of a process's counts in `/proc/PID/io`. Do not add all *layers*:\n"
                  "  [format.md](format.md#slices) says which add up. *ps*: a thousandth of a ns.\n"
-                 "- `_0..9`: the bins of a histogram. \"0, 128, doubling\": lower edges 0, 128, 256, 512 and so on.\n\n");
-    size_t listed = print_wrapped(out, "The tables:", 0, "");
-    for (size_t i = 0; i < COUNT_OF(table_rows); i++)
-        if (table_rows[i].kind != ROW_COLUMN) {
-            char link[128];
-            snprintf(link, sizeof link, "[%s](#%s)", table_rows[i].name, table_rows[i].name);
-            listed = print_wrapped(out, link, listed, "");
-        }
-    fprintf(out, "\n");
+                 "- `_0..9`: the bins of a histogram. \"0, 128, doubling\": lower edges 0, 128, 256, 512 and so on.\n"
+                 "- *usual* columns are explained [below](#usual-columns).\n");
     const char *table = NULL, *usual_merge = NULL;
     for (size_t i = 0; i < COUNT_OF(table_rows); i++) {
         const struct row *row = &table_rows[i];
         if (row->kind == ROW_COLUMN) {
-            print_row_in_words(out, table_rows, COUNT_OF(table_rows), i, usual_merge);
+            if (!is_usual(row))
+                print_row_in_words(out, table_rows, COUNT_OF(table_rows), i, usual_merge);
             continue;
         }
         if (table != NULL && strcmp(table, "slices") == 0)
@@ -186,12 +221,18 @@ void print_counters_page(FILE *out)
                 print_row_in_words(out, counter_rows, COUNT_OF(counter_rows), c, usual_merge);
         fprintf(out, "\n## %s\n\n", row->name);
         size_t column = print_wrapped(out, row->meaning, 0, "");
-        column = print_wrapped(out, "(rows:", column, "");
-        print_wrapped(out, row->merge, column, "");
-        fprintf(out, ")\n\n");
+        bool adds_up = strcmp(row->merge, "ADD") == 0;
+        if (adds_up)
+            print_wrapped(out, "(rows: ADD)", column, "");
+        fprintf(out, "\n\n");
+        print_usual_names(out, i + 1);
         table = row->name;
-        usual_merge = strcmp(row->merge, "ADD") == 0 ? "SUM" : "LAST";
+        usual_merge = adds_up ? "SUM" : "LAST";
     }
+    fprintf(out, "\n## Usual columns\n\n");
+    for (size_t i = 0; i < COUNT_OF(table_rows); i++)
+        if (table_rows[i].kind == ROW_COLUMN && is_usual(&table_rows[i]) && is_first(&table_rows[i]))
+            fprintf(out, "- `%s`: %s\n", table_rows[i].name, table_rows[i].meaning);
     for (size_t e = 0; e < COUNT_OF(enumerations); e++) {
         bool is_advised = enumerations[e].entries == mishaps;
         fprintf(out, "\n## Names of %s\n\n%s", enumerations[e].name, is_advised ? "What happened. Then what that means, and what to do.\n\n" : "");
@@ -269,10 +310,7 @@ void print_coverage_page(FILE *out)
     fprintf(out,
             "# Functions that are covered\n\n"
             "Programs that call the C library, C++'s streams, MPI-IO in C or Fortran, or a library such as HDF5\n"
-            "on top of these are covered. Static programs, most Go programs, set-user-ID programs, pages of\n"
-            "mapped files, and system calls that a program makes by itself are not ([what no function\n"
-            "shows](#what-no-function-shows)). The kernel counts each process's bytes, too: `slicewise report`\n"
-            "and `run` say what share of them Slicewise counted, the [coverage](glossary.md#coverage).\n\n"
+            "on top of these are covered; [what no function shows](#what-no-function-shows) is not.\n\n"
             "Slicewise intercepts %zu functions besides [communication of MPI](#communication-of-mpi), and counts\n"
             "%zu kinds of asynchronous requests. With their other names in the C library (`open`, `open64`, ...)\n"
             "these are %zu *symbols*. MPI-IO is intercepted by its Fortran names, too. Other profilers, by\n"
@@ -283,7 +321,7 @@ void print_coverage_page(FILE *out)
         fprintf(out, "| %s | %s | %zu | %zu | %s | %s |\n", peers[peer].name, peers[peer].version, theirs[peer], shared[peer], peers[peer].source,
                 peers[peer].note);
 
-    fprintf(out, "\n## What no function shows\n\n| what is not covered | why | what shows it all the same |\n|---|---|---|\n");
+    fprintf(out, "\n## What no function shows\n\nBesides [what a user meets](limits.md):\n\n| what is not covered | why | what shows it all the same |\n|---|---|---|\n");
 #define UNSEEN(calls, why, told_by) fprintf(out, "| %s | %s | %s |\n", calls, why, told_by);
 #include "unseen.def"
 

@@ -55,33 +55,31 @@ CLOCK_ERROR = number(
 )
 SPREAD_AT_MOST = number(
     "slices",
-    "of imported jobs: a log without fine times has its bytes spread evenly over slices, and over this many at most; "
-    "1: each byte is in its slice, as in profiles of Slicewise",
+    "over how many slices an imported log's bytes were spread at most; 1: each byte is in its slice",
 )
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
 PROCESS = Field(pl.UInt64(), "", "unique id of the process's run")
 STORAGE = Field(pl.UInt64(), "", "which file system: one number for the same storage, on all nodes and in all jobs")
-SLICE = number("", "number of the slice; it begins at slice * slice_ns, in ns since 1970")
+SLICE = number("", "number of the slice")
 NODE = _name("the node's name")
-NODE_SLICE = number("", "number of the node's slice; it begins at slice * the job's `node_slice_ns`, in ns since 1970")
+NODE_SLICE = number("", "number of the node's slice")
 CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
 
 
-def _of_kinds(where: str) -> dict[str, Field]:
+def _of_kinds() -> dict[str, Field]:
     columns = {
-        f"{kind}_bytes": number("bytes", f"bytes transferred by {CALLS[kind]} {where}") for kind in ("read", "write")
+        f"{kind}_bytes": number("bytes", f"bytes transferred by {CALLS[kind]} on files") for kind in ("read", "write")
     }
     columns |= {
-        f"{kind}_ops": number("calls", f"{calls} {where}, asynchronous requests included")
+        f"{kind}_ops": number("calls", f"{calls} on files, asynchronous requests included")
         for kind, calls in CALLS.items()
     }
     columns |= {
-        f"{kind}_ns": number("ns", f"time in {calls} {where}, of all threads together") for kind, calls in CALLS.items()
+        f"{kind}_ns": number("ns", f"time in {calls} on files, of all threads together")
+        for kind, calls in CALLS.items()
     }
     return columns | {
-        f"{kind}_request_ns": number(
-            "ns", f"time of asynchronous {kind} requests {where}; they overlap with each other and with computing"
-        )
+        f"{kind}_request_ns": number("ns", f"time of asynchronous {kind} requests on files")
         for kind in ("read", "write")
     }
 
@@ -95,12 +93,12 @@ SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
     (
         "requested",
         "bytes",
-        "bytes of requests that were covered and are not in the kernel's count, nor in the other bytes covered",
+        "bytes of requests that were covered and are in no other count here",
     ),
     (
         "touches",
         "calls",
-        "calls and requests, each of which may have made the kernel move a page more to or from storage",
+        "calls and requests that may each have made the kernel transfer a page more",
     ),
 )
 
@@ -147,7 +145,7 @@ FRAMES: dict[str, Frame] = {
             "is_running": _yes_or_no("some process had not ended when the profile was read"),
             "spread": SPREAD_AT_MOST,
             "clock_error_ns": CLOCK_ERROR,
-            **_of_kinds("on files"),
+            **_of_kinds(),
         },
     ),
     "processes": Frame(
@@ -165,10 +163,9 @@ FRAMES: dict[str, Frame] = {
             ),
             "path": _name("the executable's path"),
             "command": _name(
-                "its command line as a shell would take it, with dots at its end where it is cut and in place of what "
-                "is secret, and digits in place of code; empty where it is not known"
+                "its command line; [counters.md](counters.md#processes) says what is left out; empty: not known"
             ),
-            "directory": _name("its working directory when its profiling began; empty where it is not known"),
+            "directory": _name("its working directory when profiling began; empty: not known"),
             "label": _name(
                 "what to call it: its rank and node, with the process id where others of the job have that rank; "
                 "without a rank its process id and node"
@@ -194,7 +191,7 @@ FRAMES: dict[str, Frame] = {
                 "its I/O is part of what the job does ([glossary.md](glossary.md#process-that-matters)); analyses "
                 "count these"
             ),
-            **_of_kinds("on files"),
+            **_of_kinds(),
         },
     ),
     "storages": Frame(
@@ -216,11 +213,11 @@ FRAMES: dict[str, Frame] = {
             "process": PROCESS,
             "storage": STORAGE,
             "slice": SLICE,
-            **_of_kinds("in the slice"),
+            **_of_kinds(),
             "threads": number("threads", "threads whose calls ended in the slice; at least 1"),
             "spread": number(
                 "slices",
-                "over how many slices its bytes were spread evenly; 1: they were transferred in this very slice",
+                "over how many slices its bytes were spread evenly; 1: each byte is in its slice",
             ),
         },
     ),
@@ -271,8 +268,7 @@ FRAMES: dict[str, Frame] = {
             "write_ns": number("ns", "time in write calls"),
             "error_bytes": number(
                 "bytes",
-                "the most bytes that the file can have transferred before it had a row: they are missing here. "
-                "In the row without a path: the most that any one file without a row can have transferred",
+                "the most bytes missing here, since the file had no row yet; without a path: the most of one file",
             ),
             "error_ns": number("ns", "the same for the time in read and write calls"),
         },
