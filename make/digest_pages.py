@@ -148,8 +148,8 @@ def _is_same(table: str, column: str, about: Field) -> bool:
 
 PYTHON_OPENING = """# Slicewise in Python
 
-`slicewise.read` gives a job as a digest: a set of tables, each a polars data frame. [digest.md](digest.md) describes
-them column by column. The wheel brings the package ([installing.md](installing.md)), which has type hints.
+`slicewise.read` gives a job as a digest: a set of tables, each a polars data frame ([columns](digest.md)). The wheel
+brings the package, which has type hints.
 
 ```python
 import polars as pl
@@ -171,14 +171,12 @@ jobs = pl.concat(job.jobs for job in slicewise.read_jobs(["profiles"]))
 totals = jobs.select("job", "program", "nodes", "read_bytes", "write_bytes")
 ```
 
-A frame is made when you first ask for it, and then kept. Take figures from the frames, not from the profile's files:
-the digest has decided who the job's processes are, which of them matter, and which layers add up
-([models.md](models.md) says how). Frames hold all processes of the profile, also mpirun and its helpers:
-`filter("is_of_job")` or `filter("matters")` leaves those out. A catalog is read as Parquet ([catalog.md](catalog.md)).
+A frame is made when you first ask for it, and then kept. Frames hold all processes of the profile, also mpirun and its
+helpers: `filter("is_of_job")` or `filter("matters")` leaves those out. A catalog is read as Parquet
+([catalog.md](catalog.md)).
 
-In a notebook, a cell whose last line is a job or an answer shows it. `answers.report`, `answers.blame` and
-`answers.overlap` answer as the commands of these names do. Other commands have no answer here: ask them with `--json`.
-[notebook.ipynb](notebook.ipynb) is one to begin with.
+In a notebook, a cell whose last line is a job or an answer shows it ([one to begin with](notebook.ipynb)). The answers
+are those of the commands; ask other commands with `--json`.
 
 ```python
 from slicewise import answers
@@ -189,8 +187,7 @@ seconds = answer.result.io_time.slowest  # its figures, here the slowest process
 lost = answers.blame("profiles/48213").result.lost  # s of the runtime: value, low, high; None if it is unknown
 ```
 
-`make docs` makes this page from the functions themselves; a test runs the examples. Functions that are not on it may
-change in any version.
+Functions that are not on this page may change in any version.
 """
 PROSE_COLUMNS = 100
 # What is for others, beside reading and answers: the rest of the digest's functions makes the frames.
@@ -302,9 +299,7 @@ def glossary_page() -> str:
     lines = [
         "# Glossary",
         "",
-        "What Slicewise's words mean. In the HTML pages that Slicewise writes, point at a dotted word or go",
-        "there with the keyboard: its meaning appears. `make docs` makes this page from",
-        "`analyzer/slicewise/text/glossary.py`.",
+        "What Slicewise's words mean. On the HTML pages that Slicewise writes, a dotted word shows its meaning.",
     ]
     for term in TERMS:
         lines += ["", f"#### {term.name[:1].upper()}{term.name[1:]}", *textwrap.wrap(term.meaning, 100)]

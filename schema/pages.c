@@ -271,17 +271,27 @@ static bool is_ours(const char *symbol, size_t length)
     return false;
 }
 
+/* Whether a symbol is glibc's own name of a function, by which headers call it. */
+static bool is_inner(const char *symbol)
+{
+    return strncmp(symbol, "__", 2) == 0 || strncmp(symbol, "_IO_", 4) == 0;
+}
+
 /* A function and, in brackets, the other symbols that count as it. Returns the column behind it. */
 static size_t print_function(FILE *out, const struct operation *operation, size_t column)
 {
-    char text[512];
-    size_t length, at_end = (size_t)snprintf(text, sizeof text, "`%s`", operation->name);
-    bool is_open = false;
-    for (const char *at = operation->symbols; (length = next_word(&at)) > 0; at += length)
-        if (length != strlen(operation->name) || strncmp(at, operation->name, length) != 0) {
+    char text[512], large[128];
+    snprintf(large, sizeof large, "%s_c", operation->name);
+    bool is_open = false, has_large = has_word(operation->symbols, large, strlen(large));
+    size_t length, at_end = (size_t)snprintf(text, sizeof text, "`%s%s`", operation->name, has_large ? "[_c]" : "");
+    for (const char *at = operation->symbols; (length = next_word(&at)) > 0; at += length) {
+        bool is_name = length == strlen(operation->name) && strncmp(at, operation->name, length) == 0;
+        bool is_large = length == strlen(large) && strncmp(at, large, length) == 0;
+        if (!is_name && !is_large && !is_inner(at)) {
             at_end += (size_t)snprintf(text + at_end, sizeof text - at_end, "%s`%.*s`", is_open ? " " : " (", (int)length, at);
             is_open = true;
         }
+    }
     snprintf(text + at_end, sizeof text - at_end, "%s", is_open ? ")" : "");
     return print_wrapped(out, text, column, "  ");
 }
@@ -321,11 +331,13 @@ void print_coverage_page(FILE *out)
         fprintf(out, "| %s | %s | %zu | %zu | %s | %s |\n", peers[peer].name, peers[peer].version, theirs[peer], shared[peer], peers[peer].source,
                 peers[peer].note);
 
-    fprintf(out, "\n## What no function shows\n\nBesides [what a user meets](limits.md):\n\n| what is not covered | why | what shows it all the same |\n|---|---|---|\n");
+    fprintf(out, "\n## What no function shows\n\nBesides [what a user meets](limits.md):\n\n| what is not covered | why | what shows it all the same "
+                 "|\n|---|---|---|\n");
 #define UNSEEN(calls, why, told_by) fprintf(out, "| %s | %s | %s |\n", calls, why, told_by);
 #include "unseen.def"
 
-    fprintf(out, "\n## Function by function\n\nIn brackets are the other symbols that count as a function.\n"
+    fprintf(out, "\n## Function by function\n\nIn brackets are the other symbols that count as a function. glibc's own names\n"
+                 "(`__read_chk`, `_IO_fread`, `__isoc99_fscanf`, ...) count likewise; `[_c]`: also with large counts.\n"
                  "[counters.md](counters.md#names-of-layers) explains the layers. A call of the kind\n\n");
     for (size_t kind = 0; kind < COUNT_OF(call_kinds); kind++) {
         size_t column = (size_t)fprintf(out, "- *%s*", call_kinds[kind].name);

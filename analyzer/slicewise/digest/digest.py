@@ -109,12 +109,12 @@ class Digest:
 
     @property
     def is_served(self) -> bool:
-        """Whether file servers alone know the job: of its processes and of their time in calls nothing is known."""
+        """Whether file servers alone know the job, without its processes and their time in calls."""
         return bool(self.about["source"] == SERVED)
 
     @property
     def client(self) -> str:
-        """The node that it is, of a client that file servers counted and of which no job is known; else nothing."""
+        """The node, of a client that file servers counted and of which no job is known; else nothing."""
         node = str(self.processes["node"][0]) if self.is_served else members.unknown_node()
         return "" if node == members.unknown_node() else node_name(node)
 
@@ -317,8 +317,8 @@ class Digest:
     @cached_property
     def counters(self) -> pl.DataFrame:
         """Every counter of the profile but bins, added up over the job's own processes and all slices. A row for each
-        kind of object, mount and layer: `object`, `point`, `type`, `source` (where descriptors led to), `layer`,
-        `processes` (a list of ids), and the counters, with the names and merge rules that the profile gives them.
+        kind of object, mount and layer: `object`, `point`, `type`, `source`, `layer`, `processes` (ids), and
+        the counters by the profile's names and merge rules.
         """
         what = ["object", "point", "type", "source"]
         mounts = self._profile.mounts.select("process", "mount", pl.col(what).cast(pl.String))

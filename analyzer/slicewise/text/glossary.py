@@ -25,15 +25,15 @@ class Term:
 
 # Terms with their other forms and what they mean; those in brackets are not marked on pages.
 GLOSSARY = """
-alone: A job runs alone if no other job uses its file system. A standalone run measures how long it takes then.
-  Without such a run Slicewise estimates that time, and says how.
-asymmetry index: How much more one of two equal jobs loses than the other while both run. It does not say which of
-  them. 0: both lose the same, whichever starts first. 1: one job waits until the other has ended.
+alone: A job runs alone if no other job uses its file system. A standalone run measures how long it takes then;
+  without one Slicewise estimates it.
+asymmetry index: How much more one of two equal jobs loses than the other while both run. 0: both lose the same,
+  whichever starts first. 1: one job waits until the other has ended.
 (burst): For jobs that take turns: writes of one process without a pause of a second, from 16 MiB on.
 call site | call sites: The place in a program that made an I/O call: the chain of functions that called each other.
   Slicewise records the call site each time that a thread has spent another 10 ms in I/O calls.
 capacity: The most bytes per second that the file system serves to all jobs together.
-(catalog): A directory of Parquet files that holds the figures of many jobs, for instance of all jobs of a site.
+(catalog): A directory of Parquet files with the figures of many jobs.
 (claim): For jobs that take turns: how many bytes a job says that its phase will transfer.
 (collector): `slicewise-collect`, a small program that runs on a node beside its jobs. It records what the node as a
   whole does, completes the profiles of killed processes, and counts processes without the library.
@@ -42,7 +42,7 @@ confidence: How sure a result is. High: you can act on it. Medium: it is probabl
 (contention): Two jobs use one file system at the same time, and at least one of them waits longer because of the
   other.
 (coordinator): A small program that says when jobs may do their I/O, so that they take turns: `slicewise-collect
-  coordinate`. Off unless somebody asks for it.
+  coordinate`.
 (coverage): How much of a job's I/O Slicewise covered: what share of the bytes that the kernel counted. Killed
   processes, mapped files and io_uring are not in it. Below 95 % take the figures for a lower bound: docs/limits.md
   says what Slicewise cannot see.
@@ -67,27 +67,24 @@ interval | intervals: Two numbers in brackets. The true value lies between them 
 Jain's index: How evenly the file system served a job's processes. 1: all transferred the same number of bytes. 1/N,
   with N processes: one process transferred all bytes.
 IO500 phase | IO500 phases | hard phase | hard phases | easy phase | easy phases: One of the benchmarks of IO500, such
-  as ior-easy-write. Phases run one after the other, and each is timed. In easy phases each process transfers large
-  pieces in its own files. In hard phases all processes transfer small pieces in one shared file or directory.
-(lane): The place in memory where one thread counts during the present slice. No other thread writes there, so
-  counting needs no lock.
+  as ior-easy-write. In easy phases each process transfers large pieces in its own files. In hard phases all processes
+  transfer small pieces in one shared file or directory.
+(lane): The place in memory where one thread counts during the present slice.
 latency | latencies: How long a single call took.
 (layer): The interface by which a program does I/O: POSIX (`write`), stdio (`fwrite`) or MPI-IO (`MPI_File_write`).
-  MPI-IO calls POSIX underneath: whoever adds both counts these bytes twice.
-load balance: How evenly ranks compute: the mean computing time of all ranks, divided by the computing time of the
-  rank that computes longest. 100 %: all compute equally long.
+  MPI-IO calls POSIX underneath: do not add both.
+load balance: The mean computing time of all ranks, divided by that of the rank that computes longest. 100 %: all
+  compute equally long.
 (lost): How many seconds longer the job took than it takes alone. Where the text names one process, or I/O, the
   seconds are those of that process, or of I/O.
 (makespan): From the start of the first of several jobs to the end of the last one.
-mean process: The average over the job's processes: their seconds in I/O calls, added up, divided by the number of
-  processes.
+mean process: The average over the job's processes.
 metadata call | metadata calls: A call that works on names, attributes or descriptors of files, such as open, stat or
-  truncate. No bytes are counted with it. Profiles count seeks with them; tables say so where there are many.
+  truncate. No bytes are counted with it. Seeks count with them.
 (mishap | mishaps): Something that went wrong while Slicewise counted, for instance a full table. The profile counts
   mishaps, and `slicewise report --detail` lists them with advice.
 neighbour | neighbours: A job that used the same file system at the same time.
-not profiled: Traffic that nodes or file servers counted, and that no profiled job caused. Profile the jobs of others,
-  too, to learn whose it is.
+not profiled: Traffic that nodes or file servers counted, and that no profiled job caused.
 phase | phases: A stretch of time in which a job does I/O without a long pause.
 (policy): A rule that says which of several jobs may do I/O now.
 (process that matters): A process of the job that transferred at least 1 % of what the busiest one transferred, or
@@ -103,16 +100,14 @@ phase | phases: A stretch of time in which a job does I/O without a long pause.
   bandwidth is what a file system gives.
 RE: Relative error of a prediction: (predicted time - observed time) / observed time.
 region | regions | active overlapping region: The longest stretch of time in which all of the compared jobs
-  transferred bytes with all their processes. There they really competed. If there is none: with at least one process
-  of each, and the report says so.
-(request): Asynchronous I/O (POSIX aio, libaio, io_uring): a program submits it, goes on, and asks later what became
-  of it. Its time overlaps with other requests and with computing.
+  transferred bytes with all their processes; if there is none, with at least one process of each, and the report says
+  so.
+(request): Asynchronous I/O (POSIX aio, libaio, io_uring): its time overlaps with other requests and with computing.
 RSD: Relative standard deviation: how much repeated measurements differ from each other, in per cent of their mean.
 runtime: From the start of the job's first process to the end of its last one.
-(segment): The piece of shared memory where a process keeps its counts. It remains when the process is killed, so that
-  its counts are not lost.
-(signal): A figure of a node or of one of its devices, such as how busy a disk is, by slice. Collectors sample
-  signals. (SIGTERM and the like are signals of Unix.)
+(segment): The piece of shared memory where a process keeps its counts. It remains when the process is killed.
+(signal): A figure of a node or of one of its devices, such as how busy a disk is, by slice. (SIGTERM and the like are
+  signals of Unix.)
 slice | slices: A short stretch of the clock, 4 s unless set otherwise. Slices begin at the same moments on all nodes,
   so profiles of different jobs line up.
 slowdown: How many times as long the job took as it takes alone. 1.5: it took 50 % longer. The whole runtime counts in
@@ -126,8 +121,7 @@ sync call | sync calls: A call that waits until data are on stable storage, such
   asynchronous requests count here, too.
 transfer size | transfer sizes: The number of bytes that a single read or write call transferred.
 unexplained: Time that the job lost, and for which neither a neighbour nor any other measurement gives a reason.
-waiting for its turn: Time in which Slicewise's coordinator, a program that lets jobs do I/O one after another, let
-  another job go first. No I/O call was running.
+waiting for its turn: Time in which Slicewise's coordinator let another job do its I/O first. No I/O call was running.
 (warning): What Slicewise says, while jobs run, if a prediction of theirs seems to be off.
 weight | weights: What decides how much of a file system a job gets: mostly the number of its processes or of its
   nodes. On some file systems it is the number of its mounts; on others all jobs have the same weight.
