@@ -115,7 +115,7 @@ def page_of_pictures() -> str:
     for picture in PICTURES:
         typed = f"slicewise {' '.join(picture.command)}"
         seen = textwrap.wrap(picture.seen, 100)
-        lines += ["", f"## {picture.said}", "", f"`{typed}`", "", *seen, "", f"![{picture.said}]({picture.name}.webp)"]
+        lines += ["", f"## {picture.said}", "", f"`{typed}`", "", *seen, "", f"![Page]({picture.name}.webp)"]
     return "\n".join(lines) + "\n"
 
 

@@ -299,7 +299,7 @@ def glossary_page() -> str:
     lines = [
         "# Glossary",
         "",
-        "What Slicewise's words mean. On the HTML pages that Slicewise writes, a dotted word shows its meaning.",
+        "On the HTML pages that Slicewise writes, a dotted word shows its meaning.",
     ]
     for term in TERMS:
         lines += ["", f"#### {term.name[:1].upper()}{term.name[1:]}", *textwrap.wrap(term.meaning, 100)]
