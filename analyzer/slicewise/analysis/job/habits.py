@@ -26,7 +26,7 @@ Habit = Literal[
     "one directory", "metadata at the begin", "one rank", "uneven ranks", "formatted text",
 ]  # fmt: skip
 
-# How often a call is a habit: syncs, or opens of one file by one process; transfers, or calls that fail.
+# How often a call is a habit: one that waits; any.
 OFTEN, MANY = 100, 1000
 # Bytes a call, or between two syncs or opens: more are no small ones. And what a large transfer has at least.
 SMALL, LARGE = 64 << 10, 256 << 10
@@ -47,6 +47,8 @@ ENOUGH_SAMPLES = 30
 OF_A_LOOK = 0.5
 # An open and a close, or a wait for a lock, cost the same each time but for this part; and around them more is done.
 OF_AN_OPEN = 0.2
+# So few transfers with each open may wait for it, if they take at most so many times as long as opens and closes.
+WITH_EACH_OPEN, AS_LONG = 3, 2.0
 # Of calls: reads of which fewer go on after the last one are at random; of streams' calls so many reach the kernel.
 IN_ORDER, BUFFERED = 0.5, 0.5
 # What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(). And
@@ -271,7 +273,7 @@ def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
     wrote = of.files.filter(pl.col("path") != "", pl.col("write_ops") > 0)
     by_path = wrote.group_by("path").agg(pl.col("process").n_unique(), pl.col("^write_.*$").sum())
     shared = by_path.filter(
-        pl.col("process") > 1, pl.col("write_ops") >= MANY, pl.col("write_bytes") < SMALL * pl.col("write_ops"),
+        pl.col("process") > 1, pl.col("write_ops") >= OFTEN, pl.col("write_bytes") < SMALL * pl.col("write_ops"),
         pl.col("write_ns") >= WAITS_NS * pl.col("write_ops"),
     ).sort("write_ns", "path", descending=[True, False])  # fmt: skip
     for path, processes, calls, size, ns in shared.head(1).iter_rows():
@@ -284,8 +286,10 @@ def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
 def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
     """Small transfers, at what large ones of the same run cost a byte."""
     ops, moved, spent = (pl.col(f"{way}_{what}") for what in ("ops", "bytes", "ns"))
-    by_path = of.files.filter(pl.col("path") != "").group_by("path").agg(ops.sum(), moved.sum(), spent.sum())
-    small = by_path.filter(ops >= MANY, moved > 0, moved < SMALL * ops).sort(
+    by_itself = of.files.join(_waiting_for_opens(of).select("process", "file"), on=["process", "file"], how="anti")
+    by_path = by_itself.filter(pl.col("path") != "").group_by("path").agg(ops.sum(), moved.sum(), spent.sum())
+    waits = spent >= WAITS_NS * ops
+    small = by_path.filter((ops >= MANY) | (waits & (ops >= OFTEN)), moved > 0, moved < SMALL * ops).sort(
         f"{way}_ns", "path", descending=[True, False]
     )
     if small.is_empty():
@@ -355,14 +359,23 @@ def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
 
 def _random_reads(of: JobCalls) -> Iterator[CostlyHabit]:
     """Reads in no order that wait for a device or a server, one at a time."""
-    many = of.accesses("read").filter(pl.col("calls") >= MANY)
+    many = of.accesses("read").filter(pl.col("calls") >= OFTEN)
     at_random = many.filter(pl.col("sequential") < IN_ORDER * (pl.col("calls") - pl.col("first")))
     reads = of.own.join(at_random.select("storage"), on="storage", how="semi")
     calls, size, ns = (int(reads[f"read_{what}"].sum()) for what in ("ops", "bytes", "ns"))
     if not calls or size >= LARGE * calls or ns < WAITS_NS * calls:
         return
+    # Files that are read in large pieces are no part of it.
+    by_path = of.files.group_by("path").agg(pl.col("^read_(ops|bytes|ns)$").sum())
+    by_path = by_path.filter(pl.col("read_bytes") < LARGE * pl.col("read_ops"))
+    calls, size, ns = (
+        min(of_all, int(by_path[f"read_{what}"].sum()))
+        for what, of_all in (("ops", calls), ("bytes", size), ("ns", ns))
+    )
+    if not calls:
+        return
+    by_path = by_path.filter(pl.col("path") != "")
     seconds = of.part * ns / 1e9
-    by_path = of.files.filter(pl.col("path") != "").group_by("path").agg(pl.col("read_ns").sum())
     most = by_path.sort("read_ns", "path", descending=[True, False]).head(1)
     is_one = bool(most.height) and real(most["read_ns"][0]) > ns / 2
     yield CostlyHabit(
@@ -371,16 +384,33 @@ def _random_reads(of: JobCalls) -> Iterator[CostlyHabit]:
     )  # fmt: skip
 
 
+def _opened_again(of: JobCalls) -> pl.DataFrame:
+    """Rows of files that are opened again and again; little_each: for a little each time."""
+    little_each = pl.sum_horizontal("read_bytes", "write_bytes") < SMALL * pl.col("opens")
+    again = of.files.filter(pl.col("opens") >= OFTEN, pl.col("path") != "")
+    return again.with_columns(little_each=little_each)
+
+
+def _waiting_for_opens(of: JobCalls) -> pl.DataFrame:
+    """Rows of files that are opened again for each few transfers, and these wait: some file systems open a file when it
+    is first used, others forget at an open what they had in memory. No rows if transfers take much longer than opens:
+    then it is they that wait.
+    """
+    ops, ns = pl.col("read_ops") + pl.col("write_ops"), pl.col("read_ns") + pl.col("write_ns")
+    each = _opened_again(of).filter("little_each", ops <= WITH_EACH_OPEN * pl.col("opens"), ns >= WAITS_NS * ops)
+    spent = of.sampled(WITH_AN_OPEN) * int(each["opens"].sum()) / max(1, of.opens)
+    return each if of.part * real(each.select(ns.sum()).item()) <= AS_LONG * spent * 1e9 else each.clear()
+
+
 def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     """Opening one file again and again, and many files once, for a little each time: by the sampled time of opens and
-    closes.
+    closes; and at most by that of transfers which may have waited for these.
     """
-    moved = pl.col("read_bytes") + pl.col("write_bytes")
     spent, opens = of.sampled(WITH_AN_OPEN), of.opens
     if not spent or not opens:
         return
-    is_again = (pl.col("opens") >= OFTEN) & (pl.col("path") != "")
-    again = of.files.filter(is_again, moved < SMALL * pl.col("opens"))
+    moved, any_again = pl.col("read_bytes") + pl.col("write_bytes"), _opened_again(of)
+    again = any_again.filter("little_each")
     often = int(again["opens"].sum())
     # Of files that have no rows of their own as many were opened again as of the others, as far as is known.
     rest = int(of.files.filter(path="")["opens"].sum())
@@ -389,19 +419,23 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     if often:
         seconds = spent * often / opens
         high = seconds * (1 - again.height / (often - more))
-        saving = Estimate(high, high * (1 - OF_AN_OPEN), high * (1 + OF_AN_OPEN), "opening it once")
-        saving = of.with_what_is_around(saving, often, AROUND_AN_OPEN_NS)
+        waited = _waiting_for_opens(of).select(pl.col("read_ns").sum() + pl.col("write_ns").sum())
+        more_seconds = of.part * real(waited.item()) / 1e9
+        low, value, high = high * (1 - OF_AN_OPEN), high + more_seconds / 2, high * (1 + OF_AN_OPEN) + more_seconds
+        seconds += more_seconds
+        once_only = Estimate(value, low, high, "opening it once")
+        saving = of.with_what_is_around(once_only, often, AROUND_AN_OPEN_NS)
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
         bytes_each = real(again.select(moved.sum()).item()) / (often - more)
         yield CostlyHabit(
             "opens", seconds, saving, often, bytes_each, path, by_path.height, of.site(OPENINGS), has_more=more > 0
         )
-    few = of.files.remove(is_again)
+    few = of.files.join(any_again, on=["process", "file"], how="anti")
     opened, each = int(few["opens"].sum()), real(few.select(moved.sum()).item())
     once = opened - more
     each *= once / max(1, opened)
-    if once >= MANY and each < SMALL * once:
+    if once >= OFTEN and each < SMALL * once:
         seconds = spent * once / opens
         crowded = _crowded_directory(few)
         habit: Habit = "one directory" if crowded else "small files"
@@ -450,7 +484,7 @@ def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
     failed = _failed(of)
     opened = max(0, of.opens - int(of.files["opens"].sum()) - failed)
     calls = of.called(looks) + opened
-    if calls >= MANY and 2 * failed < int(of.own["meta_ops"].sum()):
+    if calls >= OFTEN and 2 * failed < int(of.own["meta_ops"].sum()):
         of_opens = of.sampled(WITH_AN_OPEN) * opened / of.opens if opened else 0.0
         seconds = of.sampled(looks) + of_opens
         often = sorted(looks, key=lambda name: -of.called([name]))[:MOST_NAMED]
