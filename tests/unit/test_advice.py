@@ -168,7 +168,8 @@ def test_many_files_of_a_little_each(tmp_path):
     rest = {"path": "", "opens": 20_000, "read_ops": 20_000, "read_bytes": 20_000 * 3000, "read_ns": NS // 2}
     did = {"meta_ops": 60_000, "meta_ns": 9 * NS}
     (few,) = told(tmp_path, did, [{"path": "/a", **one}, {"path": "/b", **one}, rest], found=sites("openat", 5.0))
-    assert (few.habit, few.calls, few.bytes, few.saving) == ("small files", 20_002, 3000, None)
+    assert (few.habit, few.calls, few.bytes) == ("small files", 20_002, 3000)
+    assert (few.saving.low, few.saving.high) == pytest.approx((2.5, 6))
     (line,) = advice_lines([few], 20.0)
     assert line.startswith("20,002 opens of small files, for 2.93 KiB each, took 5.00 s of 20.0 s, by openat() called")
 
@@ -178,10 +179,10 @@ def test_a_script_s_interpreter_computes_around_calls(tmp_path):
     script = {"program": "/usr/bin/python3.11", "script": "/home/a.py"}
     looks = {"meta_ops": 6_000_000, "meta_ns": 8 * NS, "errors": 6_000_000}
     (one,) = told(tmp_path / "a", looks, who=script)
-    assert (one.seconds, one.saving.low, one.saving.value, one.saving.high) == pytest.approx((8, 8, 17, 20))
+    assert (one.seconds, one.saving.low, one.saving.value, one.saving.high) == pytest.approx((8, 6.4, 17, 20))
     (line,) = advice_lines([one], 20.0)
     assert (
-        "took 8.00 s of 20.0 s. About 17.0 s [8.00-20.0] can be saved, with what the program does around each: " in line
+        "took 8.00 s of 20.0 s. About 17.0 s [6.40-20.0] can be saved, with what the program does around each: " in line
     )
     (one,) = told(tmp_path / "b", looks)
     assert one.saving.high == pytest.approx(9.6)
@@ -227,12 +228,22 @@ def test_large_reads_are_not_in_no_order(tmp_path):
     assert (one.habit, one.seconds, one.calls, one.bytes) == ("random reads", pytest.approx(10), 20_000, 4096)
 
 
+def test_a_close_may_wait_for_what_was_written(tmp_path):
+    """It fails for no name: 4 of these 6 s are the closes'."""
+    did, called = {"meta_ops": 3000, "meta_ns": 6 * NS, "errors": 1500}, {"close": 1000, "stat": 2000}
+    found = sites("close", 4.0)
+    (one,) = told(tmp_path / "a", did, calls=called, found=found)
+    assert (one.habit, one.seconds) == ("failing calls", pytest.approx(1.5))
+    (one,) = told(tmp_path / "b", did, calls={"stat": 3000})
+    assert one.seconds == pytest.approx(3)
 
 
 def test_names_that_are_not_there(tmp_path):
     (one,) = told(tmp_path, {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 7500})
     assert (one.habit, one.seconds, one.calls) == ("failing calls", pytest.approx(6), 7500)
-    assert (one.saving.low, one.saving.high) == pytest.approx((6 * 0.875, 6 * 1.125))
+    assert (one.saving.low, one.saving.high) == pytest.approx((6 * 0.8, 6 * 1.2))
+    (one,) = told(tmp_path / "many", {"meta_ops": 15_000, "meta_ns": 16 * NS, "errors": 1500})
+    assert (one.saving.low, one.saving.high) == pytest.approx((1.6 * 0.55, 1.6 * 1.45))
 
 
 @pytest.mark.parametrize(
@@ -382,6 +393,9 @@ def test_files_on_a_server_that_only_their_writer_reads(tmp_path):
         mounts = [{"point": point, "type": type_, "source": "server:/x" if type_ == "nfs4" else "/dev/sda1"}]
         found = told(tmp_path / f"{type_}{point[1:]}", did, [file], mounts=mounts)
         assert [(one.habit, one.seconds, one.file) for one in found] == [("scratch files", 8, "/n/tmp.1")] * is_told
+        copied = 200 * MIB / 1e9
+        for one in found:
+            assert (one.saving.low, one.saving.high) == pytest.approx((8 - copied, 8 - copied / 10))
 
 
 @pytest.mark.parametrize(("others", "kind"), [(0.0, "one rank"), (2.0, "uneven ranks")])

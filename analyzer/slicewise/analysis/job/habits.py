@@ -57,6 +57,8 @@ AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
 LIKELY = 0.75
 # What is read so often is read again; what storage sent of it is nearly all; and bytes/s of a copy in memory, at most.
 READ_TIMES, ALMOST_ALL, OF_MEMORY = 2.0, 0.9, 10e9
+# The same of files in memory that are written there first, by which memory is taken: at least, most likely, at most.
+OF_NEW_MEMORY = (1e9, 2.5e9, OF_MEMORY)
 # Of the files with most time in reads, how many sizes are asked for.
 MOST_ASKED = 50
 # What of a wait for locks, or for a sync that can go on meanwhile, goes at least, if the change is made.
@@ -72,6 +74,8 @@ OPENS = (*OPENINGS, "close", "fclose")
 # What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
 WITH_AN_OPEN = (*OPENS, "fstat", "ioctl", "isatty", "lseek")
 LOCKS = ("flock", "fcntl")
+# Metadata calls on what is open, which fail for no name.
+BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS)
 # Those that ask and change nothing; mkdir, of a directory that is there.
 LOOKS = (
     *("stat", "lstat", "fstatat", "statx", "statfs", "access", "readlink", "realpath", "getxattr", "listxattr"),
@@ -143,14 +147,15 @@ class JobCalls:
 
     def with_what_is_around(self, saving: Estimate, calls: int, each_ns: int = AROUND_NS) -> Estimate:
         """The same, with what goes with the calls: of a script what its interpreter does around each, from nothing to
-        all that it may be.
+        all that it may be. No more than the runtime.
         """
         name = pl.col("path").str.extract(f"({WITHOUT_PATH})")
         runs_script = self.digest.processes.select(pl.col("program").str.starts_with(pl.concat_str(name, pl.lit(" "))))
-        if not runs_script.to_series().any():
-            return saving
-        around = min(self.computing, self.part * calls * each_ns / 1e9)
-        return replace(saving, value=saving.value + LIKELY * around, high=saving.high + around)
+        around = 0.0
+        if runs_script.to_series().any():
+            around = min(self.computing, self.part * calls * each_ns / 1e9)
+        value, high = (min(self.runtime, one) for one in (saving.value + LIKELY * around, saving.high + around))
+        return replace(saving, value=value, high=high)
 
     def sampled(self, operations: Sequence[str]) -> float:
         """Seconds of the runtime in some metadata calls, by samples of call sites; 0: these are too few to tell."""
@@ -260,7 +265,10 @@ def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
     seconds = of.part * real(scratch.select(pl.col("read_ns", "write_ns").sum()).sum_horizontal().item()) / 1e9
     size = real(scratch["write_bytes"].sum())
     file = scratch["path"][0] if scratch.height == 1 else ""
-    yield CostlyHabit("scratch files", seconds, None, calls, size / scratch.height, file, scratch.height)
+    copied = of.part * (size + real(scratch["read_bytes"].sum()))
+    low, value, high = (max(0.0, seconds - copied / speed) for speed in OF_NEW_MEMORY)
+    saving = Estimate(value, low, high, "what writing to and reading from memory takes")
+    yield CostlyHabit("scratch files", seconds, saving, calls, size / scratch.height, file, scratch.height)
 
 
 def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
@@ -439,7 +447,9 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         seconds = spent * once / opens
         crowded = _crowded_directory(few)
         habit: Habit = "one directory" if crowded else "small files"
-        yield CostlyHabit(habit, seconds, None, once, each / once, crowded, once, of.site(OPENINGS))
+        low, high = seconds * AT_LEAST, seconds * (1 + OF_AN_OPEN)
+        in_one = None if crowded else Estimate((low + high) / 2, low, high, "opening one file instead")
+        yield CostlyHabit(habit, seconds, in_one, once, each / once, crowded, once, of.site(OPENINGS))
 
 
 def _crowded_directory(files: pl.DataFrame) -> str:
@@ -458,13 +468,16 @@ def _failed(of: JobCalls) -> int:
 
 
 def _failing(of: JobCalls) -> Iterator[CostlyHabit]:
-    """Calls on names that are not there, taken to last as long as the job's other metadata calls."""
+    """Calls on names that are not there, taken to last as long as the job's other calls on names; closes, which may
+    wait for what was written, are none.
+    """
     failed, calls = _failed(of), int(of.own["meta_ops"].sum())
     if failed < MANY or not calls:
         return
-    share = min(1.0, failed / calls)
-    seconds = share * of.seconds("meta")
-    low, high = ((1 + sign * OF_A_LOOK * (1 - share)) * seconds for sign in (-1, 1))
+    share = min(1.0, failed / max(1, calls - of.called(BY_DESCRIPTOR)))
+    seconds = share * (of.seconds("meta") - of.sampled(BY_DESCRIPTOR))
+    off = max(OF_AN_OPEN, OF_A_LOOK * (1 - share))
+    low, high = ((1 + sign * off) * seconds for sign in (-1, 1))
     saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
     saving = of.with_what_is_around(saving, failed)
     # An open that no row of files has may have failed; as for the rest, it was another function's call.
