@@ -307,6 +307,18 @@ def test_a_sync_that_could_go_on_while_the_program_computes(tmp_path, computing,
     ]
 
 
+def test_a_sync_that_goes_on_while_the_program_computes(tmp_path):
+    """In a thread of its own: its 6 s and the 14 s of computing passed together."""
+    did = {"write_ops": 400, "write_bytes": 400 * MIB, "write_ns": 6 * NS, "sync_ops": 1, "sync_ns": 6 * NS}
+    usage = [{"process": 1, "number": 1, "slice": FIRST, "sampled_ns": 20 * NS, "user_ns": 14 * NS}]
+    assert told(tmp_path / "a", did | {"threads": 2}, usage=usage) == []
+    (one,) = told(tmp_path / "b", did | {"threads": 1}, usage=usage)
+    assert one.habit == "last syncs"
+    usage[0]["user_ns"] = 8 * NS
+    (one,) = told(tmp_path / "c", did | {"threads": 2}, usage=usage)
+    assert one.saving.high == pytest.approx(3), "two threads side by side"
+
+
 def test_processes_that_write_one_file_in_between_each_other(tmp_path):
     did = {"write_ops": 10_000, "write_bytes": 10_000 * 4096, "write_ns": 10 * NS, "write_consecutive": 100}
     file = {"path": "/scratch/a", "opens": 1, "write_ops": 10_000, "write_bytes": 10_000 * 4096, "write_ns": 10 * NS}

@@ -244,11 +244,26 @@ def _last_syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     few = of.own.group_by("process").agg(pl.col("sync_ops", "sync_ns", "write_bytes").sum())
     few = few.filter(pl.col("sync_ops").is_between(1, OFTEN), pl.col("write_bytes") >= LARGE * pl.col("sync_ops"))
     syncs, seconds = int(few["sync_ops"].sum()), of.part * real(few["sync_ns"].sum()) / 1e9
-    high = min(seconds, of.computing)
+    high = min(seconds - of.part * _while_computing(of, few) / 1e9, of.computing)
     if syncs and high > 0:
         saving = Estimate(high * (1 + AT_LEAST) / 2, high * AT_LEAST, high, "it computes for long enough")
         wrote = int(few["write_bytes"].sum()) / syncs
         yield CostlyHabit("last syncs", seconds, saving, syncs, wrote, site=of.site_of("sync"))
+
+
+def _while_computing(of: JobCalls, syncing: pl.DataFrame) -> float:
+    """Nanoseconds of syncs at least that went on while the program computed, in a thread besides others with I/O: as
+    far as calls and computing took longer together than the process lived.
+    """
+    took = of.own.group_by("process").agg(
+        calls_ns=pl.sum_horizontal(f"{kind}_ns" for kind in KINDS).sum(), threads=pl.col("threads").max()
+    )
+    computed = of.digest.usage.group_by("process").agg(pl.col("user_ns").sum())
+    lived = of.digest.processes.select("process", life_ns=pl.col("end_ns") - pl.col("start_ns"))
+    of_each = syncing.join(took.filter(pl.col("threads") > 1), on="process").join(computed, on="process")
+    at_once = pl.col("calls_ns") + pl.col("user_ns") - pl.col("life_ns")
+    both = of_each.join(lived, on="process").select(at_once.clip(0, pl.col("sync_ns")).sum())
+    return real(both.item())
 
 
 def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
