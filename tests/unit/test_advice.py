@@ -385,6 +385,18 @@ def test_waits_for_locks(tmp_path):
     )
 
 
+def test_locks_that_ask_a_server(tmp_path):
+    """1.5 ms each, as unlocking takes; the rest of 8 s is what other processes held them for."""
+    both = pl.concat(
+        [sites("flock", 5.0).samples, sites("flock", 3.0).samples.with_columns(stack=pl.lit(1, pl.UInt32))]
+    )
+    calls = pl.when(pl.col("stack") == 1).then(2000.0).otherwise(1000.0)
+    found = Sites(sites("flock", 5.0).stacks * 2, both.with_columns(calls=calls), 0.001)
+    (one,) = told(tmp_path, {"meta_ops": 3000, "meta_ns": 8 * NS}, calls={"flock": 3000}, found=found)
+    waited = 8 - 3000 * 0.0015
+    assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((waited / 2, (waited + 8) / 2, 9.6))
+
+
 def test_a_crowd_in_one_directory_or_at_the_begin(tmp_path):
     files = [
         {"path": f"/scratch/d/{n}", "opens": 1, "write_ops": 1, "write_bytes": 99, "write_ns": 9} for n in range(200)

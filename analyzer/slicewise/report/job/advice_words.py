@@ -69,7 +69,7 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "locks": (
         "waiting for locks on files in {count} calls",
-        "a file for each process, or one lock for many records",
+        "a file for each process, which needs no locks, or one lock for many records",
     ),
     "formatted text": (
         "formatting {count} pieces of text (fprintf, fscanf; an estimate)",
