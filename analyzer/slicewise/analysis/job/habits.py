@@ -209,8 +209,11 @@ def habits_of_calls(of: JobCalls) -> Iterator[CostlyHabit]:
 def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     """Syncs after little was written each. What is written in any case is a part of what storage was sent meanwhile:
     of a storage that bytes hold up that part is left, or half; of one that requests hold up, next to nothing.
+    Writes that wait may wait for the sync before them.
     """
-    by_process = of.own.group_by("process").agg(pl.col("sync_ops", "sync_ns", "write_bytes").sum())
+    by_process = of.own.group_by("process").agg(
+        pl.col("sync_ops", "sync_ns", "write_ops", "write_ns", "write_bytes").sum()
+    )
     syncing = by_process.filter(pl.col("sync_ops") >= OFTEN, pl.col("write_bytes") < SMALL * pl.col("sync_ops"))
     syncs, wrote = int(syncing["sync_ops"].sum()), int(syncing["write_bytes"].sum())
     # Programs that do nothing else (sync FILE): others wrote.
@@ -224,6 +227,8 @@ def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     sent = real(of.digest.coverage["write_storage"].sum()) if "coverage" not in of.digest.not_kept else 0.0
     high = seconds * (1 - 1 / A_BATCH)
     low = high * max(AT_LEAST, 1 - wrote / sent) if sent else high * AT_LEAST
+    waiting = syncing.filter(pl.col("write_ns") >= WAITS_NS * pl.col("write_ops"))
+    high += of.part * real(waiting["write_ns"].sum()) / 1e9
     saving = Estimate((low + high) / 2, low, high, f"one sync for {A_BATCH} of these")
     yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, site=of.site_of("sync"))
 
