@@ -334,6 +334,8 @@ def test_processes_that_write_one_file_in_between_each_other(tmp_path):
     assert (one.habit, one.seconds, one.times, one.file) == ("shared file", pytest.approx(10), 4, "/scratch/a")
     (one,) = told(tmp_path / "b", did, [file], processes=4, calls={"MPI_File_write_at": 10_000})
     assert one.habit == "shared file"
+    (one,) = told(tmp_path / "d", did, [file], processes=4, one_after_another=True, lost=0.5)
+    assert one.seconds == pytest.approx(5), "no more than of one, although these lived less time together"
     (one,) = told(tmp_path / "c", did, [file], calls={"MPI_File_write_at": 10_000})
     assert one.habit == "independent MPI-IO"
 

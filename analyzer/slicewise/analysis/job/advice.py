@@ -47,7 +47,7 @@ def advise(
     files = of_own_processes(digest, digest.files)
     part = (1 - lost_share) / _side_by_side(digest, own)
     end_ns = int(digest.about["end_ns"])
-    calls = JobCalls(digest, own, files, found, runtime, part, lambda paths: size_of(paths, end_ns))
+    calls = JobCalls(digest, own, files, found, runtime, part, lambda paths: size_of(paths, end_ns), 1 - lost_share)
     told = [*habits_of_calls(calls), *_habits_of_ranks(ranks, lost_share)]
     least = max(LEAST_SECONDS, LEAST_SHARE * runtime)
     worth = [one for one in told if one.seconds >= least and (one.saving is None or one.saving.value >= least)]

@@ -112,7 +112,8 @@ class CostlyHabit:
 @dataclass(frozen=True)
 class JobCalls:
     """own, files: rows of `process_slices` and `files` of the job's own processes. part: by which seconds in calls
-    become seconds of the runtime. size_of: paths to the sizes of those files that are still as they were.
+    become seconds of the runtime; kept: which part of these others did not cost. size_of: paths to the sizes of those
+    files that are still as they were.
     """
 
     digest: Digest
@@ -122,6 +123,7 @@ class JobCalls:
     runtime: float
     part: float
     size_of: Callable[[Sequence[str]], Mapping[str, int]]
+    kept: float = 1.0
 
     @property
     def opens(self) -> int:
@@ -292,20 +294,24 @@ def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
 
 
 def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
-    """One file that several processes write small pieces of, each after another's."""
+    """One file that several processes write small pieces of, each after another's: at one time, so that it costs no
+    more than that of them which writes longest.
+    """
     accesses = of.accesses("write").select(
         follow=pl.col("consecutive").sum(), calls=(pl.col("calls") - pl.col("first")).sum()
     )
     if real(accesses["follow"][0]) >= IN_ORDER * real(accesses["calls"][0]):
         return
     wrote = of.files.filter(pl.col("path") != "", pl.col("write_ops") > 0)
-    by_path = wrote.group_by("path").agg(pl.col("process").n_unique(), pl.col("^write_.*$").sum())
+    by_path = wrote.group_by("path").agg(
+        pl.col("process").n_unique(), pl.col("^write_.*$").sum(), longest_ns=pl.col("write_ns").max()
+    )
     shared = by_path.filter(
         pl.col("process") > 1, pl.col("write_ops") >= OFTEN, pl.col("write_bytes") < SMALL * pl.col("write_ops"),
         pl.col("write_ns") >= WAITS_NS * pl.col("write_ops"),
     ).sort("write_ns", "path", descending=[True, False])  # fmt: skip
-    for path, processes, calls, size, ns in shared.head(1).iter_rows():
-        seconds = of.part * ns / 1e9
+    for path, processes, calls, size, ns, longest_ns in shared.head(1).iter_rows():
+        seconds = min(of.part * ns, of.kept * longest_ns) / 1e9
         saving = of.at_large("write", size, seconds)
         site = of.site_of("write")
         yield CostlyHabit("shared file", seconds, saving, calls, size / calls, path, 1, site, times=processes)
