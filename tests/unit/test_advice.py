@@ -430,6 +430,10 @@ def test_files_on_a_server_that_only_their_writer_reads(tmp_path):
         copied = 200 * MIB / 1e9
         for one in found:
             assert (one.saving.low, one.saving.high) == pytest.approx((8 - copied, 8 - copied / 10))
+    mounts = [{"point": "/n", "type": "nfs4", "source": "server:/x"}]
+    behind = did | {"write_bytes": 200 * MIB, "meta_ops": 9, "meta_ns": 5 * NS}
+    (one,) = told(tmp_path / "behind", behind, [file], mounts=mounts, found=sites("close", 4.0))
+    assert one.seconds == pytest.approx(8 + 2), "half of what is written"
 
 
 @pytest.mark.parametrize(("others", "kind"), [(0.0, "one rank"), (2.0, "uneven ranks")])

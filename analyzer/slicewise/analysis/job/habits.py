@@ -70,7 +70,8 @@ CROWD, BEGIN = 8, 0.1
 
 # Functions that open a file, and close it; and those that wait for locks.
 OPENINGS = ("open", "openat", "creat", "fopen")
-OPENS = (*OPENINGS, "close", "fclose")
+CLOSES = ("close", "fclose")
+OPENS = (*OPENINGS, *CLOSES)
 # What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
 WITH_AN_OPEN = (*OPENS, "fstat", "ioctl", "isatty", "lseek")
 LOCKS = ("flock", "fcntl")
@@ -274,7 +275,9 @@ def _while_computing(of: JobCalls, syncing: pl.DataFrame) -> float:
 
 
 def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
-    """Files on a server that one process alone writes and reads again."""
+    """Files on a server that one process alone writes and reads again; with their part of the time in closes, in which
+    a client that writes behind waits for the server.
+    """
     servers = of.digest.storages.filter(pl.col("node") == "").select("storage")
     points = of.digest.mounts.join(servers, on="storage", how="semi")["point"].unique().to_list()
     named = of.files.filter(pl.col("path") != "", pl.col("process").n_unique().over("path") == 1)
@@ -286,6 +289,7 @@ def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
     calls = int(scratch.select(pl.col("read_ops", "write_ops").sum()).sum_horizontal().item())
     seconds = of.part * real(scratch.select(pl.col("read_ns", "write_ns").sum()).sum_horizontal().item()) / 1e9
     size = real(scratch["write_bytes"].sum())
+    seconds += of.sampled(CLOSES) * min(1.0, size / max(1.0, real(of.own["write_bytes"].sum())))
     file = scratch["path"][0] if scratch.height == 1 else ""
     copied = of.part * (size + real(scratch["read_bytes"].sum()))
     low, value, high = (max(0.0, seconds - copied / speed) for speed in OF_NEW_MEMORY)
