@@ -10,10 +10,16 @@
  *     opens, opened:       opening FILE, one byte more, closing it; opened once
  *     missing, found:      a look at a name that is not there; no look
  *     looks, kept:         a look at a name that is there; one
- *     locks, unlocked:     two processes take turns at 1 ms each by a lock of one file; a file each */
+ *     locks, unlocked:     two processes take turns at 1 ms each by a lock of one file; a file each
+ *     sips, gulps:         4 KiB of FILE in order, past the page cache, after 20 MiB of FILE.large; pieces of 1 MiB
+ *     waits, ahead:        4 MiB, a sync, and 300 ms of computing; the sync in a thread meanwhile
+ *     mixed, apart:        four processes write 4 KiB of one file in turn, synchronous, after 20 of 1 MiB each; a file each, by 1 MiB
+ *     there, here:         a file of 16 MiB beside FILE, written and read again; one in /dev/shm
+ *     many, one:           a new file of 1 KiB; one file for all */
 #include "scenario.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -21,8 +27,9 @@
 
 enum { SYNCHRONOUS = O_CREAT | O_WRONLY | O_TRUNC | O_DSYNC };
 enum { RECORD = 512, SMALL = 4096, LARGE = 1 << 20, LARGE_FIRST = 20, A_BATCH = 100, COLD = 512, A_TURN_US = 1000 };
+enum { CHECKPOINT = 4, COMPUTES_MS = 300, WRITERS = 4, SCRATCH = 16 };
 
-static char block[LARGE], buffer[LARGE];
+static char block[LARGE], buffer[LARGE], aligned[LARGE] __attribute__((aligned(4096)));
 static const char *path;
 static double begun, until;
 static long wanted;
@@ -181,6 +188,108 @@ static long locking(long is_shared)
     return done;
 }
 
+static long direct_reads(long piece)
+{
+    long done = 0;
+    int large = opened(beside("large"), O_RDONLY | O_DIRECT), file = opened(path, O_RDONLY | O_DIRECT);
+    for (long i = 0; i < LARGE_FIRST; i++)
+        REQUIRE(read(large, aligned, LARGE) == LARGE);
+    begin_here();
+    for (; goes_on(done); done += piece / SMALL)
+        REQUIRE(pread(file, aligned, (size_t)piece, done * SMALL) == piece);
+    return done;
+}
+
+static void *sync_of(void *file)
+{
+    sync_file(*(int *)file);
+    return NULL;
+}
+
+static long checkpoints(long is_by_thread)
+{
+    long done = 0;
+    pthread_t thread;
+    for (int file = opened(path, O_CREAT | O_WRONLY | O_TRUNC); goes_on(done); done++) {
+        for (int i = 0; i < CHECKPOINT; i++)
+            put(file, LARGE);
+        if (is_by_thread)
+            REQUIRE(pthread_create(&thread, NULL, sync_of, &file) == 0);
+        else
+            sync_file(file);
+        for (double end = now() + COMPUTES_MS / 1e3; now() < end;)
+            ;
+        if (is_by_thread)
+            REQUIRE(pthread_join(thread, NULL) == 0);
+    }
+    return done;
+}
+
+static long write_as(int number, int writers, long piece)
+{
+    long done = 0;
+    char name[4096];
+    REQUIRE(snprintf(name, sizeof name, "%s%.0d", path, writers > 1 ? 0 : number + 1) < (int)sizeof name);
+    int file = opened(name, O_CREAT | O_WRONLY | O_DSYNC);
+    for (; goes_on(done); done += piece / SMALL)
+        REQUIRE(pwrite(file, block, (size_t)piece, (done * writers + (writers > 1 ? number : 0)) * SMALL) == piece);
+    return done;
+}
+
+static long writing_beside(long is_shared)
+{
+    put_large();
+    for (int number = 1; number < WRITERS; number++)
+        if (fork() == 0) {
+            write_as(number, is_shared ? WRITERS : 1, is_shared ? SMALL : LARGE);
+            exit(0);
+        }
+    long done = write_as(0, is_shared ? WRITERS : 1, is_shared ? SMALL : LARGE);
+    while (wait(NULL) > 0)
+        ;
+    return done;
+}
+
+static long scratch(const char *name)
+{
+    long done = 0;
+    for (; goes_on(done); done++) {
+        int file = opened(name, O_CREAT | O_RDWR | O_TRUNC);
+        for (int i = 0; i < SCRATCH; i++)
+            put(file, LARGE);
+        close(file);
+        file = opened(name, O_RDONLY);
+        while (read(file, buffer, LARGE) > 0)
+            ;
+        close(file);
+    }
+    unlink(name);
+    return done;
+}
+
+static long scratching(long is_here)
+{
+    char here[64];
+    REQUIRE(snprintf(here, sizeof here, "/dev/shm/habits.%d", (int)getpid()) < (int)sizeof here);
+    return scratch(is_here ? here : beside("scratch"));
+}
+
+static long making_files(long is_one)
+{
+    long done = 0;
+    char name[4096];
+    int file = is_one ? opened(path, O_CREAT | O_WRONLY) : -1;
+    for (; goes_on(done); done++) {
+        REQUIRE(snprintf(name, sizeof name, "%s.%ld", path, done) < (int)sizeof name);
+        if (!is_one)
+            file = opened(name, O_CREAT | O_WRONLY);
+        put(file, 2L * RECORD);
+        if (!is_one)
+            close(file);
+    }
+    return done;
+}
+
 static const struct way {
     const char *name;
     long (*work)(long);
@@ -204,6 +313,16 @@ static const struct way {
     { "kept", looking, 1 },
     { "locks", locking, true },
     { "unlocked", locking, false },
+    { "sips", direct_reads, SMALL },
+    { "gulps", direct_reads, LARGE },
+    { "waits", checkpoints, false },
+    { "ahead", checkpoints, true },
+    { "mixed", writing_beside, true },
+    { "apart", writing_beside, false },
+    { "there", scratching, false },
+    { "here", scratching, true },
+    { "many", making_files, false },
+    { "one", making_files, true },
 };
 
 int main(int argc, char **argv)

@@ -28,6 +28,8 @@ MIB = 1 << 20
         ("missing", "found", "failing calls", 0, True),
         ("looks", "kept", "looks", 1, True),
         ("locks", "unlocked", "locks", 0, False),
+        ("sips", "gulps", "small reads", 512, False),
+        ("mixed", "apart", "shared file", 0, False),
     ],
 )
 def test_a_saving_holds_what_the_stopwatch_says(
