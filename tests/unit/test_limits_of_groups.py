@@ -63,11 +63,13 @@ def reader(
         "nodes": [run | {"host": "n1", "slice_ns": NS}],
         "node_devices": [
             run | {"device": 0, "kind": "block", "name": "sda1"},
+            run | {"device": 3, "kind": "waiting", "name": "io_schedule"},
             run | {"device": 2, "kind": "limit", "name": f"{limited} in {above}", "source": "cgroup v2"},
             run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
         ],
         "node_slices": [run | {"slice": at, "sampled_ns": NS} for at in slices],
         "node_blocks": [run | {"device": 0, "slice": at, "read_bytes": disk_rate} for at in slices],
+        "node_waits": [run | {"device": 3, "slice": at, "waiting_ns": NS} for at in slices],
         "node_limits": [
             run | {"device": 2, "slice": at, "read_bytes": disk_rate, "at_limit_ns": NS} for at in slices if above
         ]
@@ -205,6 +207,8 @@ def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     of_all = [("job", told)]
     assert all_words.sentence(of_all, 0).endswith("the limit of control group /users/anna on /scratch was lower.")
     assert "a lower limit (10.0 s)" in [cell.text for cell in all_words.losses_table(of_all).rows[0]]
+    (job,) = all_words.record(of_all, 0)["jobs"]
+    assert (job["lower_limit"]["group"], job["lower_limit"]["alone_rate"]) == ("/users/anna", told.lower_limit.alone)
 
 
 def test_a_run_that_no_limit_held_up_had_a_higher_one(tmp_path):

@@ -171,10 +171,14 @@ def slept(digest: Digest, processes: int) -> tuple[float, str]:
 
 
 def most_slept(digest: Digest) -> float | None:
-    """For how long all processes together slept so at most, s; None where nobody looked all the time."""
+    """For how long all processes together slept so at most, s; None where nobody looked all the time, or where clients
+    of the job's storages sleep so that looks do not tell.
+    """
     its = members(digest)
     watched = sampled_seconds(digest, "watched_seconds")
-    if watched < NEARLY_ALL * runtime_of(digest) * its["node"].n_unique():
+    kinds = digest.storages.filter(pl.col("storage").is_in(busy_on(digest)))["type"].cast(pl.String)
+    is_seen = ~kinds.is_in(NETWORK_TYPES) & ~kinds.str.starts_with("fuse") | kinds.is_in(UNINTERRUPTIBLE_TYPES)
+    if watched < NEARLY_ALL * runtime_of(digest) * its["node"].n_unique() or not is_seen.all():
         return None
     found, each = slept(digest, 1)[0], max(1.0, its.height / PROCESSES_A_LOOK) / LOOKS_A_SECOND
     return found + NORMAL * float((found * each) ** 0.5) + MOST_UNSEEN * each
@@ -182,12 +186,10 @@ def most_slept(digest: Digest) -> float | None:
 
 def awake_in_calls(digest: Digest, processes: int, lost: float) -> float:
     """How many of the seconds that the mean of so many processes lost in I/O calls it cannot have slept for its
-    storage, as the collector's looks say; 0 where nobody looked, or where clients sleep so that looks do not tell.
+    storage, as the collector's looks say; 0 where these do not tell.
     """
-    its = digest.storages.filter(pl.col("storage").is_in(busy_on(digest)))["type"].cast(pl.String)
-    is_seen = ~its.is_in(NETWORK_TYPES) & ~its.str.starts_with("fuse") | its.is_in(UNINTERRUPTIBLE_TYPES)
     most = most_slept(digest)
-    return 0.0 if most is None or not is_seen.all() else max(0.0, lost - most / max(1, processes))
+    return 0.0 if most is None else max(0.0, lost - most / max(1, processes))
 
 
 def waited_little(digest: Digest) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slicewise.analysis.blame.result import Blame, Neighbour
+from slicewise.analysis.blame.result import Blame, LowerLimit, Neighbour
 from slicewise.report import columns
 from slicewise.report.blame.blame_words import WORTH_BLAMING, blamed, estimate, limit_of_group, name_of
 from slicewise.report.records import or_none, picked
@@ -102,6 +102,7 @@ def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
                 "program": blame.job.program,
                 **picked(blame, "runtime_seconds", alone_seconds="alone", lost_seconds="lost"),
                 "outside_seconds": blame.outside and blame.outside.seconds,
+                "lower_limit": blame.lower_limit and lower_limit_record(blame.lower_limit),
                 **picked(blame, "confidence", "is_claimed"),
                 "neighbours": [picked(one, "job", "program", lost_seconds="lost") for one in blame.neighbours],
                 **or_none(blame, "unknown_because"),
@@ -110,6 +111,11 @@ def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
         ],
         "without_company": alone,
     }
+
+
+def lower_limit_record(limit: LowerLimit) -> dict[str, Any]:
+    of = {"group": limit.group, "storage": limit.storage.point, "what": "requests" if limit.is_requests else "bytes"}
+    return of | picked(limit, "rate", alone_rate="alone", seconds="seconds")
 
 
 def _lost(blame: Blame) -> float:

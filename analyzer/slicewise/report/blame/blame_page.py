@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.blame.case import Case
-from slicewise.analysis.blame.result import LOSING_KINDS, Baseline, Blame, LowerLimit, Neighbour, Outside
+from slicewise.analysis.blame.result import LOSING_KINDS, Baseline, Blame, Neighbour, Outside
 from slicewise.analysis.coverage import coverage
 from slicewise.charts import blame as charts
 from slicewise.charts import style
@@ -18,6 +18,7 @@ from slicewise.digest.digest import Digest
 from slicewise.kinds import Confidence
 from slicewise.report import columns
 from slicewise.report.blame import blame_words
+from slicewise.report.blame.all_words import lower_limit_record
 from slicewise.report.blame.anonymous import anonymous
 from slicewise.report.blame.blame_words import place
 from slicewise.report.blame.explained import explanation
@@ -216,7 +217,7 @@ def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
         "apart_seconds": blame.apart_seconds if blame.lost else None,
         "outside": blame.outside and outside_record(blame.outside),
         **picked(blame, "delayed_seconds", "memory_seconds"),
-        "lower_limit": blame.lower_limit and _lower_limit(blame.lower_limit),
+        "lower_limit": blame.lower_limit and lower_limit_record(blame.lower_limit),
         "time_limited": limited and picked(limited, "what", "done", "alone_done", less_share="less"),
         "turn": turn,
         "own_processes_seconds": blame.own_processes and blame.own_processes.seconds,
@@ -247,11 +248,6 @@ def outside_record(outside: Outside) -> dict[str, Any]:
         **picked(outside, "memory_seconds", "loaded_seconds", "slept_seconds", "slept_at", major_faults="faults"),
         **picked(outside, "pages_bytes", "hidden_bytes"),
     }
-
-
-def _lower_limit(limit: LowerLimit) -> dict[str, Any]:
-    of = {"group": limit.group, "storage": limit.storage.point, "what": "requests" if limit.is_requests else "bytes"}
-    return of | picked(limit, "rate", alone_rate="alone", seconds="seconds")
 
 
 def _neighbour(neighbour: Neighbour) -> dict[str, Any]:
