@@ -14,7 +14,7 @@ from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.job.job_page import job_page, job_report
 from slicewise.report.nodes.node_sections import node_sections
-from slicewise.report.nodes.node_words import MOST_DEVICES, MOST_NODES, node_lines, nodes_table
+from slicewise.report.nodes.node_words import MOST_DEVICES, MOST_NODES, node_lines, nodes_table, said
 from slicewise.running.delta_campaign import hosts_of, sampled
 from support.command_line import slicewise_command
 from support.swz import build_profile
@@ -362,3 +362,7 @@ def test_an_archive_writes_nowhere_else(nodes):
     with sampled({"a": ["server"]}, nodes, None, print):
         pass
     assert sorted(path.name for path in (nodes / "a").iterdir()) == ["sampled-0-escaped.swz", "sampled-1-escaped.swz"]
+
+
+def test_a_figure_is_a_rate_only_if_its_unit_is():
+    assert [said(2, unit) for unit in ("times/s", "segments", "tasks", "s")] == ["2.00/s", "2.00", "2.00", "2.00 s"]

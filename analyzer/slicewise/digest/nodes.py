@@ -14,8 +14,7 @@ import polars as pl
 
 from slicewise import contract
 
-Unit = Literal["share of the time", "bytes/s", "bytes", "times/s", "s", "segments", "threads"]
-SHARE: Unit = "share of the time"
+SHARE = "share of the time"
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class Signal:
 
     table: str
     meaning: str
-    unit: Unit
+    unit: str
     amount: pl.Expr
     per: pl.Expr | None = None
     of_devices: Literal["sum", "highest"] = "sum"

@@ -1,12 +1,11 @@
 """Evidence for causes of interference, as a table and a sentence."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
 from slicewise.analysis.nodes.causes import EVIDENCE, FLOW_CONTROL, REQUEST_UNITS, SHARE_OF_SEGMENTS
-from slicewise.digest.nodes import Unit
 from slicewise.report import columns
 from slicewise.report.nodes.node_words import said
 from slicewise.report.page import Section
@@ -36,7 +35,7 @@ def _said(value: float, unit: str) -> str:
         return words.percent(value)
     if unit in REQUEST_UNITS.values():
         return f"{words.number(value)} {unit}"
-    return said(value, cast(Unit, unit))
+    return said(value, unit)
 
 
 def _moved(moved: bool, counts: bool) -> str:

@@ -10,16 +10,16 @@ MOST_NODES = 4
 MOST_DEVICES = 3
 
 
-def said(value: float, unit: nodes.Unit) -> str:
+def said(value: float, unit: str) -> str:
     if unit == nodes.SHARE:
         return words.percent(value)
     if unit == "bytes/s":
         return words.rate(value)
     if unit == "bytes":
         return words.size(value)
-    if unit in ("segments", "threads"):
-        return words.number(value)
-    return words.duration(value) if unit == "s" else f"{words.number(value)}/s"
+    if unit == "s":
+        return words.duration(value)
+    return f"{words.number(value)}/s" if unit.endswith("/s") else words.number(value)
 
 
 def of_cgroups() -> pl.Expr:
