@@ -131,10 +131,10 @@ slicewise = CommandLine(
     invoke_without_command=True,
     callback=_welcome,
     help="Who slowed my job down, by how much, and what would it have taken alone?",
-    epilog="""Example: slicewise run -- ./program
+    epilog=f"""Example: slicewise run -- ./program
 
-    One command's options and an example: slicewise COMMAND --help. For researchers: study, turns. About the command
-    line: config, completion, help.""",
+    One command's options and an example: slicewise COMMAND --help. For researchers: {", ".join(OTHERS["Research"])}.
+    About the command line: {", ".join(str(one.name) for one in helps.COMMANDS)}.""",
     params=[
         click.Option(
             ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
