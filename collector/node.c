@@ -153,16 +153,37 @@ static uint64_t since(uint64_t before, uint64_t now)
     return now >= before ? now - before : now;
 }
 
+/* A level is taken as it stands at the sample's end: a column whose highest value stays where rows of one key add up (tables.def). */
+static bool is_level(enum table table, unsigned column)
+{
+    enum { KEY, SUM, MAX, LAST };
+    static const bool levels[] = {
+#define TABLE(name, rows, meaning) false,
+#define COLUMN(table, name, type, unit, merge, ...) (merge) == MAX,
+#include "tables.def"
+    };
+    static const unsigned short starts[] = {
+#define TABLE(name, rows, meaning) TABLE_START_##name,
+#define COLUMN(...)
+#include "tables.def"
+    };
+    return levels[starts[table] + 1 + column];
+}
+
+/* What a column has in a row: its level, or what came since the reading before. */
+static uint64_t value_of(enum table table, unsigned column, const uint64_t *before, const uint64_t *now)
+{
+    return is_level(table, column) ? now[column] : since(before[column], now[column]);
+}
+
 static void add_node_slice(struct sample *sample, const struct node *node, uint64_t slice, uint64_t sampled_ns)
 {
     const struct reading *reading = &node->reading;
     uint64_t row[NODE_SLICE_COLUMNS];
     for (unsigned column = 0; column < NODE_SLICE_COLUMNS; column++)
-        row[column] = since(reading->before[column], reading->now[column]);
+        row[column] = value_of(TABLE_node_slices, column, reading->before, reading->now);
     row[node_slices_slice] = slice;
     row[node_slices_sampled_ns] = sampled_ns;
-    row[node_slices_dirty_bytes] = reading->now[node_slices_dirty_bytes];
-    row[node_slices_writeback_bytes] = reading->now[node_slices_writeback_bytes];
     sample_add(sample, TABLE_node_slices, row, 1);
 }
 
@@ -174,13 +195,6 @@ _Static_assert((int)node_networks_received_bytes == FIRST_VALUE && (int)node_blo
                    (int)node_waits_waiting_ns == FIRST_VALUE && (int)node_limits_read_bytes == FIRST_VALUE &&
                    (int)node_lustre_slice == SLICE_COLUMN && (int)node_lustre_device == DEVICE_COLUMN,
                "tables of devices begin with their two keys");
-
-/* What is told as it stands at the sample's end. */
-static bool is_level(enum table table, unsigned column)
-{
-    return (table == TABLE_node_connections && column >= node_connections_round_trip_ns) ||
-           (table == TABLE_node_cgroups && column >= node_cgroups_file_bytes && column <= node_cgroups_writeback_bytes);
-}
 
 /* Connections at rest have levels, too, and make no row. */
 static uint64_t is_worth_a_row(enum table table, unsigned column, uint64_t value)
@@ -199,7 +213,7 @@ static void add_devices_of(struct sample *sample, const struct node *node, enum 
             continue;
         uint64_t *row = rows + (size_t)count * columns, any = 0;
         for (unsigned column = FIRST_VALUE; column < columns; column++) {
-            row[column] = is_level(table, column) ? device->now[column] : since(device->before[column], device->now[column]);
+            row[column] = value_of(table, column, device->before, device->now);
             any |= is_worth_a_row(table, column, row[column]);
         }
         row[SLICE_COLUMN] = slice;
