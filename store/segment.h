@@ -164,8 +164,9 @@ struct lane {
 };
 #define CELL_UNIT_OF(lane, cell) ((uint8_t)(((const unsigned char *)(cell) - (const unsigned char *)(lane)) / CELL_UNIT_BYTES))
 #define CELLS ((LANE_BYTES - offsetof(struct lane, cells)) / sizeof(struct cell))
-_Static_assert(LANE_BYTES / CELL_UNIT_BYTES <= 256, "a cell's place fits a byte");
-_Static_assert(CELLS >= CELL_LAYERS, "a lane has room for one mount in every layer");
+_Static_assert(LANE_BYTES / CELL_UNIT_BYTES <= 256, "a cell's place fits a byte; double CELL_UNIT_BYTES");
+/* With fewer cells than a slice needs, the slice is divided (lane.c): nothing is lost, but its records are more. */
+_Static_assert(CELLS >= CELL_LAYERS - 1, "a lane has room for one mount in each layer but the kernel's; raise LANE_BYTES by PAGE_BYTES");
 
 static inline bool lane_has_communicated(const struct lane *lane)
 {
