@@ -200,13 +200,18 @@ IN_PAIRS = $(addprefix tests/, \
   $(addprefix endtoend/,$(addprefix test_,live_costs.py slurm.py footprint.py stdio_served.py)) \
   $(addprefix fault/,$(addprefix test_,busiest_files.py hung_recovery.py hung_spool.py pid_namespaces.py sudden_death.py valgrind.py)))
 
-# What `make check` leaves to `make test`: it takes long.
-NOT_DAILY = tests/unit/test_pythons.py tests/unit/test_skips.py tests/property/test_hostile_names.py
+# What `make check` leaves to `make test`, since it takes long: packages and releases, whole days of a site, all scenarios of blame, catalogs in a
+# browser, on workers of dask, and killed. Of random cases it makes fewer; of C it leaves out deaths at any moment and hostile segments.
+NOT_DAILY = $(addprefix tests/property/test_,hostile_names.py blame.py) $(addprefix tests/unit/test_,pythons.py skips.py packages.py \
+  slim_packages.py recipes.py worst.py blame_all.py catalog_dask.py catalog_page.py fitted_model.py)
+NOT_DAILY_TEST = unit/test_catalog.py::test_killed_at_any_moment
+DAILY_EXAMPLES = 10
 
 .PHONY: check
 check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit and property tests, lint of what changed
-	$(BUILD)/bin/unit '~[crash]'
-	$(PYTEST) -q -n $(PROCESSORS) $(NOT_DAILY:%=--ignore=%) tests/unit tests/property
+	$(BUILD)/bin/unit '~[crash]~[fuzz]'
+	PROPERTY_EXAMPLES=$(DAILY_EXAMPLES) $(PYTEST) -q -n $(PROCESSORS) --dist loadgroup $(NOT_DAILY:%=--ignore=%) --deselect $(NOT_DAILY_TEST) \
+	  tests/unit tests/property
 	@$(MAKE) --no-print-directory -j$(PROCESSORS) --keep-going lint-changed
 
 # With PYTEST_OPTIONS=--listed-skips, a test that skips fails the run unless tests/may_skip.txt has it. The Python environment is begun with the
@@ -248,7 +253,7 @@ soak:  ## what takes long: fuzzing, deep lint, endurance, a guest, stress, and e
 	make/setup test
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(SOAK_FUZZ_SECONDS)
-	SLICEWISE_EXAMPLES=300 SLICEWISE_HOSTILE_EXAMPLES=30 SLICEWISE_FUZZ_ROUNDS=600 SLICEWISE_FUZZ_PROFILES=100 \
+	PROPERTY_EXAMPLES=300 SLICEWISE_HOSTILE_EXAMPLES=30 SLICEWISE_FUZZ_ROUNDS=600 SLICEWISE_FUZZ_PROFILES=100 \
 	  $(PYTEST_BESIDE) -q -n $(PROCESSORS) --dist loadgroup --ignore=tests/fuzz/test_c_readers.py tests/fuzz tests/property \
 	  tests/golden/test_catalog_campaigns.py
 	rm -rf $(BUILD)/lint && $(MAKE) --no-print-directory -j$(PROCESSORS) lint-c TIDY_LIMIT=
