@@ -54,7 +54,7 @@ COMMANDS = [
         "slicewise report slicewise/48213",
         shared.PROFILE,
         flag("--detail", "Print all totals and what is missing, and make no page."),
-        flag("--phases", "With --detail: also when it did I/O, in phases and with its period."),
+        flag("--phases", "With --detail: also show when the job did I/O: its phases and its period."),
         flag("--flamegraph", "Make the flame graph of call sites, and list them."),
         option("--slices FIRST:END", "With --flamegraph: only slices from FIRST to the one before END."),
         shared.SYMBOLS,
