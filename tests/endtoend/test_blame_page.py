@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from slicewise.analysis.blame.outside import cost_by_waiting
+from slicewise.analysis.blame.result import Outside
 from slicewise.analysis.job.split import split
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
@@ -23,6 +24,13 @@ from support.ranks import digest_of
 LINKED = "[...document.querySelectorAll('[data-linked]')]"
 
 
+def starved():
+    """It also lost 12.0 s waiting for a processor, 4.0 s of these in calls."""
+    alone = estimate(7.1, 7.0, 7.2)
+    outside = Outside(alone, 12.0, 0.0, 12.0, 4.0, 0.99, 0.0, 0.0, 0.0, "", 0.0)
+    return blame(runtime_seconds=30.0, alone=alone, outside=outside)
+
+
 def cases():
     many = [neighbour(name, lost) for name, lost in zip("abcdefg", (5.0, 2.0, 1.0, 0.8, 0.6, 0.5, 0.4), strict=True)]
     calls = blame([neighbour(write_bytes=0, meta_ops=90_000)])
@@ -30,6 +38,7 @@ def cases():
         "one": blame(),
         "many": blame([*many, neighbour(None, 0.4)]),
         "nobody": blame([]),
+        "outside": starved(),
         "each other": blame([*many], own_processes=each_other()),
         "not slowed": blame(runtime_seconds=10.8, lost=estimate(0.1, -0.1, 0.3), is_claimed=False),
         "faster": blame([], runtime_seconds=9.8, lost=estimate(-0.9, -1.1, -0.7), is_claimed=False),
@@ -110,6 +119,33 @@ def test_what_its_own_processes_cost_each_other_is_a_part_of_its_own_io(opened):
         shown = window.evaluate(f"selection.figures({data}, {places})")
         assert sum(shown["parts"]) == pytest.approx(shown["seconds"])
         assert shown["parts"][2] == pytest.approx(waiting, abs=1e-5)
+
+
+@browser.needed
+def test_what_was_lost_waiting_for_a_processor_is_a_part_of_the_bar(opened):
+    """Of a chosen time it is in the rest: nobody counts it by slice."""
+    told = starved()
+    window = opened(told)
+    bar = dict(window.evaluate("document.getElementById('bar').data.map((trace) => [trace.name, trace.x[0]])"))
+    assert sum(bar.values()) == pytest.approx(30.0)
+    assert bar["lost waiting for a processor"] == pytest.approx(12.0)
+    assert bar["I/O as alone"] == pytest.approx(21.6 - 10.9 - 4.0)
+    assert bar["computing and waiting for others"] == pytest.approx(30.0 - 21.6 - 8.0)
+    shown = window.evaluate(f"selection.figures({json.dumps(_selection(told, _axis(told)))}, [0, 1])")
+    assert sum(shown["parts"]) == pytest.approx(shown["seconds"])
+    assert len(shown["parts"]) == len(bar)
+    assert shown["parts"][list(bar).index("lost waiting for a processor")] == 0
+
+
+@pytest.mark.parametrize(("lost", "commands"), [(10.9, ["overlap", "turns policy"]), (0.5, [])])
+def test_who_waited_for_processors_is_told_what_helps(lost, commands):
+    """And nothing of turns where next to nothing was lost to neighbours."""
+    told = replace(starved(), lost=estimate(lost, lost - 0.2, lost + 0.2))
+    first, *others = blame_page(told, []).steps
+    assert "--exclusive" in first.said
+    assert [
+        " ".join(step.command.split()[1:])[: len(name)] for step, name in zip(others, commands, strict=True)
+    ] == commands
 
 
 @browser.needed

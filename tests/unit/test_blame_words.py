@@ -11,7 +11,8 @@ from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous, labels_of
-from slicewise.report.blame.blame_page import blame_record, kinds, neighbours_table, sources_table
+from slicewise.report.blame.blame_page import kinds, neighbours_table, sources_table
+from slicewise.report.blame.blame_record import blame_record
 from slicewise.report.blame.explained import explanation
 from support import blames
 from support.blames import MIB, SCRATCH, blame, estimate, neighbour, unknown

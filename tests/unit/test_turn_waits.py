@@ -19,7 +19,8 @@ from slicewise.export import perfetto, tables
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous
-from slicewise.report.blame.blame_page import blame_page, blame_record
+from slicewise.report.blame.blame_page import blame_page
+from slicewise.report.blame.blame_record import blame_record
 from slicewise.report.blame.explained import explanation
 from slicewise.report.compare import compare_report
 from slicewise.report.compare.compare_report import parts_table

@@ -10,7 +10,7 @@ from slicewise.charts import style
 from slicewise.charts.figure import Figure
 from slicewise.charts.throughput import HEADROOM, add_steps, edges_of, per_slice
 
-COMPUTING, UNEXPLAINED, EACH_OTHER = "#b9bfc7", "#8a6d3b", "#7fb2dc"
+COMPUTING, UNEXPLAINED, EACH_OTHER, OUTSIDE = "#b9bfc7", "#8a6d3b", "#7fb2dc", "#b56576"
 IDLE, MOVING = "#e4e7eb", "#5f9e6e"
 
 

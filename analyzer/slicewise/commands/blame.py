@@ -14,7 +14,8 @@ from slicewise.digest.beside import Surroundings, job_directory
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.blame import blame_words, counted_words
-from slicewise.report.blame.blame_page import blame_record, blame_report, neighbours_table
+from slicewise.report.blame.blame_page import blame_report, neighbours_table
+from slicewise.report.blame.blame_record import blame_record
 from slicewise.report.blame.explained import explanation
 from slicewise.report.page import page_path, write_page
 from slicewise.report.tables import for_terminal, line_for_terminal

@@ -9,7 +9,7 @@ from slicewise.analysis.blame.case import standalone_runs
 from slicewise.analysis.blame.result import Blame
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
-from slicewise.report.blame.blame_page import blame_record
+from slicewise.report.blame.blame_record import blame_record
 from slicewise.report.coverage.unseen import coverage_lines
 from slicewise.report.nodes.evidence import evidence_words
 from slicewise.report.nodes.other_words import other_lines, others_record

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slicewise.analysis.blame.result import Blame, LowerLimit, Neighbour
+from slicewise.analysis.blame.result import Blame, Neighbour
 from slicewise.report import columns
+from slicewise.report.blame.blame_record import lower_limit_record
 from slicewise.report.blame.blame_words import WORTH_BLAMING, blamed, estimate, limit_of_group, name_of
 from slicewise.report.records import or_none, picked
 from slicewise.report.tables import NOTHING, Cell, Column, Table
@@ -111,11 +112,6 @@ def record(ordered: Sequence[tuple[str, Blame]], alone: int) -> dict[str, Any]:
         ],
         "without_company": alone,
     }
-
-
-def lower_limit_record(limit: LowerLimit) -> dict[str, Any]:
-    of = {"group": limit.group, "storage": limit.storage.point, "what": "requests" if limit.is_requests else "bytes"}
-    return of | picked(limit, "rate", alone_rate="alone", seconds="seconds")
 
 
 def _lost(blame: Blame) -> float:

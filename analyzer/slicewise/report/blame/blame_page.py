@@ -18,7 +18,6 @@ from slicewise.digest.digest import Digest
 from slicewise.kinds import Confidence
 from slicewise.report import columns
 from slicewise.report.blame import blame_words
-from slicewise.report.blame.all_words import lower_limit_record
 from slicewise.report.blame.anonymous import anonymous
 from slicewise.report.blame.blame_words import place
 from slicewise.report.blame.explained import explanation
@@ -26,12 +25,13 @@ from slicewise.report.blame.waiting_words import ranks_by_slice, waiting_section
 from slicewise.report.coverage.unseen import unseen_lines, with_marks
 from slicewise.report.over_time import OverTime, TimeAxis, sums
 from slicewise.report.page import Fact, Page, Section, Step, command
-from slicewise.report.records import or_none, picked
-from slicewise.report.split.split_words import split_record
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.scalars import whole
 from slicewise.text import words
 
+PROCESSORS = (
+    "Let fewer processes and threads share the node's processors, or ask for a node of its own (Slurm's --exclusive)."
+)
 SOURCES = {
     "standalone runs": "standalone runs of the same size",
     "other sizes": "standalone runs in other sizes",
@@ -195,81 +195,6 @@ def _end_without(blame: Blame, neighbour: Neighbour) -> Cell:
     return Cell(words.clock(at_ns, blame.slice_ns), words.iso_time(at_ns))
 
 
-def blame_record(blame: Blame, page: Path | None) -> dict[str, Any]:
-    job, limited, cost = blame.job, blame.time_limited, blame.by_waiting
-    turn = blame.turn and picked(blame.turn, "seconds", "waits", "had_it", "slices")
-    of_ranks = ("io_seconds", "waited_seconds", "lost_io_seconds", "lost_waited_seconds")
-    moved = {"profiled_bytes": "profiled", "counted_bytes": "counted"}
-    return {
-        **picked(job, "job", "program"),
-        **or_none(job, "command", "directory"),
-        **picked(job, "processes", "nodes"),
-        "start": words.iso_time(job.start_ns),
-        "end": None if blame.is_running else words.iso_time(job.end_ns),
-        "is_running": blame.is_running,
-        "as_of": words.iso_time(blame.as_of_ns) if blame.is_running else None,
-        "sentences": [*blame_words.opening(blame), *blame_words.further_lines(blame)],
-        **picked(blame, "runtime_seconds", "io_seconds", "io_processes", "mapped_seconds"),
-        **picked(blame, alone_seconds="alone", lost_seconds="lost", io_lost_seconds="io_lost"),
-        **picked(blame, "slowdown", "confidence", "is_claimed"),
-        "neighbours": [_neighbour(neighbour) for neighbour in blame.neighbours],
-        "unexplained_seconds": blame.unexplained_seconds if blame.lost else None,
-        "apart_seconds": blame.apart_seconds if blame.lost else None,
-        "outside": blame.outside and outside_record(blame.outside),
-        **picked(blame, "delayed_seconds", "memory_seconds"),
-        "lower_limit": blame.lower_limit and lower_limit_record(blame.lower_limit),
-        "time_limited": limited and picked(limited, "what", "done", "alone_done", less_share="less"),
-        "turn": turn,
-        "own_processes_seconds": blame.own_processes and blame.own_processes.seconds,
-        "split": split_record(cost.split) if cost else None,
-        "by_waiting": cost and picked(cost, *of_ranks),
-        "waits": blame.waits,
-        **or_none(blame, "unknown_because", "next_step"),
-        "baseline": blame.baseline and _baseline(blame.baseline),
-        "sources": [_baseline(source) for source in blame.sources],
-        "standalone_runs": [picked(run, "job", "is_taken") | or_none(run, "why_not") for run in blame.runs],
-        **or_none(blame, "contradiction"),
-        "traffic": [
-            picked(each, "storage", **moved)
-            | or_none(each, "counter")
-            | picked(each, "covered", "exponent", mixed_slices="mixed")
-            for each in blame.traffic
-        ],
-        **picked(blame, "missing", "notes"),
-        "slice_seconds": blame.slice_ns / 1e9,
-        **picked(blame, "slices", "shares", "regions"),
-        "page": str(page) if page else None,
-    }
-
-
-def outside_record(outside: Outside) -> dict[str, Any]:
-    return {
-        **picked(outside, "seconds", "computed_seconds", "waited_seconds", "io_seconds", stall_share="stall"),
-        **picked(outside, "memory_seconds", "loaded_seconds", "slept_seconds", "slept_at", major_faults="faults"),
-        **picked(outside, "pages_bytes", "hidden_bytes"),
-    }
-
-
-def _neighbour(neighbour: Neighbour) -> dict[str, Any]:
-    end = neighbour.without_it_end
-    return {
-        "job": neighbour.job,
-        **or_none(neighbour, "program"),
-        **picked(neighbour, "processes", "nodes", lost_seconds="lost", kinds="kinds", storage="storage"),
-        "start": words.iso_time(neighbour.start_ns),
-        "end": words.iso_time(neighbour.end_ns),
-        **picked(neighbour, "seconds", "read_bytes", "write_bytes", "meta_ops"),
-        "without_it_end_seconds": end.value if end else None,
-        "without_it_end": end,
-        **or_none(neighbour, "no_model"),
-    }
-
-
-def _baseline(baseline: Baseline) -> dict[str, Any]:
-    told = picked(baseline, "source", "seconds", "confidence")
-    return told | or_none(baseline, "refused") | picked(baseline, "runs")
-
-
 CONFIDENCE_COLOURS: dict[Confidence, str] = {
     "high": "#009E73", "medium": "#1A80C4", "low": "#D55E00", "unknown": style.INK,
 }  # fmt: skip
@@ -316,12 +241,16 @@ def blame_page(
 
 
 def _steps(blame: Blame, paths: Mapping[str, Path]) -> list[Step]:
-    """What makes the answer surer; then, of the neighbour that cost most, how it went and what would have helped."""
+    """What makes the answer surer; then what would have helped: of the neighbour that cost most, and how it went."""
     steps = []
     if blame.next_step:
         steps.append(
             Step(f"{'Make the answer surer' if blame.lost is not None else 'Get an answer'}: {blame.next_step}")
         )
+    if blame.outside is not None and blame_words.is_wait_for_processor(blame.outside):
+        steps.append(Step(PROCESSORS))
+    if blame.outside is not None and blame_words.is_outside_alone(blame, blame.outside):
+        return steps
     # One that servers alone know has no profile to give.
     worst = next((one.job for one in blame.neighbours if one.job is not None and one.program), None)
     if blame.is_claimed and worst is not None:
@@ -351,9 +280,7 @@ def _facts(blame: Blame) -> list[Fact]:
         for place, (neighbour, name, each) in enumerate(_shown(blame))
     ]
     if blame.outside is not None:
-        what, seconds = "lost outside of I/O", blame.outside.seconds - blame.outside.io_seconds
-        if blame_words.is_wait_for_processor(blame.outside):
-            what, seconds = "lost waiting for a processor", blame.outside.seconds
+        what, seconds = _outside_of_io(blame.outside)
         facts.append(Fact(what, words.duration(seconds), id="outside"))
     if blame.turn is not None:
         facts.append(Fact(WAITING, blame_words.beside(blame.turn_seconds, blame.lost.value), style.TURN, id="turn"))
@@ -365,6 +292,13 @@ def _facts(blame: Blame) -> list[Fact]:
             id="unexplained",
         ),
     ]
+
+
+def _outside_of_io(outside: Outside) -> tuple[str, float]:
+    """What a loss outside of I/O is called, and how long it is, s."""
+    if blame_words.is_wait_for_processor(outside):
+        return "lost waiting for a processor", outside.seconds
+    return "lost outside of I/O", outside.seconds - outside.io_seconds
 
 
 def _shown(blame: Blame) -> list[tuple[Neighbour, str, str]]:
@@ -389,10 +323,16 @@ def _parts(blame: Blame) -> list[RuntimePart]:
     turn = [RuntimePart(WAITING, blame.turn_seconds, style.TURN)] if blame.turn is not None else []
     own = max(0.0, blame.io_seconds - lost)
     rest = max(0.0, blame.runtime_seconds - own - lost - blame.turn_seconds)
+    outside = []
+    if blame.outside is not None:
+        in_calls = min(own, blame.outside.io_seconds)
+        elsewhere = min(rest, blame.outside.seconds - blame.outside.io_seconds)
+        outside = [RuntimePart(_outside_of_io(blame.outside)[0], in_calls + elsewhere, charts.OUTSIDE)]
+        own, rest = own - in_calls, rest - elsewhere
     computing = RuntimePart("computing and waiting for others", rest, charts.COMPUTING)
     waiting = _waiting_for_each_other(blame, own)
     own -= sum(part.seconds for part in waiting)
-    waiting += turn
+    waiting += [*turn, *outside]
     if not lost:
         return [computing, RuntimePart("I/O", own, OWN_COLOUR), *waiting]
     shown = _shown(blame)
@@ -579,6 +519,7 @@ def _selection(blame: Blame, slices: range) -> dict[str, Any]:
         "slowest": blame.io_seconds / calls if calls else 1.0,
         "processes": blame.io_processes,
         "each_other": _by_slice(waiting, slices) if waiting is not None else None,
+        "has_outside": blame.outside is not None,
         "turn": None if blame.turn is None else _by_slice(blame.turn.slices.rename({"seconds": "value"}), slices),
         "has_parts": bool(blame.lost and blame.lost.value - blame.turn_seconds > 0),
     }

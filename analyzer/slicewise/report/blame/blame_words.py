@@ -149,7 +149,7 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     else:
         besides = f", and {in_calls} waiting for a processor in I/O calls" if _waited_in_calls(outside) else ""
         elsewhere = f"{words.duration(outside.seconds - outside.io_seconds)} {where_outside(outside)}{besides}"
-    if _is_outside_alone(blame, outside):
+    if is_outside_alone(blame, outside):
         return f"{longer}{'' if _is_hidden_io(outside) else ', not because of I/O'}: it lost {elsewhere}."
     in_io, because = blame.lost.value, _because(blame)
     of_io = (
@@ -203,7 +203,7 @@ def why_outside(outside: Outside) -> str:
     return ", where it is not known what it waited for"
 
 
-def _is_outside_alone(blame: Blame, outside: Outside) -> bool:
+def is_outside_alone(blame: Blame, outside: Outside) -> bool:
     """Whether next to nothing was lost in I/O calls beside what was lost outside of them."""
     in_io = blame.lost.value if blame.is_claimed and blame.lost else 0.0
     return in_io < LEAST_PART * outside.seconds
@@ -239,7 +239,7 @@ def second_sentence(blame: Blame) -> str:
         known = _unknown(blame, _subject(blame)) if _held_up(blame, _subject(blame)) else ""
         return " ".join(part for part in (known, there, step) if part)
     there = _there_all_the_same(blame)
-    if there and blame.outside is not None and _is_hidden_io(blame.outside) and _is_outside_alone(blame, blame.outside):
+    if there and blame.outside is not None and _is_hidden_io(blame.outside) and is_outside_alone(blame, blame.outside):
         return f"{there.removesuffix('.')}, and may have cost it that."
     if not blame.is_claimed:
         if blame.outside is not None and not _is_hidden_io(blame.outside):

@@ -19,7 +19,7 @@ from slicewise.charts.flame import estimated_from, flame
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.report import columns
-from slicewise.report.blame.blame_page import outside_record
+from slicewise.report.blame.blame_record import outside_record
 from slicewise.report.blame.blame_words import slept_for_memory, where_outside
 from slicewise.report.columns import Made
 from slicewise.report.page import Fact, Page, Section, Step, command

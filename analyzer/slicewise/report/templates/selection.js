@@ -1,5 +1,5 @@
 "use strict";
-/* The figures of a chosen time, on the page of a blame: added up from the seconds of each slice, as report/blame/chosen_time.py does. */
+/* The figures of a chosen time, on the page of a blame: added up from the seconds of each slice. */
 const selection = (() => {
   const number = (value) => amounts.number(value);
 
@@ -20,10 +20,11 @@ const selection = (() => {
     const slowest = Math.min(seconds, data.slowest * calls), computing = seconds - slowest;
     /* What it waited for its turn lies outside its calls. */
     const turn = data.turn === null ? 0 : sum(data.turn, places), idle = Math.max(0, computing - turn);
-    /* Its own I/O, without and with what its processes cost each other; then its wait for its turn. */
+    /* Its own I/O, without and with what its processes cost each other; then its wait for its turn, and what it lost outside of I/O, of which no slice
+     * is known: that is in the rest. */
     const own = (all) => {
       const waiting = data.each_other === null ? 0 : Math.min(all, sum(data.each_other, places));
-      return [all - waiting, ...(data.each_other === null ? [] : [waiting]), ...(data.turn === null ? [] : [turn])];
+      return [all - waiting, ...(data.each_other === null ? [] : [waiting]), ...(data.turn === null ? [] : [turn]), ...(data.has_outside ? [0] : [])];
     };
     if (!data.has_parts) return { calls, alone, seconds, lost, turn, whole: whole + turn, parts: [idle, ...own(slowest)] };
     const shown = lost.map((part) => Math.max(0, part)), total = shown.reduce((all, part) => all + part, 0);
