@@ -1,8 +1,10 @@
 """Why one run took longer than another, from runs whose every second is known."""
 
 import json
+from dataclasses import replace
 
 import pytest
+from slicewise.analysis.blame.result import Outside
 from slicewise.analysis.compare.compare import compare, losses
 from slicewise.analysis.compare.difference import Loss
 from slicewise.analysis.compare.work import work_of
@@ -286,6 +288,22 @@ def test_reasons(runs, first, other, said):
     if said.endswith("longer than"):
         said = "1.6 times as long as"
     assert said in sentence
+
+
+@pytest.mark.parametrize(
+    ("other", "low", "said"),
+    [
+        ("bigger", -1.0, "9.00 s of it in I/O calls that waited for a processor"),
+        ("bigger", 8.0, "9.00 s of it in I/O of its own (it wrote 2.15 GiB instead of 1.17 GiB)"),
+        ("today", 0.0, "10.8 s of it in I/O calls that waited for a processor"),
+    ],
+)
+def test_calls_that_waited_for_a_processor_are_a_reason(runs, other, low, said):
+    """Unless it surely did more: then that is the reason."""
+    found = comparison(runs, "yesterday", other)
+    own = replace(found.told.own_io, seconds=replace(found.told.own_io.seconds, low=low))
+    outside = Outside(LOST.seconds, 9.0, 0.0, 9.0, 8.0, 0.99, 0.0, 0.0, 0.0, "", 0.0)
+    assert said in compare_report.headline(replace(found, told=replace(found.told, own_io=own, outside=outside)))
 
 
 def test_of_several_runs_the_slowest_is_told_and_what_varies(runs):

@@ -41,6 +41,7 @@ PART_NAMES: dict[Part, str] = {
     "metadata": "metadata calls",
 }
 CALLS: dict[Kind, str] = {"read": "read calls", "write": "write calls", "meta": "metadata calls"}
+WAIT_IN_CALLS = "in I/O calls that waited for a processor"
 VARYING = {
     "computing": "time outside I/O calls",
     "waiting": "waiting for a turn",
@@ -136,6 +137,8 @@ def _reason(told: Difference, part: str, value: float) -> str:
     if part == "waiting":
         return "waiting for its turn"
     if part == "own_io":
+        if told.own_io.seconds.low <= 0 and _is_wait_in_calls(told, value):  # perhaps it was no other work at all
+            return WAIT_IN_CALLS
         reason = _own_reason(told)
         return f"in I/O of its own{f' (it {reason})' if reason else ''}"
     if part == "lost":
@@ -149,9 +152,13 @@ def _unexplained(told: Difference, value: float) -> str:
     other = _other_work(told)
     if other:
         return f"in I/O that took {took} ({other})"
-    if told.outside is not None and told.outside.io_seconds > value / 2 > 0:
-        return "in I/O calls that waited for a processor"
+    if _is_wait_in_calls(told, value):
+        return WAIT_IN_CALLS
     return f"in I/O that took {took} for the same work"
+
+
+def _is_wait_in_calls(told: Difference, value: float) -> bool:
+    return told.outside is not None and told.outside.io_seconds > value / 2 > 0
 
 
 def _other_work(told: Difference) -> str:
