@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* One look reads a file for each of these, which takes about 10 us. */
-enum { PROCESSES_LOOKED_AT = 8, THREADS_LOOKED_AT = 8 };
+enum { PROCESSES_LOOKED_AT = 8, THREADS_A_PROCESS = 8 };
+enum { THREADS_LISTED = 256 }; /* of which those are taken in turn */
 #define LONGEST_GAP_NS 1000000000ull /* for what was between two looks further apart than this, one does not stand */
 
 static uint64_t *time_at(struct waiting *waiting, const char *place)
@@ -22,17 +23,19 @@ static uint64_t *time_at(struct waiting *waiting, const char *place)
 /* Each thread that sleeps stands for `stands_for_ns`, and for as many more as were not looked at. */
 static void look_at(struct waiting *waiting, const char *root, const struct seen *one, double stands_for_ns)
 {
-    uint32_t threads[THREADS_LOOKED_AT] = { one->pid };
+    uint32_t threads[THREADS_LISTED] = { one->pid };
     struct process_look look;
     if (procfs_look(root, one->pid, &look) != 0 || look.start_ticks != one->start_ticks || look.has_ended)
         return;
     uint32_t all = look.threads;
-    long count = all > 1 ? procfs_threads(root, one->pid, threads, THREADS_LOOKED_AT) : 1;
+    long listed = all > 1 ? procfs_threads(root, one->pid, threads, THREADS_LISTED) : 1;
+    long count = listed < THREADS_A_PROCESS ? listed : THREADS_A_PROCESS;
     for (long i = 0; i < count; i++) {
         char place[PLACE_BYTES];
-        if ((all > 1 && procfs_look(root, threads[i], &look) != 0) || !look.is_waiting)
+        uint32_t thread = threads[listed <= THREADS_A_PROCESS ? i : waiting->next_thread++ % listed];
+        if ((all > 1 && procfs_look(root, thread, &look) != 0) || !look.is_waiting)
             continue;
-        procfs_place(root, threads[i], place, sizeof place);
+        procfs_place(root, thread, place, sizeof place);
         *time_at(waiting, place) += (uint64_t)(stands_for_ns * all / (double)count);
     }
 }

@@ -10,6 +10,7 @@ enum { WAITING_PLACES = 8, PLACE_BYTES = 64 };
 struct waiting {
     uint64_t looked_ns; /* CLOCK_MONOTONIC; 0: never */
     unsigned next;      /* of the job's processes as they were scanned: the first that the next look is at */
+    unsigned next_thread; /* likewise of a process's, where they are many */
     unsigned places_used;
     struct {
         char name[PLACE_BYTES]; /* a function of the kernel; empty: it does not say, or there was no room for more */

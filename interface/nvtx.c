@@ -11,10 +11,12 @@
 /* NVTX's numbers, of its version 3: of tables, modules, functions in them, and kinds of messages. */
 enum { TABLE_OF_CALLBACKS = 1, MODULE_CORE = 1, MODULE_DOMAINS = 5 };
 enum { CORE_PUSH_EX = 8, CORE_PUSH_A = 9, CORE_PUSH_W = 10, CORE_POP = 11 };
-enum { DOMAIN_PUSH_EX = 4, DOMAIN_POP = 5, DOMAIN_REGISTER_A = 10, DOMAIN_REGISTER_W = 11 };
+enum { DOMAIN_PUSH_EX = 4, DOMAIN_POP = 5, DOMAIN_REGISTER_A = 10, DOMAIN_REGISTER_W = 11, DOMAIN_CREATE_A = 12, DOMAIN_CREATE_W = 13 };
 enum { MESSAGE_NONE = 0, MESSAGE_ASCII = 1, MESSAGE_UNICODE = 2, MESSAGE_REGISTERED = 3 };
 
 enum { NAME_BYTES = 64, NO_RANGE = -1 };
+/* A program that pushes without end, which costs nothing without a tool, is not to fill its memory; nor half of the regions that can be open. */
+enum { DEEPEST = 256 };
 
 typedef void (*function)(void);
 
@@ -35,12 +37,14 @@ struct attributes {
     const void *message;
 };
 
-/* Those that a thread has pushed and not popped, of all domains, the last one first. */
+/* Those that a thread has pushed and not popped, of all domains, the last one first; and how many more, which are no regions. */
 static __thread struct range {
     struct range *outer;
     const void *domain;
     uint64_t region;
+    int depth, level; /* within all, and within those of its domain, from 0 on */
 } *innermost;
+static __thread int beyond;
 
 static const char *narrow(const wchar_t *wide, char name[NAME_BYTES])
 {
@@ -62,34 +66,46 @@ static const char *name_of(const struct attributes *given, char name[NAME_BYTES]
     }
 }
 
-/* How many there are of a domain around this one, and it. */
-static int level_of(const struct range *range)
+static struct range **last_of(const void *domain)
 {
-    int level = NO_RANGE;
-    for (const struct range *one = range; one != NULL; one = one->outer)
-        level += one->domain == range->domain;
-    return level;
+    struct range **link = &innermost;
+    while (*link != NULL && (*link)->domain != domain)
+        link = &(*link)->outer;
+    return link;
+}
+
+/* PyTorch appends the number of an operation to its name, and further names than a profile has room for are one. */
+static void without_number(const char *name, char short_name[NAME_BYTES])
+{
+    const char *number = strstr(name, ", seq = ");
+    size_t length = number != NULL ? (size_t)(number - name) : strlen(name);
+    length = length < NAME_BYTES ? length : NAME_BYTES - 1;
+    memcpy(short_name, name, length);
+    short_name[length] = '\0';
 }
 
 static int push(const void *domain, const char *name)
 {
-    struct range *range = malloc(sizeof *range);
+    const struct range *around = *last_of(domain);
+    int level = around != NULL ? around->level + 1 : 0, depth = innermost != NULL ? innermost->depth + 1 : 0;
+    struct range *range = depth < DEEPEST ? malloc(sizeof *range) : NULL;
     if (range == NULL)
-        return NO_RANGE;
-    *range = (struct range){ innermost, domain, slicewise_region_begin(name != NULL ? name : "NVTX") };
+        return level + beyond++;
+    char short_name[NAME_BYTES];
+    without_number(name != NULL ? name : "NVTX", short_name);
+    *range = (struct range){ innermost, domain, slicewise_region_begin(short_name), depth, level };
     innermost = range;
-    return level_of(range);
+    return level;
 }
 
 static int pop(const void *domain)
 {
-    struct range **link = &innermost, *range;
-    while (*link != NULL && (*link)->domain != domain)
-        link = &(*link)->outer;
-    range = *link;
+    struct range **link = last_of(domain), *range = *link;
+    int level = range != NULL ? range->level : NO_RANGE;
+    if (beyond > 0)
+        return level + beyond--;
     if (range == NULL)
         return NO_RANGE;
-    int level = level_of(range);
     slicewise_region_end(range->region);
     *link = range->outer;
     free(range);
@@ -124,17 +140,28 @@ static int push_in_domain(const void *domain, const struct attributes *given)
     return push(domain, name_of(given, name));
 }
 
-/* What stands for a name from now on: a copy, which lives as long as the program. */
+/* What stands for a domain from now on, or for a name: a copy of it, which lives as long as the program. */
+static const char *copied(const char *name)
+{
+    return name != NULL ? strdup(name) : NULL;
+}
+
+static const char *copied_wide(const wchar_t *wide)
+{
+    char name[NAME_BYTES];
+    return wide != NULL ? strdup(narrow(wide, name)) : NULL;
+}
+
 static const char *registered(const void *domain, const char *name)
 {
     (void)domain;
-    return name != NULL ? strdup(name) : NULL;
+    return copied(name);
 }
 
 static const char *registered_wide(const void *domain, const wchar_t *wide)
 {
-    char name[NAME_BYTES];
-    return wide != NULL ? registered(domain, narrow(wide, name)) : NULL;
+    (void)domain;
+    return copied_wide(wide);
 }
 
 static void put(function **functions, unsigned count, unsigned number, function ours)
@@ -162,6 +189,8 @@ int InitializeInjectionNvtx2(const void *(*table_of)(uint32_t table))
         put(functions, count, DOMAIN_POP, (function)pop);
         put(functions, count, DOMAIN_REGISTER_A, (function)registered);
         put(functions, count, DOMAIN_REGISTER_W, (function)registered_wide);
+        put(functions, count, DOMAIN_CREATE_A, (function)copied);
+        put(functions, count, DOMAIN_CREATE_W, (function)copied_wide);
     }
     return 1;
 }

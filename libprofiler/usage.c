@@ -84,17 +84,15 @@ void usage_sample(uint64_t now_ns)
     row[usage_minor_faults] += more((uint64_t)now.ru_minflt, (uint64_t)usage.counted.ru_minflt);
     row[usage_major_faults] += more((uint64_t)now.ru_majflt, (uint64_t)usage.counted.ru_majflt);
     row[usage_peak_bytes] = (uint64_t)now.ru_maxrss * KIBIBYTE;
-    /* Whoever kept the processor since the last look has not waited for one, nor run two threads: the look costs a short process as much as an open. */
-    bool has_left = now.ru_nvcsw != usage.counted.ru_nvcsw || now.ru_nivcsw != usage.counted.ru_nivcsw;
-    struct first_thread first = usage.first;
-    if (has_left)
-        first = read_first_thread();
-    else
-        first.ran_ns += more(ran_ns(&now), ran_ns(&usage.counted));
-    row[usage_first_thread_ns] += more(first.ran_ns, usage.first.ran_ns);
-    row[usage_delayed_ns] += more(first.delayed_ns, usage.first.delayed_ns);
-    if (first.delayed_ns >= usage.first.delayed_ns)
-        usage.first = first;
+    /* Whoever kept the processor since the last look has not waited for one: the look costs a short process as much as an open. The next one takes in
+     * what its first thread ran. */
+    if (now.ru_nvcsw != usage.counted.ru_nvcsw || now.ru_nivcsw != usage.counted.ru_nivcsw) {
+        struct first_thread first = read_first_thread();
+        row[usage_first_thread_ns] += more(first.ran_ns, usage.first.ran_ns);
+        row[usage_delayed_ns] += more(first.delayed_ns, usage.first.delayed_ns);
+        if (first.delayed_ns >= usage.first.delayed_ns)
+            usage.first = first;
+    }
     usage.counted = now;
     usage.until_ns = now_ns;
 }

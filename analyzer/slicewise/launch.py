@@ -14,6 +14,7 @@ VALUES = {"--dir": "directory", "--job": "job", "--slice": "slice_seconds"}
 FLAGS = {
     "--collector": ("has_collector", True), "--no-collector": ("has_collector", False),
     "--threads": ("has_threads", True), "--no-threads": ("has_threads", False),
+    "--nvtx": ("has_nvtx", True), "--no-nvtx": ("has_nvtx", False),
 }  # fmt: skip
 
 
@@ -25,6 +26,7 @@ def asked(arguments: list[str]) -> tuple[dict[str, object], list[str]] | None:
         "slice_seconds": None,
         "has_collector": True,
         "has_threads": False,
+        "has_nvtx": False,
     }
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):

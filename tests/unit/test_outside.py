@@ -9,7 +9,13 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.blame.memory import Fetched, fetched_by
+from slicewise.analysis.blame.memory import (
+    LOOKS_A_SECOND,
+    PROCESSES_A_LOOK,
+    THREADS_A_LOOK,
+    Fetched,
+    fetched_by,
+)
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, starved
 from slicewise.analysis.blame.result import Blame, RunTaken
 from slicewise.analysis.blame.runs_taken import cache_notes, other_warmth
@@ -28,6 +34,7 @@ from slicewise.report.blame.explained import explanation
 from slicewise.report.compare.compare_report import next_step
 from support.blame_trials import digests
 from support.command_line import slicewise_command
+from support.programs import ROOT
 from support.swz import build_profile
 
 SECOND = 1_000_000_000
@@ -75,7 +82,7 @@ def run(
             | dict.fromkeys((*TIMES, *REQUEST_TIMES), 0)
             | {"read_ns": [round(calls * SECOND)]}
         ),
-        storages=pl.DataFrame({"storage": [1], "type": [kind]}),
+        storages=pl.DataFrame({"storage": [1], "type": [kind], "node": ["" if kind in ("nfs4", "lustre") else "n"]}),
         coverage=pl.DataFrame(
             {"process": [1], "read_seen": [1000], "write_seen": [0], "mapped": [256 * MIB], "read_storage": [fetched]}
             | {"write_storage": [0], "read_requested": [0], "write_requested": [0]}
@@ -334,6 +341,31 @@ def test_what_other_threads_lost_in_calls_is_their_storages_if_they_slept(kind, 
     assert found.io_seconds == pytest.approx(in_calls, abs=0.01)
     assert found.waited_seconds == pytest.approx(25.4 - 9.3 - 8.0 - 0.1 + in_calls, abs=0.01)
     assert starved(job, 1, 12.1) == pytest.approx(0.99), "without a run alone nothing is known"
+    assert starved(job, 1, 2 * 13.0) is None, "two threads were in calls for half of the time"
+
+
+def test_looks_tell_nothing_of_more_threads_than_they_see_and_of_locks():
+    alone = [run(9.3, 4.4, 9000, delayed=0.02, calls=4.1, first=0.1, stall=0.1)]
+    crowd, locks = (run(25.4, 4.5, 4000, delayed=0.05, calls=12.1, first=0.1, stall=0.6) for _ in range(2))
+    crowd.process_slices = crowd.process_slices.with_columns(threads=9)
+    locks.process_slices = locks.process_slices.with_columns(read_ns=0, meta_ns=round(12.1 * SECOND))
+    for job in (crowd, locks):
+        found = outside_of_io(job, alone, 1, io_alone=4.1, io_lost=8.0, taken=8.0)
+        assert found.io_seconds == 0
+
+
+def test_a_run_alone_of_an_older_version_does_not_make_a_wait_one_of_calls():
+    job = run(33.0, 13.0, 900, delayed=20.0, calls=13.0)
+    assert outside_of_io(job, [run(30.0, 10.0, 900, delayed=20.0, calls=10.0)], 1, 10.0, 3.0, 3.0) is None
+    assert outside_of_io(job, [run(30.0, 10.0, 900, calls=10.0)], 1, 10.0, 3.0, 3.0) is None
+
+
+def test_looks_are_as_many_as_the_collectors():
+    """They are stated where the collector looks."""
+    run_c, waiting_c = ((ROOT / "collector" / name).read_text() for name in ("run.c", "waiting.c"))
+    assert f"NS_PER_SECOND / {LOOKS_A_SECOND})" in run_c
+    looked_at = f"PROCESSES_LOOKED_AT = {PROCESSES_A_LOOK}, THREADS_A_PROCESS = {THREADS_A_LOOK}"
+    assert looked_at in waiting_c
 
 
 def test_without_runs_alone_the_wait_that_was_counted_is_told():
@@ -599,8 +631,9 @@ def test_where_ranks_had_no_processors_nothing_is_known_of_those_that_hardly_did
     waited = ranks_of(run(400, 60, 9000, stall=0.97, delayed=300))
     assert starved(waited, 1, io_seconds=90.0) == pytest.approx(0.97), "they waited, or spun, for most of the rest"
     assert starved(waited, 1, io_seconds=370.0) is None
-    counted = run(400, 60, 9000, stall=0.97, delayed=300)
-    assert starved(counted, 1, io_seconds=9.0) is None, "no ranks: the kernel counts their waits"
+    for delayed in (300, None, 0):
+        alone = run(400, 60, 9000, stall=0.97, delayed=delayed)
+        assert starved(alone, 1, io_seconds=9.0) is None, "no ranks: the kernel counts their waits, or nobody does"
     assert starved(ranks_of(run(400, 60, 9000, stall=0.6)), 1, 9.0) is None
 
 

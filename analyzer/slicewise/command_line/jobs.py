@@ -32,6 +32,7 @@ COMMANDS = [
         flag(
             "--threads/--no-threads", "Also time how long threads wait for each other: at locks, barriers, joins, ..."
         ),
+        flag("--nvtx/--no-nvtx", "Also take ranges that the program pushes by NVTX for regions."),
         needs_settings=False,
         allow_interspersed_args=False,
     ),

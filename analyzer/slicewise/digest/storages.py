@@ -16,7 +16,7 @@ NETWORK_TYPES = (
 )  # fmt: skip
 # Of these those whose clients sleep without being interruptible (state D) until a server answers, as for a local disk:
 # Lustre's and FUSE's sleep otherwise.
-UNINTERRUPTIBLE_TYPES = ("nfs", "nfs4", "cifs", "smb3", "ceph", "9p")
+UNINTERRUPTIBLE_TYPES = ("nfs", "nfs4", "cifs", "smb3", "9p")
 NETWORK_SOURCE = r"^[^/].*:/|^//[^/]"
 # What is served by servers each of which is a file system by itself: an NFS mount's source names an export of it, a
 # CIFS mount's a share. The options of both have its address.

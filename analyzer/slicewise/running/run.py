@@ -59,10 +59,11 @@ class Unanswered(Exception):
 
 def run(
     command: Sequence[str], directory: str | None, job: str | None, slice_seconds: float | None, has_collector: bool,
-    has_threads: bool = False,
+    has_threads: bool = False, has_nvtx: bool = False,
 ) -> int:  # fmt: skip
-    """Runs a command under the profiler. has_threads: and times what its threads wait for each other. Returns its
-    status. Raises UserError for a name that no job can have.
+    """Runs a command under the profiler. has_threads: and times what its threads wait for each other; has_nvtx: and
+    takes its ranges of NVTX for regions, unless the environment names another library for them. Returns its status.
+    Raises UserError for a name that no job can have.
     """
     require_job_name(job)
     environment = dict(os.environ)
@@ -76,7 +77,6 @@ def run(
                 found = _bounded(directory, job, command, has_settings=False)
                 say(f"{config_file()}: did not answer within {LOOK_SECONDS:g} s, so no settings are taken from there")
             environment |= found["settings"]
-            environment.setdefault(NVTX, str(installation.nvtx))
             if found["inputs"]:
                 environment.setdefault("SLICEWISE_INPUTS", found["inputs"])
             place = ProfilePlace(Path(found["job_dir"]), found["was_there"])
@@ -85,6 +85,8 @@ def run(
         except Unanswered:
             is_answering = False
             place = ProfilePlace(_unseen_place(directory, job, command, environment), was_there=True)
+        if has_nvtx:
+            environment.setdefault(NVTX, str(installation.nvtx))
         libraries = [installation.library, *([installation.threads] if has_threads else [])]
         profiled = profiled_environment(environment, libraries, place.job_dir, slice_seconds, command)
         if _is_foreign(installation, command[0], profiled):

@@ -21,15 +21,15 @@ from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.slices import TIMES
-from slicewise.digest.storages import NETWORK_TYPES, UNINTERRUPTIBLE_TYPES
+from slicewise.digest.storages import UNINTERRUPTIBLE_TYPES
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 from slicewise.statistics import NORMAL
 
 # How often the collector looks at where threads sleep (WATCH_NS in collector/run.c).
 LOOKS_A_SECOND = 4
-# How many of a job's processes one look sees (PROCESSES_LOOKED_AT in collector/waiting.c).
-PROCESSES_A_LOOK = 8
+# How many of a job's processes one look sees, and how many threads of each (collector/waiting.c).
+PROCESSES_A_LOOK, THREADS_A_LOOK = 8, 8
 # Looks that found nobody asleep leave as many unseen, at 95 %.
 MOST_UNSEEN = 3
 # Where the node's reads are counted; disks that are made of others would count twice.
@@ -171,14 +171,19 @@ def slept(digest: Digest, processes: int) -> tuple[float, str]:
 
 
 def most_slept(digest: Digest) -> float | None:
-    """For how long all processes together slept so at most, s; None where nobody looked all the time, or where clients
-    of the job's storages sleep so that looks do not tell.
+    """For how long all processes together slept so at most, s; None where nobody looked all the time, where looks see
+    only some of the threads that made calls, or where clients of the job's storages sleep otherwise.
     """
     its = members(digest)
     watched = sampled_seconds(digest, "watched_seconds")
-    kinds = digest.storages.filter(pl.col("storage").is_in(busy_on(digest)))["type"].cast(pl.String)
-    is_seen = ~kinds.is_in(NETWORK_TYPES) & ~kinds.str.starts_with("fuse") | kinds.is_in(UNINTERRUPTIBLE_TYPES)
-    if watched < NEARLY_ALL * runtime_of(digest) * its["node"].n_unique() or not is_seen.all():
+    used = digest.storages.filter(pl.col("storage").is_in(busy_on(digest)))
+    kind = pl.col("type").cast(pl.String)
+    is_local = (pl.col("node").cast(pl.String) != "") & ~kind.str.starts_with("fuse")
+    if (
+        watched < NEARLY_ALL * runtime_of(digest) * its["node"].n_unique()
+        or not used.select((is_local | kind.is_in(UNINTERRUPTIBLE_TYPES)).all()).item()
+        or real(digest.process_slices["threads"].max()) > THREADS_A_LOOK
+    ):
         return None
     found, each = slept(digest, 1)[0], max(1.0, its.height / PROCESSES_A_LOOK) / LOOKS_A_SECOND
     return found + NORMAL * float((found * each) ** 0.5) + MOST_UNSEEN * each
@@ -186,10 +191,12 @@ def most_slept(digest: Digest) -> float | None:
 
 def awake_in_calls(digest: Digest, processes: int, lost: float) -> float:
     """How many of the seconds that the mean of so many processes lost in I/O calls it cannot have slept for its
-    storage, as the collector's looks say; 0 where these do not tell.
+    storage, as the collector's looks say; 0 where these do not tell. In metadata calls, such as locks, it may have
+    slept in other ways.
     """
     most = most_slept(digest)
-    return 0.0 if most is None else max(0.0, lost - most / max(1, processes))
+    otherwise = real(digest.process_slices["meta_ns"].sum()) / 1e9
+    return 0.0 if most is None else max(0.0, lost - (most + otherwise) / max(1, processes))
 
 
 def waited_little(digest: Digest) -> bool:

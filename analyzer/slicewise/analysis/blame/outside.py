@@ -53,9 +53,10 @@ BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by
 class _Took:
     """What a run took: seconds of the mean process that made calls. processor: in all; system: of these the kernel's.
     delayed: in which it waited for a processor; None where nobody counted that, of threads that the first one waits
-    for, and of ranks: those that wait for others may spin, and are ready all the time. ready: for how long it may have
-    waited so at most, spinning or not, as far as anybody counted. delayed_in_calls: of the seconds in I/O calls, at
-    least; None where other threads made calls, too: what was counted is the first one's.
+    for, and of ranks: those that wait for others may spin, and are ready all the time. ready: for how long it was so,
+    spinning or not; 0 where nobody counted it. spins: whether it is a rank. pool: how many threads at most made calls
+    at once while the first one waited for them; 0: it did not. delayed_in_calls: how many of the seconds in I/O calls
+    it waited for a processor, at least; None where nobody counted that of the threads that made them.
     """
 
     runtime: float
@@ -65,6 +66,8 @@ class _Took:
     major_faults: float
     delayed: float | None
     ready: float
+    spins: bool
+    pool: int
     delayed_in_calls: float | None
 
 
@@ -89,8 +92,9 @@ def outside_of_io(
     stall = _stall(digest)
     more = max(0.0, (job.delayed or 0.0) - fmean(delays)) if is_counted else 0.0
     in_calls = 0.0
-    if job.delayed_in_calls is not None:
-        in_calls = job.delayed_in_calls - fmean(one.delayed_in_calls or 0.0 for one in alone)
+    former = [one.delayed_in_calls for one in alone if one.delayed_in_calls is not None]
+    if job.delayed_in_calls is not None and len(former) == len(alone):
+        in_calls = job.delayed_in_calls - fmean(former)
         if is_counted:
             its_code = max(0.0, job.processor - job.system - fmean(one.processor - one.system for one in alone))
             in_calls = min(max(in_calls, more - max(0.0, seconds - its_code)), more)
@@ -189,17 +193,21 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
 
 
 def starved(digest: Digest, processes: int, io_seconds: float) -> float | None:
-    """The share of the time in which some task of its nodes waited for a processor, if that is nearly all of it, nobody
-    knows for how long the job itself did (ranks may spin, and of threads the first one's wait is counted), and little
-    of its runtime was in I/O, or it may have been ready to run for most of the rest: calls of others show how slow they
-    were.
+    """The share of the time in which some task of its nodes waited for a processor, if that is nearly all of it, and
+    calls do not show how slow the job was, of which nobody knows for how long it waited: ranks may spin, and of threads
+    the first one's wait is counted.
+
+    Calls do not show it of ranks that hardly made any, or were ready to run for most of the rest of their time; and of
+    threads that were in calls for less than half of the runtime.
     """
     stall, took = _stall(digest), _took(digest, processes)
-    if stall is None or stall < NEARLY_ALL or took.delayed is not None:
+    if stall is None or stall < NEARLY_ALL:
         return None
-    rest = took.runtime - io_seconds
-    is_ready = took.ready >= MAINLY * rest >= MAINLY * (1 - NEARLY_ALL) * took.runtime
-    return stall if is_ready or io_seconds < HARDLY_IO * took.runtime else None
+    if took.spins:
+        rest = took.runtime - io_seconds
+        was_ready = took.ready >= MAINLY * rest and rest >= (1 - NEARLY_ALL) * took.runtime
+        return stall if was_ready or io_seconds < HARDLY_IO * took.runtime else None
+    return stall if took.pool and io_seconds / took.pool < MAINLY * took.runtime else None
 
 
 def delayed_seconds(digest: Digest, processes: int) -> float | None:
@@ -224,7 +232,7 @@ def _took(digest: Digest, processes: int) -> _Took:
     ready_ns = pl.col("first_ns") + pl.col("delayed_ns")
     sums_of_first = first.select(pl.col("first_ns", "processor_ns", "sampled_ns").sum(), ready_ns=ready_ns.sum())
     ran, processor, sampled, ready = sums_of_first.row(0)
-    # Of a process whose first thread only waits for the others it says nothing.
+    # A first thread that only waits for the others says nothing of their waits.
     is_busy = ran >= NEARLY_ALL * processor or MAINLY * sampled <= ready <= (1 + THREADS_ROUNDING) * sampled
     spins = digest.processes.select(are_ranks()).item()
     calls = digest.process_slices.group_by("process").agg(
@@ -246,7 +254,9 @@ def _took(digest: Digest, processes: int) -> _Took:
         sums["involuntary_switches"] / count,
         sums["major_faults"] / count,
         delayed if is_known and is_busy and not spins else None,
-        delayed if is_busy else runtime_of(digest),
+        delayed,
+        spins,
+        0 if is_busy or not is_known else max(1, int(real(digest.process_slices["threads"].max()))),
         real(in_calls["delayed"].sum()) / 1e9 / count if is_first else None,
     )
 
