@@ -9,6 +9,9 @@ WORTH_NAMING_BYTES = 16 << 20
 # Bytes: a block of an inode or of a directory, which a local file system moves for a metadata call.
 BLOCK_A_CALL = 4 << 10
 
+# What stands in front of the hash of the inputs behind a command line.
+INPUTS = " #inputs="
+
 # Times.
 SECOND_NS = 10**9
 DAY_NS = 86_400 * SECOND_NS

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
-from slicewise.constants import SECOND_NS
+from slicewise.constants import INPUTS, SECOND_NS
 from slicewise.estimate import Estimate
 
 UNKNOWN = "unknown"
@@ -182,7 +182,8 @@ def asked(about: Mapping[str, Any]) -> list[str]:
     """By which command line a job was started, and where, in a sentence; none where that is not known. about: command,
     directory."""
     where = f" in {about['directory']}" if about["directory"] else ""
-    return [f"Command line: {about['command']}{where}."] if about["command"] else []
+    command = about["command"].partition(INPUTS)[0]  # the hash behind it serves comparisons alone
+    return [f"Command line: {command}{where}."] if command else []
 
 
 def sentence(text: str) -> str:

@@ -60,7 +60,7 @@ from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.limits import by_disks, disk_parts, limits_of, outside
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL
+from slicewise.constants import INPUTS, LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import has_rank, is_profiled
@@ -79,8 +79,6 @@ OF_DIGESTS = Rows()
 # without them.
 ENOUGH_SLICES = 16
 SET_TIME = "it runs for a set time ({asked}), and how much it does alone in that time is not known"
-# What stands in front of the hash of the inputs behind a command line.
-INPUTS = " #inputs="
 # What stands in a command line for code, and for what is secret or cut off.
 NOT_WHOLE = re.compile(r" -\w*[ce] [0-9a-f]{8}( |$)|\.\.\.( |$)")
 YOURS = "YOUR COMMAND"
