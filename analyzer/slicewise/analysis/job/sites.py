@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from slicewise.digest.activity import DIRECTIONS
+from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import is_call, is_own
 from slicewise.digest.slices import TIMES
@@ -85,7 +85,7 @@ def _elsewhere(digest: Digest) -> float:
 
 def _as_counted(own: pl.DataFrame, digest: Digest) -> pl.DataFrame:
     """Rows of samples that stand for as many calls as the process made of that function; their bytes go with them, and
-    are no more than the job read and wrote.
+    are no more than the process, and the job, read and wrote.
     """
     if digest.calls.is_empty():
         return own
@@ -99,10 +99,24 @@ def _as_counted(own: pl.DataFrame, digest: Digest) -> pl.DataFrame:
     for way in DIRECTIONS:
         names = [name for name in rows["operation"].unique() if digest.kind_of_operation(name) == way]
         is_way = pl.col("operation").is_in(names) & ~pl.col("operation").str.starts_with("MPI_")  # which end in others
+        rows = _as_the_process(rows, is_way, digest, way)
         moved, told = digest.counters.filter(is_own())[f"{way}_bytes"].sum(), real(rows.filter(is_way)["bytes"].sum())
         if told > moved:
             rows = rows.with_columns(bytes=pl.when(is_way).then(pl.col("bytes") * moved / told).otherwise("bytes"))
     return rows
+
+
+def _as_the_process(rows: pl.DataFrame, is_way: pl.Expr, digest: Digest, way: Direction) -> pl.DataFrame:
+    """The same with no more bytes of a direction than the process was seen to move, or the kernel counted: another
+    process's pipe may have moved far more.
+    """
+    if "coverage" in digest.not_kept:
+        return rows
+    most = digest.coverage.select("process", most=pl.max_horizontal(f"{way}_seen", f"{way}_kernel"))
+    told = pl.when(is_way).then("bytes").otherwise(0.0).sum().over("process")
+    factor = pl.when(is_way & (pl.col("most") > 0) & (told > pl.col("most"))).then(pl.col("most") / told).otherwise(1.0)
+    rows = rows.join(most, on="process", how="left", maintain_order="left")
+    return rows.with_columns(bytes=pl.col("bytes") * factor).drop("most")
 
 
 def _stacks(digest: Digest, search: Sequence[Path]) -> tuple[pl.DataFrame, list[tuple[CodePlace, ...]]]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from slicewise.analysis.job.sites import Sites, totals
 from slicewise.charts.flame import estimated_from, flame
+from slicewise.constants import MAINLY
 from slicewise.report.page import Section
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.scalars import real
@@ -44,8 +45,9 @@ def sites_record(found: Sites) -> list[dict[str, Any]]:
 
 
 def site_lines(found: Sites) -> Iterator[str]:
-    """Where most of the time in I/O calls went; nothing where too few calls were sampled to tell."""
-    if found.samples["samples"].sum() < FEWEST_STACKS:
+    """Where most of the time in I/O calls went; nothing where too few calls were sampled to tell, or most of that time
+    was on pipes and the like: it is a wait for another program."""
+    if found.samples["samples"].sum() < FEWEST_STACKS or found.elsewhere > MAINLY:
         return
     found = _alike(found)
     frame = totals(found).head(1)
