@@ -107,7 +107,18 @@ def test_coverage_is_of_what_the_kernel_counted(mpi_job):
 def test_the_profilers_cost_is_its_slow_paths_and_its_calls(mpi_job):
     cost = summarize(Digest(read_profile(mpi_job))).profiler
     assert cost.seconds == pytest.approx(0.06 + 600_000 * 0.8 * 50e-9)
-    assert cost.share_of_runtime == pytest.approx(0.084 / 120)
+    assert cost.share_of_runtime == pytest.approx(0.046 / 60), "of the rank that had most calls"
+
+
+def test_a_parent_that_waits_does_not_make_profiling_cheaper(tmp_path):
+    """A shell starts a program, which lives as long: the profiler's second is one of 10, not of 20."""
+    lives = {"start_ns": FIRST, "end_ns": FIRST + 10 * S}
+    processes = [{"process": 1, **lives}, {"process": 2, **lives, "profiler_ns": S}]
+    cost = summarize(Digest(read_profile(build_profile(tmp_path / "a", processes)))).profiler
+    assert (cost.seconds, cost.share_of_runtime) == pytest.approx((1, 0.1))
+    after = [{**processes[0], "end_ns": FIRST + 5 * S}, {**processes[1], "start_ns": FIRST + 5 * S}]
+    cost = summarize(Digest(read_profile(build_profile(tmp_path / "b", after)))).profiler
+    assert cost.share_of_runtime == pytest.approx(0.1), "one after another"
 
 
 @pytest.mark.parametrize(("system_call_ps", "taken"), [(200_000, 200e-9), (0, 2.4 * 50e-9)])

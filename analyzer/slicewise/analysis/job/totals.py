@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.coverage import Coverage, coverage
+from slicewise.analysis.job.busiest import busiest_ns
 from slicewise.digest import Damage, Digest
 from slicewise.digest.layers import ALL_LAYERS, MPIIO_LAYERS, OWN_LAYERS, is_own
 from slicewise.digest.processes import count_processes, has_rank, in_processes, known_nodes
@@ -53,7 +54,9 @@ IN_SUM: list[tuple[str, Sequence[str]]] = [(ALL_LAYERS, (ALL_LAYERS,))]
 
 @dataclass(frozen=True)
 class ProfilerCost:
-    """The profiler's own time, of all processes together, and its share of their runtimes (None: no runtime known)."""
+    """seconds: the profiler's own time, of all processes together. share_of_runtime: its share of the job's runtime, at
+    each time of the process that it takes most of: others may wait for that one. None: no runtime known.
+    """
 
     seconds: float
     share_of_runtime: float | None
@@ -79,17 +82,27 @@ def profiler_cost(digest: Digest) -> ProfilerCost:
     call_ns, system_ns = (pl.col(f"{name}_ps") / 1000 for name in ("call_cost", "system_call"))
     system_ns = pl.when(system_ns > 0).then(system_ns).otherwise(SYSTEM_CALL * call_ns)
     processes = digest.processes.filter("is_of_job")
-    costs = processes.join(units, on="process", how="left").select(
-        cost_ns=pl.col("profiler_ns")
-        + pl.col("units").fill_null(0) * call_ns
-        + pl.col("system_calls").fill_null(0) * system_ns,
-        runtime_ns=(pl.col("end_ns") - pl.col("start_ns")).clip(0),
-        call_ns=call_ns,
+    costs = (
+        processes.join(units, on="process", how="left")
+        .select(
+            cost_ns=pl.col("profiler_ns")
+            + pl.col("units").fill_null(0) * call_ns
+            + pl.col("system_calls").fill_null(0) * system_ns,
+            call_ns=call_ns,
+            start_ns="start_ns",
+            end_ns="end_ns",
+        )
+        .sort("start_ns", "end_ns")
     )
     mean_call_ns = real(costs["call_ns"].mean()) if costs.height else 0.0
-    cost_ns = real(costs["cost_ns"].sum()) + FILL * mean_call_ns * _fills(digest)
-    runtime_ns = whole(costs["runtime_ns"].sum())
-    return ProfilerCost(cost_ns / 1e9, cost_ns / runtime_ns if runtime_ns else None)
+    counted_ns = real(costs["cost_ns"].sum())
+    cost_ns = counted_ns + FILL * mean_call_ns * _fills(digest)
+    spent_ns, alive_ns = (
+        busiest_ns(list(costs.select("start_ns", "end_ns", ns=of_what.cast(pl.Float64)).iter_rows()))
+        for of_what in (pl.col("cost_ns"), (pl.col("end_ns") - pl.col("start_ns")).clip(0))
+    )
+    with_fills = cost_ns / counted_ns if counted_ns else 1.0
+    return ProfilerCost(cost_ns / 1e9, spent_ns * with_fills / alive_ns if alive_ns else None)
 
 
 def _fills(digest: Digest) -> float:
