@@ -198,6 +198,19 @@ def test_time_in_io_is_the_slowest_processes_and_the_medians(tmp_path):
     assert (time.slowest, time.median) == pytest.approx((0.20, 0.02))
 
 
+def test_a_process_of_half_a_second_is_not_the_one_that_waited_longest(tmp_path):
+    """In a loop of a shell whose processes read a little each."""
+    processes = [{"process": 1, "start_ns": 0, "end_ns": 100 * S}]
+    processes += [{"process": n, "start_ns": n * S, "end_ns": n * S + S // 2} for n in range(2, 90)]
+    slices = [{"process": n, "slice": n // 4, "read_bytes": 9, "read_ns": S // 3} for n in range(2, 90)]
+    for number, at_work in enumerate(
+        ([], [{"process": 1, "slice": n, "read_bytes": 9, "read_ns": 4 * S} for n in range(9)])
+    ):
+        profile = build_profile(tmp_path / str(number), processes, slices + at_work)
+        time = found_in(read_profile(profile)).time_in_io
+        assert (time.slowest is None) == (not at_work)
+
+
 def test_a_job_without_bytes_has_no_phases(tmp_path):
     found = found_in(read_profile(build_profile(tmp_path / "quiet", [{"process": 1}])))
     assert (found.phases.height, found.between_bytes, found.periods) == (0, 0, [])

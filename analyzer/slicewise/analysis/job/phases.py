@@ -10,7 +10,7 @@ import polars as pl
 from slicewise.analysis.job.io_span import process_bounds
 from slicewise.analysis.job.io_time import of_own_processes
 from slicewise.analysis.job.period import Period, find_period, runs_above
-from slicewise.constants import LEAST_OF_RATE
+from slicewise.constants import LEAST_OF_JOB, LEAST_OF_RATE, MAINLY
 from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import in_processes
@@ -213,6 +213,11 @@ def time_in_io(digest: Digest) -> TimeInIo:
         .with_columns(share=(pl.col("busy_ns") / pl.col("runtime_ns")).clip(0, 1))
         .sort("share", "rank", "process", descending=[True, False, False])
     )
+    # What is said of the job would be misleading of processes that lived for next to none of its time.
+    lived = shares.filter(pl.col("end_ns") - pl.col("start_ns") >= LEAST_OF_JOB * whole_ns)
+    if lived.height < shares.height and real(lived["busy_ns"].sum()) < MAINLY * real(shares["busy_ns"].sum()):
+        return TimeInIo("", None, None)
+    shares = lived
     if shares.is_empty():
         return TimeInIo("", None, None)
     row = shares.row(0, named=True)
