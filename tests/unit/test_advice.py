@@ -3,78 +3,20 @@
 import json
 import shutil
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 import polars as pl
 import pytest
-from slicewise.analysis.job.advice import advise
 from slicewise.analysis.job.file_sizes import sizes_since
-from slicewise.analysis.job.habits import CostlyHabit
-from slicewise.analysis.job.sites import SAMPLES_SCHEMA, Sites
-from slicewise.analysis.job.split import Split, split
-from slicewise.digest.digest import read_digest
+from slicewise.analysis.job.sites import Sites
 from slicewise.report.job.advice_words import advice_lines, advice_record
 from slicewise.report.job.site_words import place_words
 from slicewise.symbols.resolve import CodePlace
+from support.advised import FIRST, NS, sites, told
 from support.command_line import slicewise_command
-from support.ranks import digest_of
 from support.swz import build_profile
 
-NS = 10**9
-FIRST = 1_700_000_000
 MIB = 1 << 20
-NOWHERE = Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
-
-
-def told(
-    directory: Path,
-    did: dict[str, int],
-    files: list[dict[str, object]] = (),
-    *,
-    found: Sites = NOWHERE,
-    seconds: int = 20,
-    processes: int = 1,
-    one_after_another: bool = False,
-    lost: float = 0.0,
-    sent: int = 0,
-    calls: Mapping[str, int] = MappingProxyType({}),
-    sizes: Mapping[str, int] = MappingProxyType({}),
-    ranks: Split | None = None,
-    who: Mapping[str, str] = MappingProxyType({"program": "/bin/x"}),
-    mounts: list[dict[str, object]] | None = None,
-    usage: list[dict[str, object]] | None = None,
-) -> list[CostlyHabit]:
-    """The advice for a job whose processes, so many, each did that; side by side unless said otherwise. calls: of each
-    process, by function; sizes: of files that are still there.
-    """
-    apart = seconds if one_after_another else 0
-    begins = {n + 1: FIRST + n * apart for n in range(processes)}
-    rows = [
-        {"process": n, "slice_ns": NS, "start_ns": NS * begin, "end_ns": NS * (begin + seconds), **who}
-        for n, begin in begins.items()
-    ]
-    slices = [{"process": n, "slice": begin, **did} for n, begin in begins.items()]
-    slices += [
-        {"process": n, "layer": "kernel", "slice": begin, "mount": 0, "kernel_write_bytes": sent}
-        for n, begin in begins.items()
-    ]
-    per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
-    called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
-    seen = mounts and [{"process": n, **mount} for n in begins for mount in mounts]
-    profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called, usage=usage or [])
-    return advise(read_digest(profile, distributions=True), found, lost, ranks, lambda paths, end_ns: sizes)
-
-
-def sites(operation: str, seconds: float, samples: int = 100) -> Sites:
-    stack = (CodePlace("main", "", "a.c", 1), CodePlace("write_row", "", "io.f90", 123), CodePlace(operation))
-    row = {
-        "stack": 0, "process": 1, "slice": FIRST, "operation": operation, "samples": samples, "seconds": seconds,
-        "bytes": 0.0, "calls": 1.0,
-    }  # fmt: skip
-    return Sites([stack], pl.DataFrame([row], schema=SAMPLES_SCHEMA), 0.001)
-
 
 SYNCS = {"sync_ops": 3000, "sync_ns": 12 * NS, "write_ops": 3000, "write_bytes": 3000 * 512, "write_ns": NS // 10}
 
@@ -278,7 +220,9 @@ def test_reads_in_no_order_that_wait(tmp_path):
     assert (one.habit, one.seconds, one.file) == ("random reads", pytest.approx(10), "/scratch/a")
     assert (one.saving.low, one.saving.high) == (pytest.approx(10 - 2 * rest), pytest.approx(10 - rest / 2))
     assert told(tmp_path / "b", READ | cached, [file | cached]) == [], "from a cache"
-    (one,) = told(tmp_path / "c", READ | {"read_sequential": 19_000}, [file])
+    (one,) = told(tmp_path / "fast", READ | cached, [file | cached, BIG | {"read_ns": NS // 50}])
+    assert (one.habit, one.calls) == ("random reads", 40_000), "from a device that large reads are faster on"
+    (one,) = told(tmp_path / "c", READ | {"read_sequential": 19_000, "read_consecutive": 18_000}, [file])
     assert one.habit == "small reads"
 
 
@@ -436,18 +380,30 @@ def test_files_on_a_server_that_only_their_writer_reads(tmp_path):
     assert one.seconds == pytest.approx(8 + 2), "half of what is written"
 
 
-@pytest.mark.parametrize(("others", "kind"), [(0.0, "one rank"), (2.0, "uneven ranks")])
-def test_ranks_that_wait_for_the_io_of_one(tmp_path, others, kind):
-    calls = [(rank, at, "barrier", 0.9 - others / 10) for rank in (1, 2, 3) for at in range(10)]
-    io = [(0, at, "write", 0.9) for at in range(10)] + [
-        (rank, at, "write", others / 10) for rank in (1, 2, 3) for at in range(10)
+def test_reads_that_do_not_follow_each_other_are_never_to_be_buffered(tmp_path):
+    """Half of those at random begin beyond the last one. Who read 1 MiB for each 12 KiB took 10 s longer."""
+    file = {"path": "/scratch/a", "opens": 1} | {name: READ[name] for name in ("read_ops", "read_bytes", "read_ns")}
+    for sequential in (9_900, 10_100, 20_000):  # or all of them, with gaps
+        (one,) = told(tmp_path / str(sequential), READ | {"read_sequential": sequential}, [file])
+        assert one.habit == "random reads"
+        (line,) = advice_lines([one], 20.0)
+        assert "setvbuf" not in line
+    cached = {"read_ops": 400_000, "read_ns": 19 * NS, "read_bytes": 400_000 * 100, "read_sequential": 200_500}
+    assert told(tmp_path / "cached", cached, [file | {name: cached[name] for name in file.keys() & cached}]) == []
+    apart, calls = READ | {"read_sequential": 20_000}, {"MPI_File_read_at": 20_000}
+    (one,) = told(tmp_path / "together", apart, [file], calls=calls)
+    assert one.habit == "independent MPI-IO"
+
+
+def test_large_transfers_elsewhere_show_nothing(tmp_path):
+    """How fast a local disk is says nothing of a server."""
+    mounts = [
+        {"mount": 1, "point": "/n", "type": "nfs4", "source": "s:/x"},
+        {"mount": 2, "point": "/data", "type": "ext4"},
     ]
-    (one,) = told(tmp_path, {"write_ops": 4, "write_bytes": 4 * MIB}, ranks=split(digest_of(10, calls, io, ranks=4)))
-    waited = 9.0 - others
-    assert (one.habit, one.seconds, one.calls, one.who) == (kind, pytest.approx(waited), 3, "rank 0 on n")
-    assert (one.saving.low, one.saving.high) == (0, pytest.approx(0.75 * waited))
-    (line,) = advice_lines([one], 20.0)
-    assert line.startswith("The wait of other ranks (3) for the I/O of rank 0 on n, which ")
+    small = {"write_ops": 100_000, "write_bytes": 100_000 * 4096, "write_ns": 10 * NS}
+    (one,) = told(tmp_path, small, [SMALL | {"path": "/n/out"}, LARGE | {"path": "/data/big"}], mounts=mounts)
+    assert (one.habit, one.saving) == ("small writes", None)
 
 
 def test_sizes_of_files_that_are_as_they_were(tmp_path):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from slicewise.analysis.job.habits import A_BATCH, A_PIECE, CostlyHabit, Habit
+from slicewise.analysis.job.job_calls import A_BATCH, A_PIECE, BRIEF_NS, CostlyHabit, Habit
 from slicewise.report.job.site_words import place_words
 from slicewise.text import words
 
@@ -37,7 +37,7 @@ WHAT: dict[Habit, tuple[str, str]] = {
         f"a file, or a long stretch of the file, for each process; in MPI {COLLECTIVE}",
     ),
     "random reads": (
-        "{count} reads of {size} in no order from {where}, one at a time,",
+        "{count} reads of {size} from {where}, which do not follow each other, one at a time,",
         "read in the order of the file, or ask for many at a time (threads, posix_fadvise, io_uring), or copy the file "
         "into memory or to a disk of the node first",
     ),
@@ -86,6 +86,14 @@ WHAT: dict[Habit, tuple[str, str]] = {
     "uneven ranks": (
         "the wait of other ranks ({count}) for the I/O of {who}, which takes longer than theirs,",
         "divide reading and writing evenly among ranks",
+    ),
+    "names by one rank": (
+        "the wait of other ranks ({count}) for the opens, closes and looks at files of {who}",
+        "open files once, look at fewer, or let the other ranks go on meanwhile",
+    ),
+    "brief processes": (
+        f"{{count}} processes of less than {words.duration(BRIEF_NS / 1e9)} each ({{who}})",
+        "do the same in one process (one awk, one script), or start one for many files (xargs)",
     ),
 }
 

@@ -10,9 +10,9 @@ import polars as pl
 from slicewise.analysis.job import io_time as analysis
 from slicewise.analysis.job.advice import advise
 from slicewise.analysis.job.file_sizes import sizes_since
-from slicewise.analysis.job.habits import CostlyHabit
 from slicewise.analysis.job.heat import Heat, heats_of
 from slicewise.analysis.job.io_span import IoSpan
+from slicewise.analysis.job.job_calls import CostlyHabit
 from slicewise.analysis.job.phases import Phases
 from slicewise.analysis.job.phases import phases as find_phases
 from slicewise.analysis.job.sites import Sites, sites

@@ -1,0 +1,266 @@
+"""What the habits of a program's calls are told from: a job's calls, with the seconds of the runtime that they took.
+
+Digest's frames and call sites in. Seconds are of the runtime: of processes side by side those of the one with most, of
+threads side by side the mean one's.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import polars as pl
+
+from slicewise.analysis.job.busiest import busiest_ns
+from slicewise.analysis.job.sites import Sites
+from slicewise.digest.activity import Direction
+from slicewise.digest.digest import Digest
+from slicewise.digest.processes import WITHOUT_PATH
+from slicewise.digest.schema import FRAMES
+from slicewise.estimate import Estimate
+from slicewise.kinds import KINDS
+from slicewise.scalars import real, whole
+from slicewise.symbols.resolve import CodePlace
+
+Habit = Literal[
+    "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO", "shared file",
+    "random reads", "reads again", "scratch files", "opens", "small files", "failing calls", "looks", "locks",
+    "one directory", "metadata at the begin", "one rank", "uneven ranks", "names by one rank", "formatted text",
+    "brief processes",
+]  # fmt: skip
+
+# How often a call is a habit: one that waits; any.
+OFTEN, MANY = 100, 1000
+# Bytes a call, or between two syncs or opens: more are no small ones. And what a large transfer has at least.
+SMALL, LARGE = 64 << 10, 256 << 10
+# Bytes by large transfers that show what these cost: less may be chance.
+SHOWN = 16 << 20
+# Files with less of the calls' time than this part of what the file with most has are not told of, if they have no more
+# together than that of all.
+TRIVIAL_FILE, TRIVIAL_FILES = 0.01, 0.05
+# What is advised: one sync for so many, pieces of so many bytes.
+A_BATCH, A_PIECE = 100, 1 << 20
+# What large transfers cost in another run, as a factor.
+UNSURE_FACTOR = 2.0
+# Bytes: copying fewer takes next to none of a call's time; and what is left of that time in larger calls.
+NO_COPY, OF_A_CALL = 1 << 10, 0.3
+# Such a call waits for a device or a server (ns), which moves far less than it could (bytes/s). Of calls that copy into
+# a cache nobody knows what their pages cost.
+WAITS_NS, SLOW = 50_000, 100e6
+# Samples of call sites that show how time divides among calls, within a fifth (binomial).
+ENOUGH_SAMPLES = 30
+# A failing call may take less or more time than the job's other metadata calls, which are the rest of these.
+OF_A_LOOK = 0.5
+# An open and a close, or a wait for a lock, cost the same each time but for this part; and around them more is done.
+OF_AN_OPEN = 0.2
+# So few transfers with each open may wait for it, if they take at most so many times as long as opens and closes.
+WITH_EACH_OPEN, AS_LONG = 3, 2.0
+# Of calls: transfers of which fewer begin where the last one ended are in no order, and if of reads so many begin after
+# it, they go forward (half of those at random do); of streams' calls so many reach the kernel.
+IN_ORDER, FORWARD, BUFFERED = 0.5, 0.75, 0.5
+# What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(). And
+# what of that goes most likely: it was 0.6 to 1.
+AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
+LIKELY = 0.75
+# What is read so often is read again; what storage sent of it is nearly all; and bytes/s of a copy in memory, at most.
+READ_TIMES, ALMOST_ALL, OF_MEMORY = 2.0, 0.9, 10e9
+# The same of files in memory that are written there first, by which memory is taken: at least, most likely, at most.
+OF_NEW_MEMORY = (1e9, 2.5e9, OF_MEMORY)
+# Of the files with most time in reads, how many sizes are asked for.
+MOST_ASKED = 50
+# What of a wait for locks, or for a sync that can go on meanwhile, goes at least, if the change is made.
+AT_LEAST = 0.5
+# Functions that are named, of those that looked.
+MOST_NAMED = 3
+# So many processes that do the same at one time, or in one directory, are a crowd. In the first part of the runtime.
+CROWD, BEGIN = 8, 0.1
+# A process that lives for so little time (ns) did little but begin and end.
+BRIEF_NS = 100_000_000
+
+# Functions that open a file, and close it; and those that wait for locks.
+OPENINGS = ("open", "openat", "creat", "fopen")
+CLOSES = ("close", "fclose")
+OPENS = (*OPENINGS, *CLOSES)
+# What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
+WITH_AN_OPEN = (*OPENS, "fstat", "ioctl", "isatty", "lseek")
+LOCKS = ("flock", "fcntl")
+# Metadata calls on what is open, which fail for no name.
+BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS)
+# Those that ask and change nothing; mkdir, of a directory that is there.
+LOOKS = (
+    *("stat", "lstat", "fstatat", "statx", "statfs", "access", "readlink", "realpath", "getxattr", "listxattr"),
+    *("opendir", "readdir", "scandir", "closedir", "getdents", "mkdir", "mkdirat"),
+)
+# Those that turn numbers into text, and back; what one takes of a processor (ns): glibc 2.36 took 34 for a whole
+# number, 206 for a fraction, and 9 for fwrite of 8 bytes. Fewer calls are no second.
+FORMATTED, FORMATTED_NS, MANY_FORMATTED = ("fprintf", "fscanf", "fwprintf", "fwscanf"), (25, 100, 200), 5_000_000
+# Calls of MPI-IO, without MPI_File_write or MPI_File_read, that a rank makes by itself.
+BY_ONE_RANK = ("", "_at", "_shared")
+
+
+@dataclass(frozen=True)
+class CostlyHabit:
+    """seconds: what the calls cost; saving: of these what the change saves (None: this run does not show it). calls;
+    bytes: of one, or between two. file: the one path, else empty, of `files`. site: from where most are made. times:
+    how often the same is done. who: the process, if it is one; or which functions. has_more: there are more files than
+    those, which have no rows of their own.
+    """
+
+    habit: Habit
+    seconds: float
+    saving: Estimate | None
+    calls: int
+    bytes: float
+    file: str = ""
+    files: int = 0
+    site: tuple[CodePlace, ...] = ()
+    times: float = 1.0
+    who: str = ""
+    has_more: bool = False
+
+
+@dataclass(frozen=True)
+class JobCalls:
+    """own, files: rows of `process_slices` and `files` of the job's own processes. kept: which part of the seconds in
+    calls others did not cost. size_of: paths to the sizes of those files that are still as they were.
+    """
+
+    digest: Digest
+    own: pl.DataFrame
+    files: pl.DataFrame
+    found: Sites
+    runtime: float
+    size_of: Callable[[Sequence[str]], Mapping[str, int]]
+    kept: float = 1.0
+
+    @cached_property
+    def _lives(self) -> pl.DataFrame:
+        """process, start_ns, end_ns, and alone: the part of a process's time in calls that is left if threads that
+        surely were in calls at once count as one; a process then was in calls for longer than its slice lasted.
+        """
+        ns = pl.sum_horizontal("^(read|write|meta|sync)_ns$")
+        threads = pl.when(ns > self.digest.slice_ns).then(pl.col("threads").clip(1)).otherwise(1)
+        in_turn = self.own.group_by("process").agg(alone=(ns / threads).sum() / ns.sum().clip(1))
+        lives = self.digest.processes.select("process", "start_ns", "end_ns")
+        return lives.join(in_turn, on="process", how="left").with_columns(pl.col("alone").fill_null(1.0).clip(0, 1))
+
+    def of_runtime(self, spent: pl.DataFrame) -> float:
+        """Seconds of the runtime in some calls. spent: process, ns (one row each or several). At each time it is that
+        of the process alive which spends most of its life so; other processes wait meanwhile, or do the same.
+        """
+        by_process = spent.group_by("process").agg(pl.col("ns").sum()).filter(pl.col("ns") > 0)
+        lived = by_process.join(self._lives, on="process").with_columns(pl.col("ns") * pl.col("alone"))
+        rows = lived.filter(pl.col("ns") > 0).sort("start_ns", "process").select("start_ns", "end_ns", "ns")
+        return self.kept * busiest_ns(list(rows.iter_rows())) / 1e9
+
+    def of_all(self, spent: pl.DataFrame, *names: str) -> float:
+        """The same of rows with such columns: `read_ns` ..."""
+        return self.of_runtime(spent.select("process", ns=pl.sum_horizontal(*names)))
+
+    @cached_property
+    def part(self) -> float:
+        """By which seconds in any calls become seconds of the runtime."""
+        names = [f"{kind}_ns" for kind in KINDS]
+        ns = real(self.own.select(pl.sum_horizontal(names).sum()).item())
+        return self.of_all(self.own, *names) * 1e9 / ns if ns else self.kept
+
+    @property
+    def opens(self) -> int:
+        """Calls that opened a file; also those of files that nothing was transferred with, which no row has."""
+        return max(self.called(OPENINGS), int(self.files["opens"].sum()))
+
+    @cached_property
+    def calls(self) -> pl.DataFrame:
+        """Rows of `calls` of the job's own processes."""
+        others = self.digest.processes.filter(~pl.col("is_of_job"))
+        return self.digest.calls.join(others, on="process", how="anti")
+
+    def called(self, operations: Sequence[str]) -> int:
+        """How often these functions were called."""
+        return int(self.calls.filter(pl.col("operation").is_in(list(operations)))["calls"].sum())
+
+    def seconds(self, kind: str) -> float:
+        return self.of_all(self.own, f"{kind}_ns")
+
+    def accesses(self, way: Direction) -> pl.DataFrame:
+        """The rows of `accesses` of a direction; none of a job of which they are not known."""
+        known = "accesses" not in self.digest.not_kept
+        rows = self.digest.accesses if known else pl.DataFrame(schema=FRAMES["accesses"].polars_schema)
+        return rows.filter(pl.col("direction") == way)
+
+    @property
+    def computing(self) -> float:
+        return max(0.0, self.runtime - self.of_all(self.own, *(f"{kind}_ns" for kind in KINDS)))
+
+    def with_what_is_around(self, saving: Estimate, calls: int, each_ns: int = AROUND_NS) -> Estimate:
+        """The same, with what goes with the calls: of a script what its interpreter does around each, from nothing to
+        all that it may be. No more than the runtime.
+        """
+        name = pl.col("path").str.extract(f"({WITHOUT_PATH})")
+        runs_script = self.digest.processes.select(pl.col("program").str.starts_with(pl.concat_str(name, pl.lit(" "))))
+        around = 0.0
+        if runs_script.to_series().any():
+            around = min(self.computing, self.part * calls * each_ns / 1e9)
+        value, high = (min(self.runtime, one) for one in (saving.value + LIKELY * around, saving.high + around))
+        return replace(saving, value=value, high=high)
+
+    def sampled_ns(self, operations: Sequence[str]) -> pl.DataFrame:
+        """process, ns: in some metadata calls, by samples of call sites; no rows if these are too few to tell."""
+        of_them = self.found.samples.filter(pl.col("operation").is_in(list(operations)))
+        if int(of_them["samples"].sum()) < ENOUGH_SAMPLES:
+            of_them = of_them.clear()
+        return of_them.group_by("process").agg(ns=pl.col("seconds").sum() * 1e9)
+
+    def sampled(self, operations: Sequence[str]) -> float:
+        """The same as seconds of the runtime; 0: too few samples."""
+        return min(self.of_runtime(self.sampled_ns(operations)), self.seconds("meta"))
+
+    def site(self, operations: Sequence[str]) -> tuple[CodePlace, ...]:
+        """The call site of these functions with most time; empty: none was sampled."""
+        of_them = self.found.samples.filter(pl.col("operation").is_in(list(operations)))
+        if of_them.is_empty():
+            return ()
+        most = of_them.group_by("stack").agg(pl.col("seconds").sum()).sort("seconds", "stack", descending=[True, False])
+        return self.found.stacks[whole(most["stack"][0])]
+
+    def operations(self, kind: str) -> list[str]:
+        """The functions of a kind that were sampled."""
+        return [
+            name for name in self.found.samples["operation"].unique() if self.digest.kind_of_operation(name) == kind
+        ]
+
+    def site_of(self, kind: str) -> tuple[CodePlace, ...]:
+        return self.site(self.operations(kind))
+
+    def storage_of(self, files: pl.DataFrame) -> pl.DataFrame:
+        """The same rows with the storage that the path is on, by the longest mount point; null: not known."""
+        points = self.digest.mounts.select("storage", "point").unique().filter(pl.col("point") != "")
+        paths = files.select("path").unique()
+        fits = paths.join(points, how="cross").filter(
+            pl.col("path").str.starts_with(pl.col("point").str.strip_chars_end("/") + "/")
+        )
+        longest = fits.sort("path", pl.col("point").str.len_bytes(), "storage").unique("path", keep="last")
+        return files.join(longest.select("path", "storage"), on="path", how="left")
+
+    def at_large(self, way: Direction, rows: pl.DataFrame, seconds: float) -> Estimate | None:
+        """What of the seconds of some rows of `files` is saved, if as many bytes are moved by large transfers, as some
+        process made with a file of the same storages; None if this run made few.
+        """
+        ops, moved = pl.col(f"{way}_ops"), pl.col(f"{way}_bytes")
+        large = self.files.filter(pl.col("path") != "", ops > 0, moved >= LARGE * ops)
+        storages = self.storage_of(rows)["storage"].unique()
+        large = self.storage_of(large).filter(pl.col("storage").is_in(storages.implode(), nulls_equal=True))
+        shown, ns = real(large[f"{way}_bytes"].sum()), real(rows[f"{way}_ns"].sum())
+        if shown < SHOWN or not ns:
+            return None
+        rest = seconds * (real(rows[f"{way}_bytes"].sum()) / shown) * (real(large[f"{way}_ns"].sum()) / ns)
+        low, value, high = (max(0.0, seconds - rest * factor) for factor in (UNSURE_FACTOR, 1.0, 1 / UNSURE_FACTOR))
+        return Estimate(value, low, high, "what large transfers of this run cost")
+
+
+def that_count(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Rows without those of files that make up next to nothing: each, beside the file with most; and all together."""
+    of_file = pl.col(column).sum().over("path")
+    little = rows.filter(of_file < TRIVIAL_FILE * of_file.max())
+    is_little = real(little[column].sum()) < TRIVIAL_FILES * real(rows[column].sum())
+    return rows.filter(of_file >= TRIVIAL_FILE * of_file.max()) if is_little else rows

@@ -1,0 +1,296 @@
+"""Habits of a program's calls on names (opens, looks, locks), and of starting processes: what they cost its runtime,
+and what changing them saves.
+
+A job's calls in, dataclasses out.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from slicewise.analysis.job.busiest import busiest_ns
+from slicewise.analysis.job.job_calls import (
+    ALMOST_ALL,
+    AROUND_AN_OPEN_NS,
+    AS_LONG,
+    AT_LEAST,
+    BEGIN,
+    BRIEF_NS,
+    BY_DESCRIPTOR,
+    CLOSES,
+    CROWD,
+    ENOUGH_SAMPLES,
+    LOCKS,
+    LOOKS,
+    MANY,
+    MOST_NAMED,
+    OF_A_LOOK,
+    OF_AN_OPEN,
+    OFTEN,
+    OPENINGS,
+    SMALL,
+    WAITS_NS,
+    WITH_AN_OPEN,
+    WITH_EACH_OPEN,
+    CostlyHabit,
+    Habit,
+    JobCalls,
+)
+from slicewise.digest.processes import in_processes
+from slicewise.estimate import Estimate
+from slicewise.scalars import real
+
+# Of a function, which calls stand for an open of its own: these together, and each other function by itself.
+GROUP = (
+    pl.when(pl.col("operation").is_in(list(OPENINGS)))
+    .then(pl.lit("open"))
+    .when(pl.col("operation").is_in(list(CLOSES)))
+    .then(pl.lit("close"))
+    .otherwise("operation")
+)
+
+
+def habits_of_names(of: JobCalls) -> Iterator[CostlyHabit]:
+    """All that is found."""
+    told = [*_opens(of), *_failing(of), *_looks(of), *_locks(of)]
+    yield from [one for one in told if one.seconds > 0] or _crowd(of)
+    yield from _brief_processes(of)
+
+
+def _opened_again(of: JobCalls) -> pl.DataFrame:
+    """Rows of files that are opened again and again; little_each: for a little each time."""
+    little_each = pl.sum_horizontal("read_bytes", "write_bytes") < SMALL * pl.col("opens")
+    again = of.files.filter(pl.col("opens") >= OFTEN, pl.col("path") != "")
+    return again.with_columns(little_each=little_each)
+
+
+def waiting_for_opens(of: JobCalls) -> pl.DataFrame:
+    """Rows of files that are opened again for each few transfers, and these wait: some file systems open a file when it
+    is first used, others forget at an open what they had in memory. No rows if transfers take much longer than opens:
+    then it is they that wait.
+    """
+    ops, ns = pl.col("read_ops") + pl.col("write_ops"), pl.col("read_ns") + pl.col("write_ns")
+    each = _opened_again(of).filter("little_each", ops <= WITH_EACH_OPEN * pl.col("opens"), ns >= WAITS_NS * ops)
+    spent = _spent_in_opens(of, _opened_again(of).filter("little_each"))
+    of_each = spent.join(each.group_by("process").agg(each=pl.col("opens").sum()), on="process")
+    seconds = of.of_runtime(of_each.select("process", ns=pl.col("again_ns") * pl.col("each") / pl.col("again")))
+    return each if of.of_all(each, "read_ns", "write_ns") <= AS_LONG * seconds else each.clear()
+
+
+def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
+    """process, opened (how often it opened a file), again (opens like those of some rows of `files`), rest (those of
+    these that have no row), again_ns, all_ns: sampled time of opens and of what goes with them. What is opened again
+    and again is opened at the call sites with most calls, in which what libraries open once has no part. Of files that
+    have no rows of their own as many were opened again as of the others, as far as is known.
+    """
+    is_open = pl.col("operation").is_in(list(OPENINGS))
+    called = of.calls.filter(pl.col("operation").is_in(list(WITH_AN_OPEN))).with_columns(group=GROUP)
+    opened = called.filter(is_open).group_by("process").agg(opened=pl.col("calls").sum())
+    named = of.files.group_by("process").agg(opens=pl.col("opens").sum(), rest=pl.col("opens").filter(path="").sum())
+    counts = (
+        named.join(again.group_by("process").agg(again=pl.col("opens").sum()), on="process", how="left")
+        .join(opened, on="process", how="full", coalesce=True)
+        .fill_null(0)
+        .with_columns(pl.max_horizontal("opens", "opened").alias("opened"))
+        .with_columns(rest=(pl.col("rest") * pl.col("again") / (pl.col("opens") - pl.col("rest")).clip(1)).round())
+        .with_columns(again=pl.col("again") + pl.col("rest"))
+    )
+    samples = of.found.samples.filter(pl.col("operation").is_in(list(WITH_AN_OPEN)))
+    if int(samples["samples"].sum()) < ENOUGH_SAMPLES:
+        samples = samples.clear()
+    by_group = called.group_by("process", "group").agg(made=pl.col("calls").sum())
+    sites = (
+        samples.with_columns(group=GROUP)
+        .group_by("process", "group", "stack")
+        .agg(pl.col("seconds", "calls").sum())
+        .join(by_group, on=["process", "group"], how="left")
+        .join(counts, on="process")
+        .with_columns(pl.col("made").fill_null(pl.col("opened")))
+        .with_columns(calls=pl.col("calls") * pl.col("made") / pl.col("calls").sum().over("process", "group"))
+        .sort("process", "group", "calls", "stack", descending=[False, False, True, False])
+        .with_columns(before=pl.col("calls").cum_sum().over("process", "group") - pl.col("calls"))
+        .with_columns(wanted=pl.col("again") * pl.max_horizontal(1.0, pl.col("made") / pl.col("opened")))
+        .with_columns(taken=((pl.col("wanted") - pl.col("before")) / pl.col("calls")).clip(0, 1))
+    )
+    spent = sites.group_by("process").agg(
+        again_ns=(pl.col("seconds") * pl.col("taken")).sum() * 1e9, all_ns=pl.col("seconds").sum() * 1e9
+    )
+    meta = of.own.group_by("process").agg(pl.col("meta_ns").sum())
+    part = pl.min_horizontal(1.0, pl.col("meta_ns") / pl.col("all_ns"))
+    return (
+        counts.join(spent, on="process")
+        .join(meta, on="process")
+        .select("process", "opened", "again", "rest", pl.col("again_ns", "all_ns") * part)
+    )
+
+
+def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Opening one file again and again, and many files once, for a little each time: by the sampled time of opens and
+    closes; and at most by that of transfers which may have waited for these.
+    """
+    moved, any_again = pl.col("read_bytes") + pl.col("write_bytes"), _opened_again(of)
+    again = any_again.filter("little_each")
+    spent = _spent_in_opens(of, again)
+    if spent.is_empty() or not of.opens:
+        return
+    more, often = int(spent["rest"].sum()), int(spent["again"].sum())
+    if often:
+        seconds = of.of_all(spent, "again_ns")
+        high = seconds * (1 - again.height / (often - more))
+        more_seconds = of.of_all(waiting_for_opens(of), "read_ns", "write_ns")
+        low, value, high = high * (1 - OF_AN_OPEN), high + more_seconds / 2, high * (1 + OF_AN_OPEN) + more_seconds
+        seconds += more_seconds
+        once_only = Estimate(value, low, high, "opening it once")
+        saving = of.with_what_is_around(once_only, often, AROUND_AN_OPEN_NS)
+        by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
+        path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
+        bytes_each = real(again.select(moved.sum()).item()) / (often - more)
+        yield CostlyHabit(
+            "opens", seconds, saving, often, bytes_each, path, by_path.height, of.site(OPENINGS), has_more=more > 0
+        )
+    few = of.files.join(any_again, on=["process", "file"], how="anti")
+    opened, each = int(few["opens"].sum()), real(few.select(moved.sum()).item())
+    once = opened - more
+    each *= once / max(1, opened)
+    if once >= OFTEN and each < SMALL * once:
+        by_process = spent.join(few.group_by("process").agg(once=pl.col("opens").sum()), on="process")
+        of_others = (pl.col("once") - pl.col("rest")) / (pl.col("opened") - pl.col("again")).clip(1)
+        ns = (pl.col("all_ns") - pl.col("again_ns")) * of_others.clip(0, 1)
+        seconds = of.of_runtime(by_process.select("process", ns=ns))
+        crowded = _crowded_directory(few)
+        habit: Habit = "one directory" if crowded else "small files"
+        low, high = seconds * AT_LEAST, seconds * (1 + OF_AN_OPEN)
+        in_one = None if crowded else Estimate((low + high) / 2, low, high, "opening one file instead")
+        yield CostlyHabit(habit, seconds, in_one, once, each / once, crowded, once, of.site(OPENINGS))
+
+
+def _crowded_directory(files: pl.DataFrame) -> str:
+    """The directory in which each of a crowd of processes writes files of its own, more than elsewhere; or nothing."""
+    written = files.filter(pl.col("path") != "", pl.col("write_ops") > 0)
+    places = written.group_by(directory=pl.col("path").str.replace(r"/[^/]*$", "")).agg(
+        pl.col("process").n_unique(), files=pl.len()
+    )
+    crowded = places.filter(pl.col("process") >= CROWD, 2 * pl.col("files") > written.height)
+    return str(crowded["directory"][0]) if crowded.height else ""
+
+
+def _failed(of: JobCalls) -> int:
+    on_files = of.digest.counters.filter(pl.col("object") == "file")
+    return int(on_files["errors"].sum()) if "errors" in on_files.columns else 0  # servers and logs count none
+
+
+def _failing(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Calls on names that are not there, taken to last as long as the job's other calls on names; closes, which may
+    wait for what was written, are none.
+    """
+    failed, calls = _failed(of), int(of.own["meta_ops"].sum())
+    if failed < MANY or not calls:
+        return
+    share = min(1.0, failed / max(1, calls - of.called(BY_DESCRIPTOR)))
+    other = of.sampled_ns(BY_DESCRIPTOR).rename({"ns": "other_ns"})
+    on_names = of.own.group_by("process").agg(pl.col("meta_ns").sum()).join(other, on="process", how="left")
+    ns = (pl.col("meta_ns") - pl.col("other_ns").fill_null(0.0)).clip(0)
+    seconds = share * of.of_runtime(on_names.select("process", ns=ns))
+    off = max(OF_AN_OPEN, OF_A_LOOK * (1 - share))
+    low, high = ((1 + sign * off) * seconds for sign in (-1, 1))
+    saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
+    saving = of.with_what_is_around(saving, failed)
+    # An open that no row of files has may have failed; as for the rest, it was another function's call.
+    opens = of.called(OPENINGS) - int(of.files["opens"].sum())
+    names = of.operations("meta")
+    others = [name for name in names if name not in (*WITH_AN_OPEN, *LOCKS)]
+    yield CostlyHabit(
+        "failing calls", seconds, saving, failed, 0.0, site=of.site(names if 2 * opens >= failed else others)
+    )
+
+
+def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Calls on names that are there (stat, access, directories, opens without a transfer), again and again; but where
+    most of them fail.
+    """
+    looks = [name for name in of.operations("meta") if name in LOOKS]
+    failed = _failed(of)
+    opened = max(0, of.opens - int(of.files["opens"].sum()) - failed)
+    calls = of.called(looks) + opened
+    if calls >= OFTEN and 2 * failed < int(of.own["meta_ops"].sum()):
+        spent = _spent_in_opens(of, _opened_again(of).filter("little_each"))
+        others = max(opened, int(spent["opened"].sum()) - int(spent["again"].sum()), 1)
+        of_opens = of.of_runtime(spent.select("process", ns=pl.col("all_ns") - pl.col("again_ns"))) * opened / others
+        seconds = of.sampled(looks) + of_opens
+        often = sorted(looks, key=lambda name: -of.called([name]))[:MOST_NAMED]
+        if of_opens > seconds / 2:
+            often, looks = [*OPENINGS[:1], *often][:MOST_NAMED], list(OPENINGS)
+        yield CostlyHabit("looks", seconds, None, calls, 0.0, site=of.site(looks), who=", ".join(often))
+
+
+def _of_the_shortest(of: JobCalls, operations: Sequence[str]) -> float:
+    """Seconds of a call at that call site where these calls are shortest, as unlocking is; 0: there are not two."""
+    of_them = of.found.samples.filter(pl.col("operation").is_in(list(operations)))
+    sites = of_them.group_by("stack").agg(pl.col("samples", "seconds", "calls").sum())
+    sites = sites.filter(pl.col("samples") >= ENOUGH_SAMPLES, pl.col("calls") > 0)
+    return real(sites.select((pl.col("seconds") / pl.col("calls")).min()).item()) if sites.height > 1 else 0.0
+
+
+def _locks(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Waits for locks on files: other processes hold these. What each call takes without that, since it asks a server,
+    is saved with the locks only.
+    """
+    seconds = of.sampled(LOCKS)
+    calls = of.called(LOCKS)
+    waited = max(0.0, seconds - of.part * calls * _of_the_shortest(of, LOCKS))
+    low, high = waited * AT_LEAST, seconds * (1 + OF_AN_OPEN)
+    saving = Estimate((waited + seconds) / 2, low, high, "nobody waits for a file of its own")
+    yield CostlyHabit("locks", seconds, saving, calls, 0.0, site=of.site(LOCKS))
+
+
+def _crowd(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Metadata calls of many processes at once, when they begin."""
+    starts = of.digest.processes.select("process", from_slice=pl.col("start_ns") // of.digest.slice_ns)
+    until = max(1.0, BEGIN * of.runtime * 1e9 / of.digest.slice_ns)
+    early = of.own.join(starts, on="process").filter(pl.col("slice") <= pl.col("from_slice") + until)
+    did = early.filter(pl.col("meta_ops") > 0)
+    ns, processes = real(did["meta_ns"].sum()), did["process"].n_unique()
+    if processes >= CROWD and ns >= ALMOST_ALL * real(of.own["meta_ns"].sum()):
+        yield CostlyHabit(
+            "metadata at the begin", of.of_all(did, "meta_ns"), None, int(did["meta_ops"].sum()), 0.0,
+            site=of.site_of("meta"), times=processes,
+        )  # fmt: skip
+
+
+def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Processes that live for next to no time each: by their lives, of which those side by side count once, without
+    what profiling took. What it takes to start and to end them out of their own sight comes on top.
+    """
+    own = of.digest.processes.filter("is_of_job")
+    lives = own.group_by(in_processes(own)).agg(
+        pl.col("rank").max(),
+        pl.col("start_ns").min(),
+        pl.col("end_ns").max(),
+        pl.col("program").last(),
+        pl.col("profiler_ns").sum(),
+    )
+    life = pl.col("end_ns") - pl.col("start_ns")
+    brief = lives.filter(pl.col("rank") < 0, life < BRIEF_NS).sort("start_ns", "program")
+    if brief.height < MANY:
+        return
+    parent = lives.sort(life, "program", descending=[True, False])["program"][0]
+    names = (
+        brief.filter(pl.col("program") != parent)
+        .group_by("program")
+        .len()
+        .sort("len", "program", descending=[True, False])
+    )
+    who = ", ".join(names["program"].head(MOST_NAMED))
+    seconds = (
+        busiest_ns(
+            list(
+                brief.select(
+                    "start_ns", "end_ns", ns=(life - pl.col("profiler_ns")).clip(0).cast(pl.Float64)
+                ).iter_rows()
+            )
+        )
+        / 1e9
+    )
+    yield CostlyHabit(
+        "brief processes", seconds, None, brief.height, 0.0, who=f"{who}; started by {parent}" if who else parent
+    )

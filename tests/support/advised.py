@@ -1,0 +1,114 @@
+"""The advice for jobs made by hand."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import polars as pl
+from slicewise.analysis.job.advice import advise
+from slicewise.analysis.job.job_calls import CostlyHabit
+from slicewise.analysis.job.sites import SAMPLES_SCHEMA, Sites
+from slicewise.analysis.job.split import Split
+from slicewise.digest.digest import read_digest
+from slicewise.symbols.resolve import CodePlace
+from support.swz import build_profile
+
+NS = 10**9
+FIRST = 1_700_000_000
+NOWHERE = Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
+
+
+def told(
+    directory: Path,
+    did: dict[str, int],
+    files: list[dict[str, object]] = (),
+    *,
+    found: Sites = NOWHERE,
+    seconds: int = 20,
+    processes: int = 1,
+    one_after_another: bool = False,
+    lost: float = 0.0,
+    sent: int = 0,
+    calls: Mapping[str, int] = MappingProxyType({}),
+    sizes: Mapping[str, int] = MappingProxyType({}),
+    ranks: Split | None = None,
+    who: Mapping[str, str] = MappingProxyType({"program": "/bin/x"}),
+    mounts: list[dict[str, object]] | None = None,
+    usage: list[dict[str, object]] | None = None,
+) -> list[CostlyHabit]:
+    """The advice for a job whose processes, so many, each did that; side by side unless said otherwise. calls: of each
+    process, by function; sizes: of files that are still there.
+    """
+    apart = seconds if one_after_another else 0
+    begins = {n + 1: FIRST + n * apart for n in range(processes)}
+    rows = [
+        {"process": n, "slice_ns": NS, "start_ns": NS * begin, "end_ns": NS * (begin + seconds), **who}
+        for n, begin in begins.items()
+    ]
+    slices = [{"process": n, "slice": begin, **did} for n, begin in begins.items()]
+    slices += [
+        {"process": n, "layer": "kernel", "slice": begin, "mount": 0, "kernel_write_bytes": sent}
+        for n, begin in begins.items()
+    ]
+    per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
+    called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
+    seen = mounts and [{"process": n, **mount} for n in begins for mount in mounts]
+    profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called, usage=usage or [])
+    return advise(read_digest(profile, distributions=True), found, lost, ranks, lambda paths, end_ns: sizes)
+
+
+def told_of_each(
+    directory: Path,
+    did: list[dict[str, int]],
+    files: list[list[dict[str, object]]] = (),
+    *,
+    calls: list[dict[str, int]] = (),
+    found: Sites = NOWHERE,
+    ranks: Split | None = None,
+    lives: list[tuple[float, float]] = (),
+) -> list[CostlyHabit]:
+    """The advice for a job of several processes, of which each did something else; side by side for 20 s, or in what of
+    these each lived.
+    """
+    lives = lives or [(0, 20)] * len(did)
+    rows = [
+        {
+            "process": n,
+            "slice_ns": NS,
+            "start_ns": int(NS * (FIRST + begin)),
+            "end_ns": int(NS * (FIRST + end)),
+            "program": "/bin/x",
+        }
+        for n, (begin, end) in enumerate(lives, 1)
+    ]
+    slices = [{"process": n, "slice": FIRST, **one} for n, one in enumerate(did, 1)]
+    per_file = [
+        {"process": n, "file": k, **file} for n, of_one in enumerate(files, 1) for k, file in enumerate(of_one, 1)
+    ]
+    called = [
+        {"process": n, "operation": name, "calls": times}
+        for n, of_one in enumerate(calls, 1)
+        for name, times in of_one.items()
+    ]
+    profile = build_profile(directory / "job", rows, slices, files=per_file, calls=called)
+    return advise(read_digest(profile, distributions=True), found, ranks=ranks)
+
+
+def sites(operation: str, seconds: float, samples: int = 100) -> Sites:
+    stack = (CodePlace("main", "", "a.c", 1), CodePlace("write_row", "", "io.f90", 123), CodePlace(operation))
+    row = {
+        "stack": 0, "process": 1, "slice": FIRST, "operation": operation, "samples": samples, "seconds": seconds,
+        "bytes": 0.0, "calls": 1.0,
+    }  # fmt: skip
+    return Sites([stack], pl.DataFrame([row], schema=SAMPLES_SCHEMA), 0.001)
+
+
+def samples(*rows: tuple[int, str, float, float]) -> Sites:
+    """Of process, operation, seconds, calls: each from a place of its own."""
+    stacks = [(CodePlace("main", "", "a.c", n), CodePlace(row[1])) for n, row in enumerate(rows)]
+    made = [
+        {"stack": n, "process": process, "slice": FIRST, "operation": name, "samples": round(100 * seconds),
+         "seconds": seconds, "bytes": 0.0, "calls": times}
+        for n, (process, name, seconds, times) in enumerate(rows)
+    ]  # fmt: skip
+    return Sites(stacks, pl.DataFrame(made, schema=SAMPLES_SCHEMA), 0.01)
