@@ -235,7 +235,8 @@ def test_runs_under_the_jobs_own_limit_come_first(tmp_path):
     told = blame(own, [], [], [free, same])
     assert {one.job: one.is_taken for one in told.runs} == {"free": False, "same": True}
     assert not told.is_claimed
-    assert [one.is_taken for one in blame(free, [], [], [own, same]).runs] == [True, True]
+    assert [one.is_taken for one in blame(free, [], [], [own, same]).runs] == [False, False], "their limit was lower"
+    assert [one.is_taken for one in blame(free, [], [own], []).runs] == [True]
     assert [one.is_taken for one in blame(own, [], [free], [same]).runs] == [True, True]
 
 

@@ -568,6 +568,41 @@ def test_a_run_beside_a_stranger_is_not_found(tmp_path, neighbour, is_given):
         assert told.lost.value == pytest.approx(20, rel=0.02)
 
 
+@pytest.mark.parametrize(("seconds", "is_taken"), [(29, True), (31, False)])
+def test_of_runs_that_did_the_same_one_that_took_half_as_long_again_was_slowed_down(
+    tmp_path, neighbour, seconds, is_taken
+):
+    """By whatever it was; the job itself is one of them. Who gives a run must know."""
+    command = "reader all"
+    job = write(tmp_path / "job", 1, FIRST, 20, mib=20, command=command)
+    slow = write(tmp_path / "slow", 11, FIRST - 1000, seconds, mib=400 / seconds, command=command)
+    told = told_of(job, neighbour, [], [slow])
+    assert [run.is_taken for run in told.runs] == [is_taken]
+    assert [run.why_not for run in told.runs] == [
+        "" if is_taken else "it took 31.0 s, and job, which did the same, 20.0 s"
+    ]
+    assert [run.is_taken for run in told_of(job, neighbour, [slow], []).runs] == [True]
+
+
+def test_traffic_where_a_run_was_for_next_to_nothing_is_no_stranger(tmp_path, neighbour):
+    """It loaded its program there: 0.6 s of 20 in calls, beside 20 MiB/s of others. At 2 s it would be one."""
+    job = write(tmp_path / "job", 1, FIRST, 40)
+    for short, is_taken in ((0.6, True), (2.0, False)):
+        where = tmp_path / f"run-{short}"
+        run = write(where, 11, FIRST - 1000, 20, mib=20, beside=20.0, more=0)
+        read = digests([run])[0]
+        read.__dict__["process_slices"] = read.process_slices.with_columns(
+            (pl.col("read_ns") * short / 20).cast(read.process_slices.schema["read_ns"]).alias("read_ns")
+        )
+        told = blame(*digests([job]), digests([neighbour]), [], [read])
+        assert [one.is_taken for one in told.runs] == [is_taken]
+
+
+def test_a_job_that_was_faster_than_alone_by_more_than_it_waited_lost_nothing():
+    faster = Estimate(-8.0, -9.0, -7.0, "")
+    assert delayed_outside(run(12.8, 3.0, 900, delayed=1.6), 1, 9.0, faster) is None
+
+
 def test_runs_that_took_as_long_beside_more_traffic_lost_nothing_to_it(tmp_path, neighbour):
     """Programs outside of a limit that the job has for itself use the same disk. By one run alone it is not known."""
     job = write(tmp_path / "job", 1, FIRST, 40)

@@ -177,6 +177,8 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
         max(without - waited - memory.value, took.runtime - lost.low - least - memory.low),
         f"the runtime without that loss and without its waits for {'memory and ' if memory.value else ''}processors",
     )
+    if alone.value >= took.runtime:
+        return None  # its calls took less than alone by more than it waited
     return Outside(
         alone=alone,
         seconds=waited + in_calls + memory.value,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.limits import held_alike
+from slicewise.analysis.blame.limits import held_alike, lowered
 from slicewise.analysis.blame.memory import (
     Fetched,
     did_as_much_by_calls,
@@ -27,12 +27,12 @@ from slicewise.analysis.blame.to_runtime import in_calls, job_strands
 from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
-from slicewise.analysis.runs.limits import from_disk, has_limits
-from slicewise.analysis.runs.storage import Storage, busy_on
-from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, SECOND_NS
+from slicewise.analysis.runs.limits import from_disk, has_limits, limits_of
+from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, LITTLE_OF_RUNTIME, SECOND_NS
 from slicewise.digest.activity import runtime_of
 from slicewise.digest.digest import Digest
-from slicewise.digest.slices import BYTES
+from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES
 from slicewise.scalars import real
 from slicewise.statistics import NORMAL, RUNS_DIFFER
 from slicewise.text import words
@@ -47,6 +47,9 @@ LEAST_READ = 0.1
 # Of a run's runtime: it spent so much more outside of calls than others with its command line. Of runs beside busy
 # loops and other programs this was 0.38 to 0.47, and of runs of a cold and a warm program 0.07.
 LEAST_HELD_UP = 0.2
+# A run took so many times as long as another one that did the same: quiet runs of one program differ by less.
+SLOWED = 1.5
+LOWER_LIMIT = "the limit of a control group held it up, and was lower than what this job had"
 
 
 def runs_taken(
@@ -68,6 +71,8 @@ def runs_taken(
     found = [one for one in found if one.path not in known]
     kind = [one for one in (digest, *found) if one.about["command"] and _asked_alike(digest, one)]
     least = min(((_outside_of_calls(one, grid_ns), one.job) for one in kind), default=(0.0, ""))
+    same = [one for one in kind if _moved_alike(digest, one) and not other_warmth(own, fetched_by(one))]
+    fastest = min(((_worked(one), one.job) for one in same if held_alike(where, digest, one)), default=(0.0, ""))
     for run in (*given, *found):
         its = fetched_by(run)
         why = other_warmth(own, its)
@@ -76,6 +81,7 @@ def runs_taken(
             why = "" if waited_little(digest if own.of_files > its.of_files else run) else why
         if not why and run.path not in known:
             why = _held_up(run, least, grid_ns) if run in kind else ""
+            why = why or (_slowed(run, fastest) if run in same else "")
         if not why and run.path not in known:
             why, seconds = _stranger(run, where, rows, grid_ns, counted)
             if why:
@@ -88,6 +94,9 @@ def runs_taken(
         apart = {run.job for run in taken if alike and run not in alike and run.path not in known}
         taken = [run for run in taken if run.job not in apart]
         told = [RunTaken(one.job, False, OTHER_LIMIT) if one.job in apart else one for one in told]
+        lower = {run.job for run in taken if run.path not in known and _has_lower_limit(run, where, digest)}
+        taken = [run for run in taken if run.job not in lower]
+        told = [RunTaken(one.job, False, LOWER_LIMIT) if one.job in lower else one for one in told]
     return taken, told, _by_each_other(beside_strangers, grid_ns)
 
 
@@ -107,10 +116,33 @@ def _by_each_other(beside: Sequence[tuple[Digest, float]], grid_ns: int) -> list
     return found
 
 
-def _did_alike(one: Digest, other: Digest) -> bool:
-    pairs = [(one.about[name], other.about[name]) for name in (*BYTES, "meta_ops")]
+def _worked(run: Digest) -> float:
+    return runtime_of(run) - loading_of(run)
+
+
+def _slowed(run: Digest, fastest: tuple[float, str]) -> str:
+    """Why a run was slowed down by something, whatever it was. fastest: seconds of a run that did the same, or of the
+    job, and whose these were.
+    """
+    seconds, whose = fastest
+    if not seconds or _worked(run) <= SLOWED * seconds:
+        return ""
+    return f"it took {words.duration(_worked(run))}, and {whose}, which did the same, {words.duration(seconds)}"
+
+
+def _has_lower_limit(run: Digest, where: Sequence[Storage], digest: Digest) -> bool:
+    return bool(lowered(where, limits_of(where, run), run, [digest]))
+
+
+def _did_alike(one: Digest, other: Digest, counts: Sequence[str] = (*BYTES, "meta_ops")) -> bool:
+    pairs = [(one.about[name], other.about[name]) for name in counts]
     is_alike = all(abs(its - others) <= EQUAL_VOLUMES * max(its, others) for its, others in pairs)
     return is_alike and one.about["command"] == other.about["command"]
+
+
+def _moved_alike(one: Digest, other: Digest) -> bool:
+    """Likewise, but for metadata calls where bytes were moved: who looks at a clock's pace makes more in a slow run."""
+    return _did_alike(one, other, BYTES if any(one.about[name] for name in BYTES) else ("meta_ops",))
 
 
 def _longest_in_calls(run: Digest, grid_ns: int) -> float:
@@ -160,8 +192,8 @@ def _stranger(
     at the rate at which the storage moved the median byte then, or of requests in the slice with most; and no longer
     than the run slept in the kernel.
     """
-    busy = busy_on(run)
-    numbers = [one.number for one in where if one.number in busy]
+    long = _long_on(run)
+    numbers = [one.number for one in where if one.number in long]
     if not numbers or (run.node_slices.is_empty() and counted is None):
         return "", 0.0
     its = storages.describe_all(numbers, [run])
@@ -173,6 +205,17 @@ def _stranger(
             seconds, slept = others / max(most, 1) * grid_ns / SECOND_NS, most_slept(run)
             return why, seconds if slept is None else min(seconds, slept)
     return "", 0.0
+
+
+def _long_on(run: Digest) -> set[int]:
+    """The storages on which some process of a run spent a part of its runtime that a stranger there can have made
+    longer to any purpose: in calls, or waiting for mapped files. To load a program takes less of most.
+    """
+    calls = run.process_slices.select("process", "storage", ns=pl.sum_horizontal(*TIMES, *REQUEST_TIMES))
+    waits = run.fetched.select("process", "storage", ns=pl.col("waited_ns"))
+    both = pl.concat([calls, waits], how="vertical_relaxed").group_by("process", "storage").agg(pl.col("ns").sum())
+    least = LITTLE_OF_RUNTIME * runtime_of(run) * SECOND_NS
+    return set(both.filter(pl.col("ns") >= least)["storage"])
 
 
 def _seen_of_others(
