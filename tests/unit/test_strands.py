@@ -30,7 +30,7 @@ MS, SECOND = 1_000_000, 1_000_000_000
     ],
 )
 def test_who_goes_on_for_whom(lifetimes, first):
-    assert first_of_strand((*one, "x") for one in lifetimes) == first
+    assert first_of_strand([(*one, "x") for one in lifetimes]) == first
 
 
 def test_a_program_of_a_pipeline_goes_on_for_itself():
@@ -39,6 +39,14 @@ def test_a_program_of_a_pipeline_goes_on_for_itself():
     first = [(at, begin, begin + 900 * MS, "awk") for at, begin in begins]
     then = [(10 + at, begin + 5 * MS, begin + SECOND, "sqlite3") for at, begin in begins]
     assert first_of_strand([*first, *then]) == {2: 1, 3: 1, 12: 11, 13: 11}
+
+
+def test_what_follows_a_pipeline_goes_on_for_the_one_that_was_in_calls():
+    """`tar | gzip; sync`: gzip ends last. The sync's 12.7 s were told to be outside of calls."""
+    lifetimes = [(1, 0, 5000 * MS, "tar"), (2, 1, 5002 * MS, "gzip"), (3, 5004 * MS, 9000 * MS, "sync")]
+    assert first_of_strand(lifetimes, {1: 4.2, 2: 0.02, 3: 3.9}) == {3: 1}
+    apart = [(1, 0, 4900 * MS, "tar"), *lifetimes[1:]]
+    assert first_of_strand(apart, {1: 4.2, 2: 0.02, 3: 3.9}) == {3: 2}
 
 
 def test_clocks_that_are_read_one_after_the_other_are_no_overlap():

@@ -5,9 +5,10 @@ processes that do not, the slowest in sum; those that ran one after another coun
 """
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,8 @@ from slicewise.kept_once import kept_once
 Waits = Literal["ranks", "processes", "strands", "one process"]
 # A process that began so long before its predecessor's end began after it: clocks are read one after the other.
 CLOCKS_NS = 1_000_000
+# A pipeline's processes begin and end one after the other: each ends when the one before it has closed its pipe.
+TOGETHER_NS = 20_000_000
 LIFETIME = ("process", "start_ns", "end_ns", "program")
 # Processes of a job that are looked at for who waits for whom; and slices in which both may be: where one begins, and
 # where it ends.
@@ -175,27 +178,35 @@ def _strands(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> Str
     least_ns = pl.max_horizontal("start_ns", pl.col("end_ns") - digest.slice_ns)
     ended = who.with_columns(end_ns=pl.when(pl.col("ending") == "killed").then(least_ns).otherwise("end_ns"))
     lifetimes = list(ended.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
-    first = first_of_strand(lifetimes)
+    seconds = calls.group_by("process").agg(pl.sum_horizontal(SECONDS.values()).sum())
+    first = first_of_strand(lifetimes, dict(seconds.iter_rows()))
     first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns, most_both)
     return Strands(by_strand(calls, first), "strands" if first else "processes")
 
 
-def first_of_strand(lifetimes: Iterable[tuple[int, int, int, str]]) -> dict[int, int]:
+def first_of_strand(
+    lifetimes: Sequence[tuple[int, int, int, str]], seconds: Mapping[int, float] = MappingProxyType({})
+) -> dict[int, int]:
     """The first process of its strand, of each process that is not that itself. lifetimes: of one job, LIFETIME.
+    seconds: of each process in calls.
 
-    A process goes on where one of its program ended before it began, in a pipeline, or else any; of several the last.
-    Those that ran side by side are in different strands: there are as many of these as processes ran at one time at
-    most.
+    A process goes on where one of its program ended before it began, in a pipeline, or else any; of several the last,
+    and of those that ended with it, as a pipeline's do, the one whose strand was in calls for longest. Those that ran
+    side by side are in different strands: there are as many of these as processes ran at one time at most.
     """
     found: dict[int, int] = {}
+    took = {process: seconds.get(process, 0.0) for process, *_ in lifetimes}
     ended: list[tuple[int, int, str]] = []
     for process, start_ns, end_ns, program in sorted(lifetimes, key=lambda one: (one[1], one[2], one[0])):
         at = bisect_right(ended, start_ns + CLOCKS_NS, key=lambda one: one[0])
         first = process
         if at:
             near = range(at - 1, max(0, at - FEW) - 1, -1)
-            _, first, _ = ended.pop(next((place for place in near if ended[place][2] == program), at - 1))
+            together = [place for place in near if ended[place][0] >= ended[at - 1][0] - TOGETHER_NS]
+            busiest = max(together, key=lambda place: took[ended[place][1]])
+            _, first, _ = ended.pop(next((place for place in near if ended[place][2] == program), busiest))
             found[process] = first
+            took[first] += took[process]
         insort(ended, (end_ns, first, program))
     return found
 
@@ -231,7 +242,8 @@ def _with_those_who_wait(
         for child in busiest:
             if child == parent or child in found or parent in found:
                 continue
-            is_within = spans[parent][0] <= spans[child][0] and spans[child][1] <= spans[parent][1] + CLOCKS_NS
+            (begin, end), (its_begin, its_end) = spans[parent], spans[child]
+            is_within = begin <= its_begin + TOGETHER_NS and its_end <= end + CLOCKS_NS
             both = slices[parent] & slices[child]
             if is_within and spans[parent] != spans[child] and len(both) <= most_both:
                 found[child] = parent
