@@ -35,9 +35,10 @@ def told(
     who: Mapping[str, str] = MappingProxyType({"program": "/bin/x"}),
     mounts: list[dict[str, object]] | None = None,
     usage: list[dict[str, object]] | None = None,
+    more: list[dict[str, object]] = (),
 ) -> list[CostlyHabit]:
     """The advice for a job whose processes, so many, each did that; side by side unless said otherwise. calls: of each
-    process, by function; sizes: of files that are still there.
+    process, by function; sizes: of files that are still there; more: rows of `slices` of each process besides.
     """
     apart = seconds if one_after_another else 0
     begins = {n + 1: FIRST + n * apart for n in range(processes)}
@@ -50,6 +51,7 @@ def told(
         {"process": n, "layer": "kernel", "slice": begin, "mount": 0, "kernel_write_bytes": sent}
         for n, begin in begins.items()
     ]
+    slices += [{"process": n, "slice": begin, **row} for n, begin in begins.items() for row in more]
     per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
     called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
     seen = mounts and [{"process": n, **mount} for n in begins for mount in mounts]

@@ -188,6 +188,20 @@ def test_a_close_may_wait_for_what_was_written(tmp_path):
     assert one.seconds == pytest.approx(3)
 
 
+def test_calls_on_sockets_are_none_on_names(tmp_path):
+    """100,000 closes of sockets made a job's 1,500 failing calls of 10,000 those with all the time."""
+    did = {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 1500}
+    for name in ("stat", "close", "fcntl"):
+        (one,) = told(tmp_path / name, did, calls={"stat": 10_000} | ({name: 100_000} if name != "stat" else {}))
+        assert (one.habit, one.seconds, one.saving.value) == ("failing calls", pytest.approx(1.2), pytest.approx(1.2))
+        assert (one.saving.low > 0) == (name != "fcntl"), "what failed may be locks"
+    mounts = [{"mount": 1}, {"mount": 2, "object": "socket", "point": "", "type": "", "source": ""}]
+    sockets = {"mount": 2, "meta_ops": 100_000}
+    called = {"stat": 8000, "close": 102_000}
+    (one,) = told(tmp_path / "sockets", did, calls=called, mounts=mounts, more=[sockets])
+    assert one.seconds == pytest.approx(8 * 1500 / 8000)
+
+
 def test_names_that_are_not_there(tmp_path):
     (one,) = told(tmp_path, {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 7500})
     assert (one.habit, one.seconds, one.calls) == ("failing calls", pytest.approx(6), 7500)

@@ -36,6 +36,7 @@ from slicewise.analysis.job.job_calls import (
     Habit,
     JobCalls,
 )
+from slicewise.digest.layers import is_own
 from slicewise.digest.processes import in_processes
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
@@ -181,18 +182,23 @@ def _failed(of: JobCalls) -> int:
 
 def _failing(of: JobCalls) -> Iterator[CostlyHabit]:
     """Calls on names that are not there, taken to last as long as the job's other calls on names; closes, which may
-    wait for what was written, are none.
+    wait for what was written, are none. Of calls by descriptor it is known how many there were, and not how many of
+    them on files: where taking them off leaves fewer calls than failed, they are taken to fail as often as others. A
+    lock that another process holds is a failing call, too.
     """
     failed, calls = _failed(of), int(of.own["meta_ops"].sum())
     if failed < MANY or not calls:
         return
-    share = min(1.0, failed / max(1, calls - of.called(BY_DESCRIPTOR)))
+    elsewhere = of.digest.counters.filter(is_own(), pl.col("object") != "file")
+    by_descriptor = max(0, of.called(BY_DESCRIPTOR) - int(elsewhere["meta_ops"].sum()))
+    share = min(1.0, failed / (calls - by_descriptor if by_descriptor + failed <= calls else calls))
     other = of.sampled_ns(BY_DESCRIPTOR).rename({"ns": "other_ns"})
     on_names = of.own.group_by("process").agg(pl.col("meta_ns").sum()).join(other, on="process", how="left")
     ns = (pl.col("meta_ns") - pl.col("other_ns").fill_null(0.0)).clip(0)
     seconds = share * of.of_runtime(on_names.select("process", ns=ns))
     off = max(OF_AN_OPEN, OF_A_LOOK * (1 - share))
     low, high = ((1 + sign * off) * seconds for sign in (-1, 1))
+    low *= max(0.0, 1 - min(of.called(LOCKS), by_descriptor) / failed)
     saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
     saving = of.with_what_is_around(saving, failed)
     # An open that no row of files has may have failed; as for the rest, it was another function's call.
