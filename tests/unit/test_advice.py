@@ -277,12 +277,21 @@ def test_a_sync_that_goes_on_while_the_program_computes(tmp_path):
     """In a thread of its own: its 6 s and the 14 s of computing passed together."""
     did = {"write_ops": 400, "write_bytes": 400 * MIB, "write_ns": 6 * NS, "sync_ops": 1, "sync_ns": 6 * NS}
     usage = [{"process": 1, "number": 1, "slice": FIRST, "sampled_ns": 20 * NS, "user_ns": 14 * NS}]
+    usage[0]["first_thread_ns"] = 14 * NS
     assert told(tmp_path / "a", did | {"threads": 2}, usage=usage) == []
     (one,) = told(tmp_path / "b", did | {"threads": 1}, usage=usage)
     assert one.habit == "last syncs"
-    usage[0]["user_ns"] = 8 * NS
+    usage[0] |= {"user_ns": 8 * NS, "first_thread_ns": 8 * NS}
     (one,) = told(tmp_path / "c", did | {"threads": 2}, usage=usage)
     assert one.saving.high == pytest.approx(3), "two threads side by side"
+
+
+def test_threads_that_compute_side_by_side_hide_no_sync(tmp_path):
+    """Four compute for 10 s each, and then one of them writes and waits for 10 s."""
+    did = {"write_ops": 400, "write_bytes": 400 * MIB, "write_ns": 4 * NS, "sync_ops": 1, "sync_ns": 6 * NS}
+    usage = {"process": 1, "number": 1, "slice": FIRST, "sampled_ns": 20 * NS, "user_ns": 40 * NS, "system_ns": NS}
+    (one,) = told(tmp_path, did | {"threads": 2}, usage=[usage | {"first_thread_ns": 11 * NS}])
+    assert (one.habit, one.saving.low, one.saving.high) == ("last syncs", pytest.approx(1.5), pytest.approx(3))
 
 
 def test_processes_that_write_one_file_in_between_each_other(tmp_path):

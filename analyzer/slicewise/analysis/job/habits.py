@@ -41,6 +41,7 @@ from slicewise.analysis.job.job_calls import (
 from slicewise.analysis.job.name_habits import habits_of_names, waiting_for_opens
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import usage_in_sum
 from slicewise.estimate import Estimate
 from slicewise.kinds import KINDS
 from slicewise.scalars import real
@@ -109,15 +110,19 @@ def _last_syncs(of: JobCalls) -> Iterator[CostlyHabit]:
 
 def _while_computing(of: JobCalls, syncing: pl.DataFrame) -> float:
     """Nanoseconds of syncs at least that went on while the program computed, in a thread besides others with I/O: as
-    far as calls and computing took longer together than the process lived.
+    far as calls and computing took longer together than the process lived. Threads compute side by side: the first
+    one's computing counts; where nobody counted that, all of it if one thread can have done it.
     """
     took = of.own.group_by("process").agg(
         calls_ns=pl.sum_horizontal(f"{kind}_ns" for kind in KINDS).sum(), threads=pl.col("threads").max()
     )
-    computed = of.digest.usage.group_by("process").agg(pl.col("user_ns").sum())
+    usage = usage_in_sum(of.digest.usage)
+    computed = usage.select("process", "user_ns", first_ns=pl.col("first_thread_ns") - pl.col("system_ns"))
     lived = of.digest.processes.select("process", life_ns=pl.col("end_ns") - pl.col("start_ns"))
     of_each = syncing.join(took.filter(pl.col("threads") > 1), on="process").join(computed, on="process")
-    at_once = pl.col("calls_ns") + pl.col("user_ns") - pl.col("life_ns")
+    of_one = pl.when(pl.col("user_ns") <= pl.col("life_ns")).then("user_ns").otherwise(0)
+    of_one = pl.min_horizontal("user_ns", pl.coalesce(pl.col("first_ns").clip(0), of_one))
+    at_once = pl.col("calls_ns") + of_one - pl.col("life_ns")
     both = of_each.join(lived, on="process").select(at_once.clip(0, pl.col("sync_ns")).sum())
     return real(both.item())
 
