@@ -374,6 +374,26 @@ def test_locks_that_ask_a_server(tmp_path):
     assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((waited / 2, (waited + 8) / 2, 9.6))
 
 
+@pytest.mark.parametrize(
+    ("type_", "of_each", "low", "value"),
+    [
+        ("nfs4", 1000, 5, 10),  # most calls unlock, and none of these was sampled
+        ("ext4", 2000, 5, 10),  # the same: those that were sampled stand for all
+        ("nfs4", 2000, 0, 5),  # or it unlocks at one of the two
+    ],
+)
+def test_two_places_that_wait_for_locks(tmp_path, type_, of_each, low, value):
+    rows = [sites("flock", 5.0).samples.with_columns(stack=pl.lit(n, pl.UInt32)) for n in (0, 1)]
+    made = pl.concat(rows).with_columns(calls=pl.lit(float(of_each)))
+    found = Sites(sites("flock", 5.0).stacks * 2, made, 0.001)
+    mounts = [{"point": "/n", "type": type_, "source": "server:/x" if type_ == "nfs4" else "/dev/sda1"}]
+    did = {"meta_ops": 4000, "meta_ns": 10 * NS}
+    (one,) = told(tmp_path, did, calls={"flock": 4000}, found=found, mounts=mounts)
+    assert (one.saving.low, one.saving.value, one.saving.high) == (
+        *(pytest.approx(seconds, abs=1e-6) for seconds in (low, value, 12)),
+    )
+
+
 def test_a_crowd_in_one_directory_or_at_the_begin(tmp_path):
     files = [
         {"path": f"/scratch/d/{n}", "opens": 1, "write_ops": 1, "write_bytes": 99, "write_ns": 9} for n in range(200)

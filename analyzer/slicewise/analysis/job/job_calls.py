@@ -49,6 +49,8 @@ NO_COPY, OF_A_CALL = 1 << 10, 0.3
 WAITS_NS, SLOW = 50_000, 100e6
 # Samples of call sites that show how time divides among calls, within a fifth (binomial).
 ENOUGH_SAMPLES = 30
+# Locks that wait take at least so many times as long as unlocking; of both, unlocking is about half: so many at least.
+MUCH_LONGER, UNLOCKS = 2.0, 0.4
 # A failing call may take less or more time than the job's other metadata calls, which are the rest of these.
 OF_A_LOOK = 0.5
 # An open and a close, or a wait for a lock, cost the same each time but for this part; and around them more is done.

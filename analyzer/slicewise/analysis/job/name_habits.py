@@ -4,7 +4,7 @@ and what changing them saves.
 A job's calls in, dataclasses out.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -24,11 +24,13 @@ from slicewise.analysis.job.job_calls import (
     LOOKS,
     MANY,
     MOST_NAMED,
+    MUCH_LONGER,
     OF_A_LOOK,
     OF_AN_OPEN,
     OFTEN,
     OPENINGS,
     SMALL,
+    UNLOCKS,
     WAITS_NS,
     WITH_AN_OPEN,
     WITH_EACH_OPEN,
@@ -229,12 +231,24 @@ def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
         yield CostlyHabit("looks", seconds, None, calls, 0.0, site=of.site(looks), who=", ".join(often))
 
 
-def _of_the_shortest(of: JobCalls, operations: Sequence[str]) -> float:
-    """Seconds of a call at that call site where these calls are shortest, as unlocking is; 0: there are not two."""
-    of_them = of.found.samples.filter(pl.col("operation").is_in(list(operations)))
+def _without_waiting(of: JobCalls) -> float:
+    """Nanoseconds of locks and unlocks if each took as long as unlocking, which waits for nobody. Unlocking is the call
+    site with the shortest calls, if others' take much longer, or if it has about half of the calls and may ask a
+    server: on a disk of the node unlocking is hardly ever sampled. 0: no call site is like that.
+    """
+    of_them = of.found.samples.filter(pl.col("operation").is_in(list(LOCKS)))
     sites = of_them.group_by("stack").agg(pl.col("samples", "seconds", "calls").sum())
     sites = sites.filter(pl.col("samples") >= ENOUGH_SAMPLES, pl.col("calls") > 0)
-    return real(sites.select((pl.col("seconds") / pl.col("calls")).min()).item()) if sites.height > 1 else 0.0
+    sites = sites.with_columns(each=pl.col("seconds") / pl.col("calls")).sort("each", "stack")
+    if sites.height < 2:
+        return 0.0
+    calls = real(sites["calls"].sum())
+    shortest, others = sites.head(1), sites.tail(-1)
+    each, of_it = real(shortest["each"][0]), real(shortest["calls"][0])
+    is_much_shorter = real(others["seconds"].sum()) >= MUCH_LONGER * each * real(others["calls"].sum())
+    asks_server = not of.digest.storages.filter(pl.col("node") == "").is_empty()
+    is_half = of_it >= UNLOCKS * max(calls, of.called(LOCKS))
+    return each * calls * 1e9 if is_much_shorter or (is_half and asks_server) else 0.0
 
 
 def _locks(of: JobCalls) -> Iterator[CostlyHabit]:
@@ -243,7 +257,7 @@ def _locks(of: JobCalls) -> Iterator[CostlyHabit]:
     """
     seconds = of.sampled(LOCKS)
     calls = of.called(LOCKS)
-    waited = max(0.0, seconds - of.part * calls * _of_the_shortest(of, LOCKS))
+    waited = max(0.0, seconds - of.part * _without_waiting(of) / 1e9)
     low, high = waited * AT_LEAST, seconds * (1 + OF_AN_OPEN)
     saving = Estimate((waited + seconds) / 2, low, high, "nobody waits for a file of its own")
     yield CostlyHabit("locks", seconds, saving, calls, 0.0, site=of.site(LOCKS))
