@@ -58,15 +58,24 @@ def habits_of_calls(of: JobCalls) -> Iterator[CostlyHabit]:
     yield from habits_of_names(of)
 
 
+# Of a process: a sync for each little that it wrote; and whether its writes may wait for the syncs before them. Writes
+# that take longer than all of its syncs do not.
+_SYNCS_OFTEN = (pl.col("sync_ops") >= OFTEN) & (pl.col("write_bytes") < SMALL * pl.col("sync_ops"))
+_WAITS_AFTER_SYNCS = pl.col("write_ns").is_between(WAITS_NS * pl.col("write_ops"), pl.col("sync_ns"))
+
+
+def _syncs_and_writes(of: JobCalls) -> pl.DataFrame:
+    names = ("sync_ops", "sync_ns", "write_ops", "write_ns", "write_bytes")
+    return of.own.group_by("process").agg(pl.col(names).sum())
+
+
 def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     """Syncs after little was written each. What is written in any case is a part of what storage was sent meanwhile:
     of a storage that bytes hold up that part is left, or half; of one that requests hold up, next to nothing.
-    Writes that wait may wait for the sync before them.
+    Writes that wait may wait for the sync before them: these go with the syncs at most.
     """
-    by_process = of.own.group_by("process").agg(
-        pl.col("sync_ops", "sync_ns", "write_ops", "write_ns", "write_bytes").sum()
-    )
-    syncing = by_process.filter(pl.col("sync_ops") >= OFTEN, pl.col("write_bytes") < SMALL * pl.col("sync_ops"))
+    by_process = _syncs_and_writes(of)
+    syncing = by_process.filter(_SYNCS_OFTEN)
     syncs, wrote = int(syncing["sync_ops"].sum()), int(syncing["write_bytes"].sum())
     # Programs that do nothing else (sync FILE): others wrote.
     alone = by_process.filter(pl.col("sync_ops") > 0, pl.col("write_bytes") == 0)
@@ -79,9 +88,8 @@ def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     sent = real(of.digest.coverage["write_storage"].sum()) if "coverage" not in of.digest.not_kept else 0.0
     high = seconds * (1 - 1 / A_BATCH)
     low = high * max(AT_LEAST, 1 - wrote / sent) if sent else high * AT_LEAST
-    waiting = syncing.filter(pl.col("write_ns") >= WAITS_NS * pl.col("write_ops"))
-    high += of.of_all(waiting, "write_ns")
-    saving = Estimate((low + high) / 2, low, high, f"one sync for {A_BATCH} of these")
+    writes = of.of_all(syncing.filter(_WAITS_AFTER_SYNCS), "write_ns")
+    saving = Estimate((low + high) / 2, low, high + writes, f"one sync for {A_BATCH} of these")
     yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, site=of.site_of("sync"))
 
 
@@ -176,9 +184,12 @@ def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
 
 
 def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
-    """Small transfers, at what large ones of the same run cost a byte."""
+    """Small transfers, at what large ones of the same run cost a byte; without writes that go with syncs."""
     ops, moved, spent = (pl.col(f"{way}_{what}") for what in ("ops", "bytes", "ns"))
     by_itself = of.files.join(waiting_for_opens(of).select("process", "file"), on=["process", "file"], how="anti")
+    if way == "write":
+        after_syncs = _syncs_and_writes(of).filter(_SYNCS_OFTEN, _WAITS_AFTER_SYNCS)["process"].implode()
+        by_itself = by_itself.filter(~(pl.col("process").is_in(after_syncs) & (spent >= WAITS_NS * ops)))
     alone = of.called([f"MPI_File_{way}{where}" for where in BY_ONE_RANK])
     if way == "read" and not _by_ranks(
         of

@@ -132,6 +132,8 @@ def _saving(one: CostlyHabit) -> str:
     if one.saving is None:
         return "How much of that can be saved this run does not show; to try"
     by = f" with one for {A_BATCH} of them" if one.habit == "syncs" else ""
+    if one.habit == "syncs" and one.saving.high > one.seconds:
+        return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}, with the writes that wait for them"
     if one.saving.value > one.seconds:
         return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}, with what the program does around each"
     return f"About {words.estimate_of_seconds(one.saving)} of that can be saved{by}"
