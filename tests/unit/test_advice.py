@@ -436,6 +436,22 @@ def test_files_on_a_server_that_only_their_writer_reads(tmp_path):
     assert one.seconds == pytest.approx(8 + 2), "half of what is written"
 
 
+def test_closes_of_scratch_files_are_not_those_of_small_files(tmp_path):
+    """All that was written is in scratch files, and closes wait for that."""
+    file = {"path": "/n/tmp.1", "opens": 2, "write_bytes": 100 * MIB, "read_bytes": 100 * MIB}
+    file |= {"write_ops": 100, "read_ops": 100, "write_ns": 2 * NS, "read_ns": NS}
+    small = {"path": "", "opens": 9998, "read_ops": 9998, "read_bytes": 30_000_000, "read_ns": 1000}
+    did = {"write_ops": 100, "write_bytes": 100 * MIB, "write_ns": 2 * NS, "read_ops": 100, "read_ns": NS}
+    did |= {"meta_ops": 20_000, "meta_ns": 7 * NS}
+    both = pl.concat([sites("close", 4.0).samples, sites("open", 3.0).samples])
+    found = Sites(sites("close", 4.0).stacks, both, 0.001)
+    mounts = [{"point": "/n", "type": "nfs4", "source": "server:/x"}]
+    calls = {"open": 10_000, "close": 10_000}
+    scratch, opens = told(tmp_path, did, [file, small], mounts=mounts, found=found, calls=calls)
+    assert (scratch.habit, scratch.seconds) == ("scratch files", pytest.approx(3 + 4))
+    assert (opens.habit, opens.seconds) == ("small files", pytest.approx(3, rel=0.01))
+
+
 def test_reads_that_do_not_follow_each_other_are_never_to_be_buffered(tmp_path):
     """Half of those at random begin beyond the last one. Who read 1 MiB for each 12 KiB took 10 s longer."""
     file = {"path": "/scratch/a", "opens": 1} | {name: READ[name] for name in ("read_ops", "read_bytes", "read_ns")}

@@ -139,18 +139,13 @@ def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
     """Files on a server that one process alone writes and reads again; with their part of the time in closes, in which
     a client that writes behind waits for the server.
     """
-    servers = of.digest.storages.filter(pl.col("node") == "").select("storage")
-    points = of.digest.mounts.join(servers, on="storage", how="semi")["point"].unique().to_list()
-    named = of.files.filter(pl.col("path") != "", pl.col("process").n_unique().over("path") == 1)
-    moved = pl.min_horizontal("read_bytes", "write_bytes"), pl.max_horizontal("read_bytes", "write_bytes")
-    is_there = pl.any_horizontal(pl.lit(False), *(pl.col("path").str.starts_with(f"{point}/") for point in points))
-    scratch = named.filter(is_there, moved[0] > 0, moved[0] >= ALMOST_ALL * moved[1])
+    scratch = of.scratch
     if scratch.is_empty():
         return
     calls = int(scratch.select(pl.col("read_ops", "write_ops").sum()).sum_horizontal().item())
     seconds = of.of_all(scratch, "read_ns", "write_ns")
     size = real(scratch["write_bytes"].sum())
-    seconds += of.sampled(CLOSES) * min(1.0, size / max(1.0, real(of.own["write_bytes"].sum())))
+    seconds += of.sampled(CLOSES) * of.scratch_closes
     file = scratch["path"][0] if scratch.height == 1 else ""
     copied = of.part * (size + real(scratch["read_bytes"].sum()))
     low, value, high = (max(0.0, seconds - copied / speed) for speed in OF_NEW_MEMORY)

@@ -181,6 +181,21 @@ class JobCalls:
         """How often these functions were called."""
         return int(self.calls.filter(pl.col("operation").is_in(list(operations)))["calls"].sum())
 
+    @cached_property
+    def scratch(self) -> pl.DataFrame:
+        """Rows of files on a server that one process alone writes and reads again."""
+        servers = self.digest.storages.filter(pl.col("node") == "").select("storage")
+        points = self.digest.mounts.join(servers, on="storage", how="semi")["point"].unique().to_list()
+        named = self.files.filter(pl.col("path") != "", pl.col("process").n_unique().over("path") == 1)
+        moved = pl.min_horizontal("read_bytes", "write_bytes"), pl.max_horizontal("read_bytes", "write_bytes")
+        is_there = pl.any_horizontal(pl.lit(False), *(pl.col("path").str.starts_with(f"{point}/") for point in points))
+        return named.filter(is_there, moved[0] > 0, moved[0] >= ALMOST_ALL * moved[1])
+
+    @cached_property
+    def scratch_closes(self) -> float:
+        """The part of the time in closes that scratch files have: that of the bytes written, for which they wait."""
+        return min(1.0, real(self.scratch["write_bytes"].sum()) / max(1.0, real(self.own["write_bytes"].sum())))
+
     def seconds(self, kind: str) -> float:
         return self.of_all(self.own, f"{kind}_ns")
 

@@ -82,9 +82,10 @@ def waiting_for_opens(of: JobCalls) -> pl.DataFrame:
 
 def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     """process, opened (how often it opened a file), again (opens like those of some rows of `files`), rest (those of
-    these that have no row), again_ns, all_ns: sampled time of opens and of what goes with them. What is opened again
-    and again is opened at the call sites with most calls, in which what libraries open once has no part. Of files that
-    have no rows of their own as many were opened again as of the others, as far as is known.
+    these that have no row), again_ns, all_ns: sampled time of opens and of what goes with them, without the closes of
+    scratch files, which wait for what was written. What is opened again and again is opened at the call sites with most
+    calls, in which what libraries open once has no part. Of files that have no rows of their own as many were opened
+    again as of the others, as far as is known.
     """
     is_open = pl.col("operation").is_in(list(OPENINGS))
     called = of.calls.filter(pl.col("operation").is_in(list(WITH_AN_OPEN))).with_columns(group=GROUP)
@@ -101,6 +102,8 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     samples = of.found.samples.filter(pl.col("operation").is_in(list(WITH_AN_OPEN)))
     if int(samples["samples"].sum()) < ENOUGH_SAMPLES:
         samples = samples.clear()
+    is_close = pl.col("operation").is_in(list(CLOSES))
+    samples = samples.with_columns(seconds=pl.col("seconds") * (1 - is_close * of.scratch_closes))
     by_group = called.group_by("process", "group").agg(made=pl.col("calls").sum())
     sites = (
         samples.with_columns(group=GROUP)
