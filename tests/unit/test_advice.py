@@ -318,6 +318,10 @@ def test_processes_that_write_one_file_in_between_each_other(tmp_path):
     assert one.seconds == pytest.approx(5), "no more than of one, although these lived less time together"
     (one,) = told(tmp_path / "c", did, [file], calls={"MPI_File_write_at": 10_000})
     assert one.habit == "independent MPI-IO"
+    for after in (False, True):  # the bytes of the one that writes longest, at 200 MiB/s
+        large = LARGE | {"path": "/scratch/b"}
+        (one,) = told(tmp_path / f"large{after}", did, [file, large], processes=4, one_after_another=after)
+        assert (one.seconds, one.saving.value) == (pytest.approx(10), pytest.approx(10 - 10_000 * 4096 / MIB / 200))
 
 
 def test_looks_again_and_again(tmp_path):
