@@ -15,11 +15,11 @@ def digest_of(faults: int) -> SimpleNamespace:
     """Two ranks of 10 s, the second with twice the processor time; and a launcher, which is no process of the job."""
     columns = FRAMES["usage"].polars_schema
     rows = [
-        # process, slice, late, sampled, user, system, given up, taken away, minor, major, peak, waited for one
-        (1, 0, 0, 5 * S, 1 * S, 1 * S, 10, 1, 100, faults, 7 * MIB, 1 * S),
-        (1, 5, 0, 5 * S, 1 * S, 1 * S, 10, 1, 100, 0, 9 * MIB, 2 * S),
-        (2, 0, 0, 10 * S, 6 * S, 2 * S, 5, 2, 50, 1, 3 * MIB, None),
-        (3, 0, 0, 10 * S, 9 * S, 0, 5, 2, 50, 1, 99 * MIB, None),
+        # process, slice, late, sampled, user, system, given up, taken away, minor, major, peak, waited, first thread
+        (1, 0, 0, 5 * S, 1 * S, 1 * S, 10, 1, 100, faults, 7 * MIB, 1 * S, None),
+        (1, 5, 0, 5 * S, 1 * S, 1 * S, 10, 1, 100, 0, 9 * MIB, 2 * S, None),
+        (2, 0, 0, 10 * S, 6 * S, 2 * S, 5, 2, 50, 1, 3 * MIB, None, None),
+        (3, 0, 0, 10 * S, 9 * S, 0, 5, 2, 50, 1, 99 * MIB, None, None),
     ]
     processes = pl.DataFrame(
         {

@@ -48,7 +48,7 @@ LEAST_READ = 0.1
 # loops and other programs this was 0.38 to 0.47, and of runs of a cold and a warm program 0.07.
 LEAST_HELD_UP = 0.2
 # A run took so many times as long as another one that did the same: quiet runs of one program differ by less.
-SLOWED = 1.5
+SLOWED_RUN = 1.5
 LOWER_LIMIT = "the limit of a control group held it up, and was lower than what this job had"
 
 
@@ -125,7 +125,7 @@ def _slowed(run: Digest, fastest: tuple[float, str]) -> str:
     job, and whose these were.
     """
     seconds, whose = fastest
-    if not seconds or _worked(run) <= SLOWED * seconds:
+    if not seconds or _worked(run) <= SLOWED_RUN * seconds:
         return ""
     return f"it took {words.duration(_worked(run))}, and {whose}, which did the same, {words.duration(seconds)}"
 
