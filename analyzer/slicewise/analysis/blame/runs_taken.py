@@ -32,7 +32,7 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, LITTLE_OF_RUNTIME, SECOND_NS
 from slicewise.digest.activity import runtime_of
 from slicewise.digest.digest import Digest
-from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES
+from slicewise.digest.slices import BYTES
 from slicewise.scalars import real
 from slicewise.statistics import NORMAL, RUNS_DIFFER
 from slicewise.text import words
@@ -192,7 +192,7 @@ def _stranger(
     at the rate at which the storage moved the median byte then, or of requests in the slice with most; and no longer
     than the run slept in the kernel.
     """
-    long = _long_on(run)
+    long = _long_on(run, grid_ns)
     numbers = [one.number for one in where if one.number in long]
     if not numbers or (run.node_slices.is_empty() and counted is None):
         return "", 0.0
@@ -207,15 +207,15 @@ def _stranger(
     return "", 0.0
 
 
-def _long_on(run: Digest) -> set[int]:
-    """The storages on which some process of a run spent a part of its runtime that a stranger there can have made
-    longer to any purpose: in calls, or waiting for mapped files. To load a program takes less of most.
+def _long_on(run: Digest, grid_ns: int) -> set[int]:
+    """The storages on which a run, or one of the strands of its processes, spent a part of its runtime that a stranger
+    there can have made longer to any purpose: in calls, or waiting for mapped files. To load a program takes less of
+    most.
     """
-    calls = run.process_slices.select("process", "storage", ns=pl.sum_horizontal(*TIMES, *REQUEST_TIMES))
-    waits = run.fetched.select("process", "storage", ns=pl.col("waited_ns"))
-    both = pl.concat([calls, waits], how="vertical_relaxed").group_by("process", "storage").agg(pl.col("ns").sum())
-    least = LITTLE_OF_RUNTIME * runtime_of(run) * SECOND_NS
-    return set(both.filter(pl.col("ns") >= least)["storage"])
+    calls = job_strands(run, grid_ns).calls.select("process", "storage", seconds=in_calls())
+    waits = run.fetched.select("process", "storage", seconds=pl.col("waited_ns") / SECOND_NS)
+    both = pl.concat([calls, waits], how="vertical_relaxed").group_by("process", "storage").agg(pl.col("seconds").sum())
+    return set(both.filter(pl.col("seconds") >= LITTLE_OF_RUNTIME * runtime_of(run))["storage"])
 
 
 def _seen_of_others(
