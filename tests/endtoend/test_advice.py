@@ -13,6 +13,7 @@ from support.programs import BUILD, LIBRARY, Apps, need_built
 SLICEWISE = BUILD / "venv/bin/slicewise"
 # Of the saving: what else runs on this machine makes runs differ.
 NOISE = 0.2
+BARE_RUNS = 3
 MIB = 1 << 20
 
 
@@ -47,9 +48,9 @@ def test_a_saving_holds_what_the_stopwatch_says(
         cold_files(folder, mib)
         steps, took_profiled = did([*run, "before", "--", program, before, folder / "file", f"{seconds}s"]).split()[:2]
         took = {before: float(took_profiled)}
-        for way in (before, after) if is_of_processor else (after,):
-            cold_files(folder, mib)
-            took[way] = float(did([program, way, folder / "file", steps]).split()[1])
+        if is_of_processor:  # of several, the one that waited least for a processor
+            took[before] = min(took_by(program, before, folder, mib, steps) for _ in range(BARE_RUNS))
+        took[after] = took_by(program, after, folder, mib, steps)
         did([*run, "after", "--", program, after, folder / "file", "10"])
         (one,) = advice(folder / "before")
         assert one["kind"] == kind
@@ -59,6 +60,11 @@ def test_a_saving_holds_what_the_stopwatch_says(
         if saving is not None:
             assert (1 - NOISE) * saving["low"] <= saved <= (1 + NOISE) * saving["high"], (saving, took)
         assert advice(folder / "after") == []
+
+
+def took_by(program: Path, way: str, folder: Path, mib: int, steps: str) -> float:
+    cold_files(folder, mib)
+    return float(did([program, way, folder / "file", steps]).split()[1])
 
 
 def cold_files(folder: Path, mib: int) -> None:
