@@ -313,6 +313,18 @@ def test_few_bytes_without_a_profile_count_where_a_limit_of_requests_lets_few_th
     assert [one.is_taken for one in quiet.runs] == [False]  # beside somebody
 
 
+@pytest.mark.parametrize(("others", "who"), [(30, [None]), (6, [])])
+def test_few_bytes_without_a_profile_count_on_a_disk_that_is_as_slow(tmp_path, others, who):
+    """The job reads 0.5 MiB a second, and whoever has no profile as much, or a fifth of that."""
+    no_limit = {"at_limit": (0.0,)}
+    alone = reader(tmp_path / "alone", 60 * SMALL, disk_rate=60 * SMALL, start=FIRST - 100, **no_limit)
+    job = reader(tmp_path / "job", 30 * SMALL, disk_rate=(30 + others) * SMALL, seconds=20, **no_limit)
+    own, run = digests([job, alone])
+    told = blame(own, [], [run])
+    assert told.lost.value == pytest.approx(10, rel=0.02)
+    assert [one.job for one in told.neighbours] == who
+
+
 def test_requests_of_hardly_any_bytes_without_a_profile_are_somebodys(tmp_path):
     """Half of the requests are nobody's, and 1 % of the bytes: the job asks for a MiB at a time."""
     alone = reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100)
