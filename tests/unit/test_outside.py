@@ -1,14 +1,11 @@
 """What a job took longer than alone outside of I/O, by what the kernel counted."""
 
 import shutil
-from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.memory import (
     LOOKS_A_SECOND,
     PROCESSES_A_LOOK,
@@ -17,22 +14,15 @@ from slicewise.analysis.blame.memory import (
     fetched_by,
 )
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, starved
-from slicewise.analysis.blame.result import Blame, RunTaken
+from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.runs_taken import cache_notes, other_warmth
 from slicewise.analysis.blame.without import without_its_part
-from slicewise.analysis.calls import call_rows
-from slicewise.analysis.compare.compare import compare
-from slicewise.analysis.runs.limits import from_disk
-from slicewise.analysis.runs.storage import Storage, busy_on
+from slicewise.analysis.runs.storage import busy_on
 from slicewise.catalog.store import Catalog
-from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import read_digest
-from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES
+from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import where_outside, why_outside
-from slicewise.report.blame.explained import explanation
-from slicewise.report.compare.compare_report import next_step
-from support.blame_trials import digests
 from support.command_line import slicewise_command
 from support.programs import ROOT
 from support.swz import build_profile
@@ -115,52 +105,6 @@ def test_pages_of_programs_are_perhaps_what_it_waited_for():
     assert why_outside(found).startswith(", perhaps waiting for pages of programs and libraries (64.0 MiB")
     found = outside_of_io(run(20.0, 6.9, 40, fetched=MIB), [run(7.4, 6.9, 40, fetched=MIB)], 1, 0.5, 0.0, 0.0)
     assert why_outside(found) == ", where it is not known what it waited for"
-
-
-@pytest.mark.parametrize("is_given", [True, False])
-def test_a_run_that_computed_for_longer_is_no_run_alone(tmp_path, neighbour, is_given):
-    """Beside busy loops it took 20 s in calls and 20 s outside of them, with the same command line as others."""
-    command = "reader all"
-    job = write(tmp_path / "job", 1, FIRST, 40, command=command)
-    alone = write(tmp_path / "alone", 11, FIRST - 1000, 20, mib=20, command=command)
-    slow = write(tmp_path / "slow", 21, FIRST - 2000, 20, mib=20, command=command, more=20)
-    told = told_of(job, neighbour, [slow] if is_given else [], [alone, slow])
-    assert {run.job: run.is_taken for run in told.runs} == {"alone": True, "slow": is_given}
-    if not is_given:
-        (why,) = [run.why_not for run in told.runs if not run.is_taken]
-        assert why.startswith("it took 20.0 s outside of I/O calls, and ")
-
-
-def test_runs_alone_that_differ_are_no_sure_answer(tmp_path):
-    """A job whose calls were as fast as ever, and that took longer than one run alone and less long than another."""
-    job = write(tmp_path / "job", 1, FIRST, 20, command="a", more=15)
-    runs = [write(tmp_path / f"r{n}", 11 + n, FIRST - 1000 * n, 20, command="a", more=10 * n) for n in (1, 2, 3)]
-    told = blame(*digests([job]), [], digests(runs))
-    assert told.alone is not None
-    assert told.alone.low < 30 < 50 < told.alone.high
-    assert told.is_too_uncertain
-    assert told.confidence == "low"
-
-
-def test_what_a_cache_served_no_disk_moved():
-    """sqlite on pages that are cached: it read 1 GiB by calls and fetched 16 MiB, and wrote each page four times."""
-    disk = Storage(7, "ext4", "/dev/vda", "n", "/")
-    rows = pl.DataFrame(
-        {"job": ["a", "b"], "storage": [7, 7], "slice": [0, 0]} | dict.fromkeys(BYTES, [1024 * MIB] * 2)
-    )
-    counted = {"read_seen": 1024 * MIB, "read_kernel": 1024 * MIB, "read_storage": 16 * MIB}
-    counted |= {"write_seen": 1024 * MIB, "write_kernel": 1024 * MIB, "write_storage": 256 * MIB}
-    did = pl.DataFrame({"storage": [7]} | dict.fromkeys(BYTES, 1024 * MIB))
-    job = SimpleNamespace(job="a", not_kept={}, coverage=pl.DataFrame(counted), process_slices=did, mounts=did)
-    unknown = SimpleNamespace(job="b", not_kept={"coverage": "nobody asks"})
-    found = from_disk(rows, disk, [job, unknown])
-    assert found.select("job", *BYTES).rows() == [("a", 16 * MIB, 256 * MIB), ("b", 1024 * MIB, 1024 * MIB)]
-    halves = pl.DataFrame({"storage": [7, 8], "read_bytes": [512 * MIB] * 2, "write_bytes": [512 * MIB] * 2})
-    elsewhere = SimpleNamespace(**vars(job) | {"process_slices": halves, "mounts": halves})
-    assert from_disk(rows, disk, [elsewhere])["read_bytes"].to_list() == [1024 * MIB] * 2, "of which storage?"
-    assert from_disk(rows, replace(disk, host=""), [job]).equals(rows)
-    piped = SimpleNamespace(**vars(job) | {"coverage": pl.DataFrame(counted | {"read_seen": 4096 * MIB})})
-    assert from_disk(rows, disk, [piped]).equals(found), "pipes are no storage"
 
 
 def test_a_pressure_of_the_node_tells_it_too():
@@ -433,95 +377,6 @@ def test_the_end_without_a_neighbour_keeps_what_calls_waited_for_processors():
     assert without_its_part(None, 0.5) is None
 
 
-def write(
-    directory: Path, key: int, start: int, slices: int, program: str = "reader", mib: float = 10, command: str = "",
-    more: int = 0, **counted: float,
-) -> Path:  # fmt: skip
-    """A job that reads so many MiB a second, all of a second in calls. more: seconds in which it computes then.
-    counted: fetched, what the kernel fetched of that (MiB a second); beside, MiB a second of others that the mount's
-    counter saw.
-    """
-    process = {"process": key, "program": f"/opt/{program}", "slice_ns": NS, "command": command}
-    process |= {"start_ns": NS * start, "end_ns": NS * (start + slices + more)}
-    rows = []
-    for number in range(start, start + slices):
-        rows.append(
-            {"process": key, "slice": number, "threads": 1, "read_bytes": mib * MIB, "read_ops": 10, "read_ns": NS}
-        )
-        if "fetched" in counted:
-            rows.append(
-                {
-                    "process": key, "slice": number, "mount": 0, "layer": "kernel", "read_bytes": mib * MIB,
-                    "kernel_read_bytes": counted["fetched"] * MIB,
-                }
-            )  # fmt: skip
-    rows = [row | {name: round(value) for name, value in row.items() if name.endswith("bytes")} for row in rows]
-    others = {}
-    if "beside" in counted:
-        others["collected"] = {
-            "nodes": [{"process": key + 1, "host": "n1", "slice_ns": NS}],
-            "node_devices": [
-                {"process": key + 1, "device": 0, "kind": "nfs", "name": "/scratch"},
-                {"process": key + 1, "device": 1, "kind": "waiting", "name": "folio_wait_bit_common"},
-            ],
-            "node_slices": [{"process": key + 1, "slice": start + at, "sampled_ns": NS} for at in range(slices)],
-            "node_nfs": [
-                {"process": key + 1, "slice": start + at, "read_bytes": round((mib + counted["beside"]) * MIB)}
-                for at in range(slices)
-            ],
-            "node_waits": [
-                {"process": key + 1, "device": 1, "slice": start + at, "waiting_ns": NS} for at in range(slices)
-            ],
-        }
-    return build_profile(directory, [process], rows, [{"process": key, "type": "nfs4"}], **others)
-
-
-@pytest.fixture
-def neighbour(tmp_path) -> Path:
-    return write(tmp_path / "neighbour", 900, FIRST, 40, "other")
-
-
-def told_of(job: Path, neighbour: Path, given: list[Path], found: list[Path]) -> Blame:
-    return blame(*digests([job]), digests([neighbour]), digests(given), digests(found))
-
-
-def test_a_warm_run_is_none_for_a_cold_one(tmp_path, neighbour):
-    """A cold run of 40 s beside another job; alone, cold, it takes 20 s, and from the page cache 4 s."""
-    job = write(tmp_path / "job", 1, FIRST, 40, fetched=10)
-    warm = write(tmp_path / "warm", 11, FIRST - 1000, 4, mib=100, fetched=1)
-    cold = write(tmp_path / "cold", 21, FIRST - 2000, 20, mib=20, fetched=20)
-    told = told_of(job, neighbour, [warm, cold], [])
-    assert {run.job: run.is_taken for run in told.runs} == {"warm": False, "cold": True}
-    assert told.baseline is not None
-    assert told.baseline.runs == ["cold"]
-    assert told.lost is not None
-    assert told.lost.value == pytest.approx(20, rel=0.02)
-    (line,) = [line for line in explanation(told) if line.startswith("warm:")]
-    assert line == (
-        "warm: not taken as a standalone run: it read 99 % of its bytes from the page cache, and this job 0 %: "
-        "runs of different warmth are not compared."
-    )
-    assert "cold: taken as a standalone run." in explanation(told)
-
-
-def test_a_cold_run_is_none_for_a_warm_one(tmp_path, neighbour):
-    job = write(tmp_path / "job", 1, FIRST, 40, fetched=0)
-    cold = write(tmp_path / "cold", 21, FIRST - 2000, 20, mib=20, fetched=20)
-    told = told_of(job, neighbour, [cold], [])
-    assert [run.is_taken for run in told.runs] == [False]
-    assert told.confidence == "low"
-
-
-def test_the_page_cache_is_named_where_it_is_the_reason(tmp_path, neighbour):
-    job = write(tmp_path / "job", 1, FIRST, 40, fetched=10)
-    warm = write(tmp_path / "warm", 11, FIRST - 1000, 4, mib=100, fetched=0)
-    told = told_of(job, neighbour, [warm], [])
-    assert told.confidence == "low"
-    (note,) = [note for note in told.notes if "warm" in note]
-    assert note.startswith("warm is no standalone run of it: it read 100 % of its bytes from the page cache")
-    assert note.endswith("The page cache alone makes such runs differ")
-
-
 def test_what_was_evicted_before_it_was_read_is_the_reason_of_a_cold_run():
     evicted = run(20.0, 6.9, 40, signals=[("node", "", "file_refaults", 3200.0 * MIB)], fetched=3500 * MIB)
     warm = RunTaken("warm", False, "it read 99 % of its bytes from the page cache, and this job 0 %")
@@ -529,14 +384,6 @@ def test_what_was_evicted_before_it_was_read_is_the_reason_of_a_cold_run():
     assert note.endswith("Memory was short: 91 % of what was fetched for it had been in memory before, and was evicted")
     (other,) = cache_notes(run(20.0, 6.9, 40, fetched=3500 * MIB), [warm])
     assert other.endswith("makes such runs differ")
-
-
-def test_reads_that_nobody_counted_are_of_no_other_warmth(tmp_path, neighbour):
-    """FUSE does not tell the kernel what it fetches: 0 for all runs."""
-    job = write(tmp_path / "job", 1, FIRST, 40, fetched=0)
-    alone = write(tmp_path / "alone", 11, FIRST - 1000, 20, mib=20, fetched=0)
-    told = told_of(job, neighbour, [alone], [])
-    assert [run.is_taken for run in told.runs] == [True]
 
 
 def test_strangers_where_a_run_hardly_did_anything_cost_it_nothing():
@@ -551,112 +398,9 @@ def test_strangers_where_a_run_hardly_did_anything_cost_it_nothing():
     assert busy_on(run_there) == [1]
 
 
-@pytest.mark.parametrize("is_given", [True, False])
-def test_a_run_beside_a_stranger_is_not_found(tmp_path, neighbour, is_given):
-    """Whoever gives it must know."""
-    job = write(tmp_path / "job", 1, FIRST, 40)
-    beside = write(tmp_path / "beside", 11, FIRST - 1000, 30, mib=400 / 30, beside=5.0)
-    alone = write(tmp_path / "alone", 21, FIRST - 2000, 20, mib=20, beside=0.0)
-    told = told_of(job, neighbour, [beside] if is_given else [], [beside, alone])
-    assert {run.job: run.is_taken for run in told.runs} == {"beside": is_given, "alone": True}
-    if not is_given:
-        (why,) = [run.why_not for run in told.runs if not run.is_taken]
-        assert why == (
-            "it was not alone: the NFS mount /scratch counted 150 MiB of programs without a profile meanwhile"
-        )
-        assert told.lost is not None
-        assert told.lost.value == pytest.approx(20, rel=0.02)
-
-
-@pytest.mark.parametrize(("seconds", "is_taken"), [(29, True), (31, False)])
-def test_of_runs_that_did_the_same_one_that_took_half_as_long_again_was_slowed_down(
-    tmp_path, neighbour, seconds, is_taken
-):
-    """By whatever it was; the job itself is one of them. Who gives a run must know."""
-    command = "reader all"
-    job = write(tmp_path / "job", 1, FIRST, 20, mib=20, command=command)
-    slow = write(tmp_path / "slow", 11, FIRST - 1000, seconds, mib=400 / seconds, command=command)
-    told = told_of(job, neighbour, [], [slow])
-    assert [run.is_taken for run in told.runs] == [is_taken]
-    assert [run.why_not for run in told.runs] == [
-        "" if is_taken else "it took 31.0 s, and job, which did the same, 20.0 s"
-    ]
-    assert [run.is_taken for run in told_of(job, neighbour, [slow], []).runs] == [True]
-
-
-def test_traffic_where_a_run_was_for_next_to_nothing_is_no_stranger(tmp_path, neighbour):
-    """It loaded its program there: 0.6 s of 20 in calls, beside 20 MiB/s of others. At 2 s it would be one."""
-    job = write(tmp_path / "job", 1, FIRST, 40)
-    for short, is_taken in ((0.6, True), (2.0, False)):
-        where = tmp_path / f"run-{short}"
-        run = write(where, 11, FIRST - 1000, 20, mib=20, beside=20.0, more=0)
-        read = digests([run])[0]
-        read.__dict__["process_slices"] = read.process_slices.with_columns(
-            (pl.col("read_ns") * short / 20).cast(read.process_slices.schema["read_ns"]).alias("read_ns")
-        )
-        told = blame(*digests([job]), digests([neighbour]), [], [read])
-        assert [one.is_taken for one in told.runs] == [is_taken]
-
-
 def test_a_job_that_was_faster_than_alone_by_more_than_it_waited_lost_nothing():
     faster = Estimate(-8.0, -9.0, -7.0, "")
     assert delayed_outside(run(12.8, 3.0, 900, delayed=1.6), 1, 9.0, faster) is None
-
-
-def test_runs_that_took_as_long_beside_more_traffic_lost_nothing_to_it(tmp_path, neighbour):
-    """Programs outside of a limit that the job has for itself use the same disk. By one run alone it is not known."""
-    job = write(tmp_path / "job", 1, FIRST, 40)
-    less = write(tmp_path / "less", 11, FIRST - 1000, 20, mib=20, beside=8.0)
-    more = write(tmp_path / "more", 21, FIRST - 2000, 20, mib=20, beside=20.0)
-    told = told_of(job, neighbour, [], [less, more])
-    assert told.baseline is not None
-    assert (told.baseline.source, set(told.baseline.runs)) == ("standalone runs", {"less", "more"})
-    assert told.lost is not None
-    assert told.lost.value == pytest.approx(20, rel=0.02)
-    assert told.confidence == "medium"
-    by_one = told_of(job, neighbour, [], [more])
-    assert by_one.baseline is None or by_one.baseline.source != "standalone runs"
-
-
-def counted(directory, key, seconds=1):
-    """A job that writes 9 MiB a second, for 9 slices of so many seconds, on an NFS mount that counts."""
-    places = range(9)
-    slice_ns = seconds * NS
-    wrote = {"write_bytes": 9 * seconds * MIB, "write_ops": 9, "write_ns": slice_ns}
-    first = FIRST // seconds
-    return build_profile(
-        directory,
-        [{"process": key, "slice_ns": slice_ns, "start_ns": slice_ns * first, "end_ns": slice_ns * (first + 9)}],
-        [{"process": key, "slice": first + at, **wrote} for at in places],
-        [{"process": key, "type": "nfs4"}],
-        collected={
-            "nodes": [{"process": key + 50, "host": "n1", "slice_ns": slice_ns}],
-            "node_devices": [{"process": key + 50, "device": 0, "kind": "nfs", "name": "/scratch"}],
-            "node_slices": [{"process": key + 50, "slice": first + at, "sampled_ns": slice_ns} for at in places],
-            "node_nfs": [
-                {"process": key + 50, "slice": first + at, "write_bytes": 18 * seconds * MIB} for at in places
-            ],
-        },
-    )
-
-
-def test_a_job_that_was_read_twice_is_not_beside_itself(tmp_path):
-    """As one that is given and lies in --seen, too: its rate was twice what it was."""
-    job, again, other = (counted(tmp_path / name, key) for name, key in (("job", 1), ("again", 1), ("other", 2)))
-    read = [read_digest(place) for place in (job, again, other)]
-    know_each_other(read)
-    assert [[one.job for one in digest.beside] for digest in read] == [["other"], ["other"], ["job", "again"]]
-    moved = call_rows(read[0], NS).select(pl.sum("write_bytes"), pl.sum("write_seconds")).row(0)
-    assert moved == (81 * MIB, pytest.approx(9.0))
-
-
-def test_a_job_with_longer_slices_is_beside_none_with_shorter_ones(tmp_path):
-    """Its slices cannot be laid on theirs: `compare` ended in a traceback."""
-    read = [read_digest(counted(tmp_path / "job", 1)), read_digest(counted(tmp_path / "other", 2, seconds=4))]
-    know_each_other(read)
-    assert read[0].beside
-    assert call_rows(read[0], NS)["write_bytes"].sum() == 81 * MIB
-    assert call_rows(read[1], 4 * NS)["write_bytes"].sum() == 4 * 81 * MIB
 
 
 def test_where_ranks_had_no_processors_nothing_is_known_of_those_that_hardly_did_io():
@@ -670,19 +414,6 @@ def test_where_ranks_had_no_processors_nothing_is_known_of_those_that_hardly_did
         alone = run(400, 60, 9000, stall=0.97, delayed=delayed)
         assert starved(alone, 1, io_seconds=9.0) is None, "no ranks: the kernel counts their waits, or nobody does"
     assert starved(ranks_of(run(400, 60, 9000, stall=0.6)), 1, 9.0) is None
-
-
-def test_the_next_step_can_be_pasted(tmp_path, neighbour, monkeypatch):
-    """The job's own command line, into its own directory; slices that are long for it are made finer."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs").mkdir()
-    command = "reader all.csv #inputs=0a1b2c3d"
-    job = write(tmp_path / "runs" / "job", 1, FIRST, 40, command=command)
-    step = told_of(job, neighbour, [], []).next_step
-    asked = "slicewise run --dir runs --job job-alone -- reader all.csv, while nobody else uses the file system"
-    assert step == asked
-    code = write(tmp_path / "runs" / "code", 11, FIRST, 40, command="bash -c 9b952620")
-    assert "-- YOUR COMMAND," in told_of(code, neighbour, [], []).next_step
 
 
 @pytest.mark.parametrize(
@@ -708,38 +439,3 @@ def test_the_next_step_has_the_command_that_was_run(tmp_path, launches, program,
     slices = [{"process": 1, "slice": FIRST, "threads": 1, "read_bytes": MIB, "read_ns": NS // 2}]
     job = read_digest(build_profile(tmp_path / "job", [process], slices, collected={"launches": rows}))
     assert f"--job job-alone -- {told}, while" in blame(job, []).next_step
-
-
-def test_compared_runs_of_other_warmth_are_told_so(tmp_path):
-    cold = write(tmp_path / "cold", 1, FIRST, 20, mib=20, fetched=20)
-    warm = write(tmp_path / "warm", 11, FIRST - 1000, 4, mib=100, fetched=1)
-    (told,) = compare(digests([warm, cold])).differences
-    assert told.from_cache == (pytest.approx(0.0), pytest.approx(0.99))
-    words = next_step(compare(digests([warm, cold])))
-    assert words == [
-        "cold read 0 % of its bytes from the page cache, and warm 99 %: that alone makes such runs differ."
-    ]
-    (told,) = compare(digests([cold, write(tmp_path / "again", 21, FIRST - 2000, 20, mib=20, fetched=20)])).differences
-    assert told.from_cache is None
-
-
-def test_a_run_of_another_size_is_said_to_be_one(tmp_path, neighbour):
-    job = write(tmp_path / "job", 1, FIRST, 40)
-    same = write(tmp_path / "same", 11, FIRST - 1000, 20, mib=20)
-    small = write(tmp_path / "small", 21, FIRST - 2000, 10, mib=20)
-    told = told_of(job, neighbour, [], [same, small])
-    assert {run.job: run.why_not for run in told.runs} == {
-        "same": "",
-        "small": "it is of another size: it moved other amounts than this job",
-    }
-
-
-def test_runs_with_company_are_named(tmp_path, neighbour):
-    """Two runs of the program side by side, elsewhere in time, and one alone."""
-    job = write(tmp_path / "job", 1, FIRST, 40)
-    write(tmp_path / "one", 11, FIRST - 1000, 40)
-    write(tmp_path / "two", 21, FIRST - 1000, 40)
-    write(tmp_path / "alone", 31, FIRST - 2000, 20, mib=20)
-    told = case_of(job).result()
-    assert {run.job: run.is_taken for run in told.runs} == {"alone": True, "one": False, "two": False}
-    assert "one: not taken as a standalone run: it had company on the same file system." in explanation(told)
