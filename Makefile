@@ -201,7 +201,7 @@ IN_PAIRS = $(addprefix tests/, \
   $(addprefix fault/,$(addprefix test_,busiest_files.py hung_recovery.py hung_spool.py pid_namespaces.py sudden_death.py valgrind.py)))
 
 # What `make check` leaves to `make test`, since it takes long: packages and releases, whole days of a site, all scenarios of blame, catalogs in a
-# browser, on workers of dask, and killed. Of random cases it makes fewer; of C it leaves out deaths at any moment and hostile segments.
+# browser, on workers of dask, and killed. It makes fewer random cases, and leaves out the C tests of deaths at any moment and of hostile segments.
 NOT_DAILY = $(addprefix tests/property/test_,hostile_names.py blame.py) $(addprefix tests/unit/test_,pythons.py skips.py packages.py \
   slim_packages.py recipes.py worst.py blame_all.py catalog_dask.py catalog_page.py fitted_model.py)
 NOT_DAILY_TEST = unit/test_catalog.py::test_killed_at_any_moment

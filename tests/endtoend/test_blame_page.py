@@ -123,7 +123,7 @@ def test_what_its_own_processes_cost_each_other_is_a_part_of_its_own_io(opened):
 
 @browser.needed
 def test_what_was_lost_waiting_for_a_processor_is_a_part_of_the_bar(opened):
-    """Of a chosen time it is in the rest: nobody counts it by slice."""
+    """In a chosen time it is part of the rest, since nobody counts it by slice."""
     told = starved()
     window = opened(told)
     bar = dict(window.evaluate("document.getElementById('bar').data.map((trace) => [trace.name, trace.x[0]])"))

@@ -14,8 +14,8 @@ NETWORK_TYPES = (
     "afs", "9p", "virtiofs", "ocfs2", "gfs2", "fuse.glusterfs", "fuse.ceph-fuse", "fuse.sshfs", "fuse.juicefs",
     "fuse.dfuse", "fuse.daos", "fuse.cvmfs2", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone",
 )  # fmt: skip
-# Of these those whose clients sleep without being interruptible (state D) until a server answers, as for a local disk:
-# Lustre's and FUSE's sleep otherwise.
+# Clients of these sleep without being interruptible (state D) until a server answers, as whoever waits for a local disk
+# does. Lustre's and FUSE's sleep otherwise, and CephFS's sometimes.
 UNINTERRUPTIBLE_TYPES = ("nfs", "nfs4", "cifs", "smb3", "9p")
 NETWORK_SOURCE = r"^[^/].*:/|^//[^/]"
 # What is served by servers each of which is a file system by itself: an NFS mount's source names an export of it, a

@@ -47,7 +47,8 @@ LEAST_READ = 0.1
 # Of a run's runtime: it spent so much more outside of calls than others with its command line. Of runs beside busy
 # loops and other programs this was 0.38 to 0.47, and of runs of a cold and a warm program 0.07.
 LEAST_HELD_UP = 0.2
-# A run took so many times as long as another one that did the same: quiet runs of one program differ by less.
+# A run took so many times as long as another one that did the same: far more than RUNS_DIFFER. Those that a neighbour
+# or a lower limit had slowed took 1.9 to 2.4 times as long.
 SLOWED_RUN = 1.5
 LOWER_LIMIT = "the limit of a control group held it up, and was lower than what this job had"
 

@@ -27,7 +27,8 @@ from slicewise.kept_once import kept_once
 Waits = Literal["ranks", "processes", "strands", "one process"]
 # A process that began so long before its predecessor's end began after it: clocks are read one after the other.
 CLOCKS_NS = 1_000_000
-# A pipeline's processes begin and end one after the other: each ends when the one before it has closed its pipe.
+# A pipeline's processes begin and end one after the other: each ends when the one before it has closed its pipe. On a
+# busy machine `tar | gzip` began 6 ms and ended 2 ms apart.
 TOGETHER_NS = 20_000_000
 LIFETIME = ("process", "start_ns", "end_ns", "program")
 # Processes of a job that are looked at for who waits for whom; and slices in which both may be: where one begins, and

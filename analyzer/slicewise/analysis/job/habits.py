@@ -186,9 +186,8 @@ def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
         after_syncs = _syncs_and_writes(of).filter(_SYNCS_OFTEN, _WAITS_AFTER_SYNCS)["process"].implode()
         by_itself = by_itself.filter(~(pl.col("process").is_in(after_syncs) & (spent >= WAITS_NS * ops)))
     alone = of.called([f"MPI_File_{way}{where}" for where in BY_ONE_RANK])
-    if way == "read" and not _by_ranks(
-        of
-    ):  # of pieces that do not follow each other a buffer would read what nobody asked for
+    # A buffer would read what nobody asked for between pieces that do not follow each other.
+    if way == "read" and not _by_ranks(of):
         by_itself = by_itself.filter(~_is_on(_not_in_order(of), of.storage_of(by_itself)["storage"]))
     rows = by_itself.filter(pl.col("path") != "", ops > 0, moved < LARGE * ops)
     by_path = rows.group_by("path").agg(ops.sum(), moved.sum(), spent.sum())
