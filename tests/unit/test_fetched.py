@@ -127,9 +127,21 @@ def test_what_was_fetched_is_read_in_the_slices_of_its_storage():
 def test_bytes_are_placed_in_slices_or_nowhere(counted):
     digest = job(counted=counted)
     digest.not_kept, digest.fetched = {}, fetched_frame(digest, mapped())
+    digest.mounts = frame("mounts", [{"process": PROCESS, "read_bytes": 0}])
     assert int(digest.fetched["fetched_bytes"].sum()) + unplaced_bytes(digest) == 64 * MIB
 
 
 def test_silence_where_less_was_mapped_than_fetched():
     assert fetched_frame(job(), mapped(16)).is_empty()
     assert fetched_frame(job(), mapped(0).clear()).is_empty()
+
+
+@pytest.mark.parametrize(("of_files", "beyond"), [(0, 64), (24, 40), (100, 0)])
+def test_what_a_process_reads_from_a_pipe_is_not_what_another_one_fetched_for_it(of_files, beyond):
+    """The second process reads 100 MiB by calls: of files what the first one may have fetched."""
+    digest = job()
+    calls = {"process": PROCESS + 1, "read_seen": 100 * MIB, "read_requested": 0, "read_storage": 0, "mapped": 0}
+    digest.coverage = pl.concat([digest.coverage, frame("coverage", [calls])])
+    digest.not_kept, digest.fetched = {}, fetched_frame(digest, mapped(0).clear())
+    digest.mounts = frame("mounts", [{"process": PROCESS + 1, "read_bytes": of_files * MIB}])
+    assert unplaced_bytes(digest) == beyond * MIB

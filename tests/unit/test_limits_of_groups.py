@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of, kept_case, standalone_runs
-from slicewise.analysis.blame.unprofiled import first_counted
+from slicewise.analysis.blame.unprofiled import excess, first_counted
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.predict.predict import predict
 from slicewise.analysis.runs.limits import limit_of, outside
@@ -47,11 +47,13 @@ def reader(
     rates: Sequence[int] = (),
     group_rates: Sequence[int] = (),
     command: str = "cat big",
+    size: int = MIB,
+    disk_requests: int = 0,
 ) -> Path:
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of the
-    group's first row. requests: of the group, by slice. rates, group_rates: in slices in turn, instead of
-    one rate.
+    group's first row. requests, disk_requests: of the group and the disk, by slice. size: of a call. rates,
+    group_rates: in slices in turn, instead of one rate.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
@@ -68,7 +70,9 @@ def reader(
             run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
         ],
         "node_slices": [run | {"slice": at, "sampled_ns": NS} for at in slices],
-        "node_blocks": [run | {"device": 0, "slice": at, "read_bytes": disk_rate} for at in slices],
+        "node_blocks": [
+            run | {"device": 0, "slice": at, "read_bytes": disk_rate, "read_ops": disk_requests} for at in slices
+        ],
         "node_waits": [run | {"device": 3, "slice": at, "waiting_ns": NS} for at in slices],
         "node_limits": [
             run | {"device": 2, "slice": at, "read_bytes": disk_rate, "at_limit_ns": NS} for at in slices if above
@@ -86,7 +90,7 @@ def reader(
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
     read = [rates[at % len(rates)] if rates else rate for at in slices]
     did = [
-        own | {"slice": at, "read_bytes": its, "read_ops": max(1, its // MIB)}
+        own | {"slice": at, "read_bytes": its, "read_ops": max(1, its // size)}
         for at, its in zip(slices, read, strict=True)
     ]
     return build_profile(directory, [process], did, mounts, collected=collected)
@@ -291,7 +295,8 @@ def test_at_a_limit_of_requests_small_files_cost_what_they_ask_for(tmp_path):
     alone = reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100)
     both = 30 * (LARGE + SMALL)
     job = reader(tmp_path / "job", 30 * LARGE, group_rate=both, requests=60, seconds=20)
-    storm = reader(tmp_path / "storm", 30 * SMALL, group_rate=both, requests=60, seconds=20, command="grep -r x .")
+    small = {"size": SMALL, "command": "grep -r x ."}
+    storm = reader(tmp_path / "storm", 30 * SMALL, group_rate=both, requests=60, seconds=20, **small)
     own, run, neighbour = digests([job, alone, storm])
     told = blame(own, [neighbour], [run])
     assert told.lost is not None
@@ -364,7 +369,7 @@ def test_requests_of_two_neighbours_are_told_apart_by_the_slices_in_which_each_a
         [
             reader(tmp_path / "job", 0, rates=[count * LARGE for count in left], **group),
             reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100),
-            reader(tmp_path / "small", 0, rates=small, command="grep -r x .", **group),
+            reader(tmp_path / "small", 0, rates=small, command="grep -r x .", size=SMALL, **group),
             reader(tmp_path / "large", 0, rates=large, command="dd if=big", **group),
         ]
     )
@@ -413,3 +418,58 @@ def test_a_run_beside_a_job_of_another_group_is_one_alone(tmp_path, group, sourc
         assert (told.baseline.source if told.baseline else None) == source
         assert [one.job for one in told.runs if one.is_taken] == (["run"] if source else [])
     assert ("run" in [one.job for one in standalone_runs([own])]) == (source is not None)
+
+
+@pytest.mark.parametrize(("own", "is_somebodys"), [(1 * MIB, True), (5 * MIB, False)])
+def test_a_journal_is_known_to_a_factor_of_two(own, is_somebodys):
+    """A disk wrote 10 MiB, and profiles have 2 of them: without a journal's own MiB, 7 MiB are left, or 3."""
+    both = pl.DataFrame({"write_bytes": [10 * MIB], "write_bytes_seen": [2 * MIB]})
+    assert (both.select(excess("write_bytes", own, MIB)).item() > 0) == is_somebodys
+
+
+def on_slow_disk(tmp_path: Path) -> list[Digest]:
+    """A job that makes 30 of the 60 requests a second that a disk serves, its run alone, and who makes the other 30."""
+    disk = {"at_limit": (0.0,), "disk_requests": 60}
+    both = {"disk_rate": 30 * (LARGE + SMALL), "seconds": 20, **disk}
+    return digests(
+        [
+            reader(tmp_path / "job", 30 * LARGE, **both),
+            reader(tmp_path / "alone", 60 * LARGE, disk_rate=60 * LARGE, start=FIRST - 100, **disk),
+            reader(tmp_path / "storm", 30 * SMALL, size=SMALL, command="grep -r x .", **both),
+        ]
+    )
+
+
+@pytest.mark.parametrize("has_profile", [True, False])
+def test_a_disk_that_serves_so_many_requests_and_no_more_is_shared_by_requests(tmp_path, has_profile):
+    own, run, neighbour = on_slow_disk(tmp_path)
+    told = blame(own, [neighbour] if has_profile else [], [run])
+    lost = [(one.job, one.lost.value) for one in told.neighbours]
+    assert lost == [("storm" if has_profile else None, pytest.approx(10, rel=0.02))]
+    assert told.confidence == "high"
+
+
+def test_without_a_run_alone_the_share_of_a_disk_goes_by_requests_too(tmp_path):
+    """What the neighbour asked for without the job says how many of both one's requests are the job's."""
+    own, *_ = on_slow_disk(tmp_path)
+    before, there = FIRST - 10, FIRST % 30  # what it did in which slice goes by the slice's number
+    rates = [(60 if (at - there) % 30 >= 20 else 30) * SMALL for at in range(30)]
+    disk = {"at_limit": (0.0,), "disk_requests": 60, "disk_rate": 60 * SMALL}
+    (neighbour,) = digests([reader(tmp_path / "one", 0, size=SMALL, rates=rates, start=before, seconds=30, **disk)])
+    told = blame(own, [neighbour])
+    share = next(one for one in told.sources if one.source == "shared slices")
+    assert share.seconds.value == pytest.approx(10, rel=0.1)
+
+
+def test_a_disk_whose_bytes_are_as_many_as_its_requests_is_shared_by_bytes(tmp_path):
+    own, run, neighbour = on_slow_disk(tmp_path)
+    assert blame(own, [neighbour], [run]).neighbours  # else this test shows nothing
+    disk = {"at_limit": (0.0,), "disk_requests": 60, "disk_rate": 60 * LARGE}
+    own, other = digests(
+        [
+            reader(tmp_path / "one", 30 * LARGE, seconds=20, **disk),
+            reader(tmp_path / "two", 30 * LARGE, seconds=20, command="dd", **disk),
+        ]
+    )
+    refused = {one.source: one.refused for one in blame(own, [other]).sources}
+    assert "requests" not in refused["envelope"]

@@ -82,7 +82,7 @@ def test_mean_and_highest_are_over_the_time_that_was_sampled_while_the_job_ran(p
     found = {(one["device"], one["signal"]): one for one in moved(Digest(profile)).iter_rows(named=True)}
     assert {signal for _, signal in found} == {
         "io_stall", "dirty_bytes", "tcp_sent", "tcp_retransmissions", "network_sent", "disk_written", "disk_busy",
-        "nfs_written", "nfs_request",
+        "disk_writes", "nfs_written", "nfs_request",
     }  # fmt: skip
     expected = {  # mean, highest and the highest slice's place
         ("", "io_stall"): (4.9 / 13, 0.75, 2),  # not the 90 % of the second that was sampled first
@@ -111,6 +111,7 @@ def test_the_table_says_the_unit_of_each_signal_and_that_it_is_of_the_whole_node
         ["", "eth0", "sent", "2.00 MiB/s", "6.50 MiB/s"],
         ["", "vda", "written", "0.615 MiB/s", "2.00 MiB/s"],
         ["", "", "busy", "38.5 %", "100 %"],
+        ["", "", "writes", "0.154/s", "0.500/s"],
         ["", "/home", "written to the server", "0.308 MiB/s", "1.00 MiB/s"],
         ["", "", "time of a request", "700 ms", "1.50 s"],
     ]

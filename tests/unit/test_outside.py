@@ -72,6 +72,7 @@ def run(
             | dict.fromkeys((*TIMES, *REQUEST_TIMES), 0)
             | {"read_ns": [round(calls * SECOND)]}
         ),
+        mounts=pl.DataFrame({"process": [1], "read_bytes": [1000]}),
         storages=pl.DataFrame({"storage": [1], "type": [kind], "node": ["" if kind in ("nfs4", "lustre") else "n"]}),
         coverage=pl.DataFrame(
             {"process": [1], "read_seen": [1000], "write_seen": [0], "mapped": [256 * MIB], "read_storage": [fetched]}

@@ -52,7 +52,11 @@ def unplaced_bytes(digest: Digest) -> int:
     if "coverage" in digest.not_kept:
         return 0
     placed = int(digest.fetched["fetched_bytes"].sum())
-    return max(0, int(digest.coverage.select(_beyond_calls().sum()).item() or 0) - placed)
+    of_files = digest.mounts.group_by("process").agg(of_files=pl.col("read_bytes").sum())
+    each = digest.coverage.select("process", more=_beyond_calls()).join(of_files, on="process", how="left")
+    # What a process had from a cache another one fetched, perhaps; what it had from a pipe, no storage.
+    more = pl.max_horizontal("more", -pl.col("of_files").fill_null(0))
+    return max(0, int(each.select(more.sum()).item() or 0) - placed)
 
 
 def _beyond_calls() -> pl.Expr:

@@ -109,6 +109,7 @@ SIGNALS: Mapping[Way, Mapping[str, str]] = {
     "lustre": {"read": "lustre_read", "write": "lustre_written"},
     "disk": {"read": "disk_read", "write": "disk_written"},
 }
+DISK_REQUESTS: Mapping[str, str] = {"read": "disk_reads", "write": "disk_writes"}
 # The same of control groups with a limit.
 LIMITS: Mapping[str, str] = {"read": "limit_read", "write": "limit_written"}
 LIMIT_REQUESTS: Mapping[str, str] = {"read": "limit_reads", "write": "limit_writes"}

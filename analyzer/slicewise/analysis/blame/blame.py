@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
-from slicewise.analysis.blame.active import active_on, limits_of_requests, time_of_requests, with_nobody
-from slicewise.analysis.blame.limits import limit_words, lowered
+from slicewise.analysis.blame.active import active_on, with_nobody
+from slicewise.analysis.blame.limits import limit_words, lowered, request_words
 from slicewise.analysis.blame.memory import moved_by_no_call, seconds_refetching
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import (
@@ -24,6 +24,7 @@ from slicewise.analysis.blame.outside import (
 )
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.regions import lost_in_regions
+from slicewise.analysis.blame.requests import in_requests, limits_of_requests, time_of_requests
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
 from slicewise.analysis.blame.runs_taken import as_other_work, cache_notes, like, runs_taken, speed_notes
 from slicewise.analysis.blame.servers import (
@@ -179,14 +180,17 @@ def _asked(
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
     everyone = with_nobody(beside, rest, grid_ns)
-    of_requests = limits_of_requests(where, limits, digest, runs)
-    by_requests = time_of_requests(where, limits, of_requests, digest, everyone, runs, alone_rows, from_disks, grid_ns)
+    of_requests = limits_of_requests(where, limits, digest, neighbours, everyone, runs, alone_rows, grid_ns)
+    by_requests = time_of_requests(
+        where, limits, of_requests, digest, neighbours, everyone, runs, alone_rows, from_disks, grid_ns
+    )
     others, hidden = everyone.filter(pl.col("job").ne_missing(digest.job)), moved_by_no_call(digest)
     if hidden:
         others = others.filter(pl.col("slice").is_between(job.start_ns // grid_ns, job.end_ns // grid_ns))
     else:
         others = others.join(slices, on=["storage", "slice"], how="semi", maintain_order="left")
-    around = active_on(others, known, by_requests, from_disks, grid_ns)
+    of_others = by_requests.filter(pl.col("job").ne_missing(digest.job))
+    around = active_on(others, known, of_others, from_disks, grid_ns)
     took_nothing = pl.col("neighbour").is_null() & pl.col("storage").is_in(harmless)
     around = around.with_columns(
         pl.when(took_nothing).then(0.0).otherwise(f"{kind}_taken").alias(f"{kind}_taken") for kind in KINDS
@@ -194,7 +198,9 @@ def _asked(
     company = around.filter(took_nothing | took_time())
     is_harmless = pl.col("job").is_null() & pl.col("storage").is_in(harmless)
     together = everyone.remove(is_harmless).group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
-    scene = Scene(on_storages(slices, around.remove(took_nothing), together, known), known, seconds, _unevenness(calls))
+    on_each = on_storages(slices, around.remove(took_nothing), together, known)
+    counted_by_requests = in_requests(on_each, known, of_requests, by_requests, digest.job)
+    scene = Scene(on_each, known, seconds, _unevenness(calls), in_requests=counted_by_requests)
 
     def strands_of(run: Digest) -> Strands:
         return job_strands(run, grid_ns, strands if run.about["processes"] == job.processes else None)
@@ -210,7 +216,7 @@ def _asked(
         for run, seconds in beside_strangers
     ]
     why_not = NO_TIME if digest.is_served else ""
-    scene = replace(with_waits_of(scene, standalone), by_requests=frozenset(of_requests))
+    scene = with_waits_of(scene, standalone)
     sure = sources.ask(scene, standalone, calls["process"].n_unique(), why_not)
     if of_seconds_alone and sure.chosen is None:
         return None
@@ -282,6 +288,7 @@ def _asked(
         *speed_notes(sure, runs_told),
         *cache_notes(digest, runs_told),
         *(limit_words(where, limits, lower) if told.io_seconds >= TRIVIAL * told.runtime_seconds else ()),
+        *(request_words(where, limits, of_requests) if told.neighbours else ()),
         *(_harmless(one) for one in where if one.number in harmless),
     ]
     if served is not None:

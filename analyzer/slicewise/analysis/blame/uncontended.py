@@ -107,7 +107,8 @@ class Prices:
 class Scene:
     """What sources look at. own: the job, by storage, and who was there with it. seconds: of a slice. uneven: how many
     times as long as the mean process the one with most was in calls. worth: places that are worth a price, however
-    little the job waited there. by_requests: storages where a control group was held to a limit of requests.
+    little the job waited there. in_requests: of storages where requests held the job up, own in seconds of the
+    storage's time; None: nobody knows how many the job made.
     """
 
     own: Mapping[int, SlicesOnStorage]
@@ -115,7 +116,7 @@ class Scene:
     seconds: float
     uneven: float = 1.0
     worth: frozenset[Place] = frozenset()
-    by_requests: frozenset[int] = frozenset()
+    in_requests: Mapping[int, SlicesOnStorage | None] = field(default_factory=dict)
 
     @cached_property
     def places(self) -> dict[Place, float]:
@@ -306,7 +307,7 @@ def from_envelope(scene: Scene) -> Prices:
     """What the storage gave to all together, if the job would fill it alone."""
     source: Source = "envelope"
     prices: dict[Place, Price] = {}
-    scatter, is_filled = 0.0, True
+    scatter, is_filled, is_beside_any = 0.0, True, False
     for storage, kind in scene.places:
         own = scene.own[storage]
         if not own.has_company.any():
@@ -314,14 +315,15 @@ def from_envelope(scene: Scene) -> Prices:
             continue
         if kind == "meta":
             return Prices(source, refused="how many metadata operations the storage can do is not known")
-        if storage in scene.by_requests:
+        counted = scene.in_requests.get(storage, own)
+        if counted is None:
             return Prices(source, refused=BY_REQUESTS)
         seconds, is_shared = own.seconds[kind], own.inner & own.has_company
         is_full = is_shared & (seconds >= FILLED * scene.seconds)
         is_mostly_full = seconds[is_full].sum() >= MOSTLY_FULL * seconds[is_shared].sum()
         if is_full.sum() < FEWEST_SLICES or not is_mostly_full:
             return Prices(source, refused="the job does not fill the storage: its processes were not always in calls")
-        full = own.of(is_full & (own.others_metadata <= TRIVIAL * scene.seconds))
+        full = counted.of(is_full & (own.others_metadata <= TRIVIAL * scene.seconds))
         if len(full) < FEWEST_SLICES:
             return Prices(source, refused="its neighbours' metadata calls took some of the storage's time")
         moved, other = full.together[kind], full.together["write" if kind == "read" else "read"]
@@ -330,15 +332,17 @@ def from_envelope(scene: Scene) -> Prices:
                 source,
                 refused="reads and writes came together, and how fast the storage is for each alone is not known",
             )
+        is_beside_any = True
         rates = _evened(moved) / scene.seconds
         middle = float(np.median(rates))
         scatter = max(scatter, float(rates.std() / middle))
         if scatter > MOST_SCATTER:
             return Prices(source, refused="how much the storage served in all varies too much")
         error = max(ERROR_OF_SLICES, error_of_mean(float(rates.std(ddof=1)) / middle, len(rates)))
-        prices[storage, kind] = Price(1 / middle, error)
+        a_byte = 1.0 if counted is own else float(counted.amounts[kind].sum() / max(1.0, own.amounts[kind].sum()))
+        prices[storage, kind] = Price(a_byte / middle, error)
         is_filled = is_filled and _is_filled(full, kind, middle * scene.seconds)
-    if not scatter:
+    if not is_beside_any:
         return Prices(source, refused=NOBODY)
     # Bytes that fill the storage take as long however unevenly processes have them.
     return Prices(source, prices, "", "medium" if scatter <= MOST_SCATTER and is_filled else "low", uneven=1.0)
@@ -356,9 +360,12 @@ def from_shared_slices(scene: Scene) -> Prices:
         if float(own.in_calls[own.has_company].sum()) < least:
             prices |= {(storage, kind): _as_it_was(own, kind) for kind in kinds}
             continue
-        if storage in scene.by_requests:
+        counted, known = scene.in_requests.get(storage, own), scene.known[storage]
+        if counted is None:
             return Prices(source, refused=BY_REQUESTS)
-        part = part_alone(own, scene.known[storage], scene.seconds)
+        if counted is not own:  # in seconds of the storage's time already
+            known = replace(known, most=dict.fromkeys(known.most, 1.0))
+        part = part_alone(counted, known, scene.seconds)
         if isinstance(part, str):
             return Prices(source, refused=part)
         most_error, is_sure = max(most_error, part.error), is_sure and part.is_sure

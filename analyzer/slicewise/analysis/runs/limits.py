@@ -10,7 +10,15 @@ from slicewise.analysis.runs.storage import Storage, busy_on, describe_all
 from slicewise.constants import MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
-from slicewise.digest.storages import BETWEEN, LIMIT_REQUESTS, LIMITS, MOSTLY_IN_GROUP, limited
+from slicewise.digest.storages import (
+    BETWEEN,
+    LIMIT_REQUESTS,
+    LIMITS,
+    MOSTLY_IN_GROUP,
+    devices_of,
+    limited,
+    way_of,
+)
 
 
 def from_disk(rows: pl.DataFrame, storage: Storage, digests: Sequence[Digest]) -> pl.DataFrame:
@@ -157,6 +165,17 @@ def is_apart(run: Digest, others: Sequence[Digest]) -> bool:
 def of_group(storage: Storage, limit: Limit, digest: Digest) -> pl.DataFrame:
     """The rows of a job's `node_slices` that count its control group on a storage."""
     return limits_on(storage, digest).filter(pl.col("device") == limit.device)
+
+
+def of_disk(storage: Storage, digest: Digest) -> pl.DataFrame:
+    """The rows of a job's `node_slices` that count a local file system's disk."""
+    rows = digest.node_slices
+    if not storage.host or way_of(storage.type, storage.source) != "disk":
+        return rows.clear()
+    rows = rows.filter(pl.col("node") == storage.host)
+    return rows.filter(
+        pl.col("device").is_in([one for its in devices_of("disk", storage.source, rows, ()) for one in its])
+    )
 
 
 def limits_of(storages: Sequence[Storage], digest: Digest) -> dict[int, Limit]:

@@ -1,0 +1,328 @@
+"""Where requests, and not bytes, hold jobs up: a control group's limit, or a disk that serves so many and no more.
+
+Frames in, frames out.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from slicewise.analysis.blame.active import WHO
+from slicewise.analysis.blame.on_storage import Floats, Mask, SlicesOnStorage
+from slicewise.analysis.calls import AMOUNTS, CALLS, SECONDS, Kind
+from slicewise.analysis.capacity.by_kind import Capacities
+from slicewise.analysis.runs.limits import Limit, limit_of, of_disk, of_group, requests_at_limit
+from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES, FILLED, LEAST_STRANGER, NEARLY_ALL
+from slicewise.digest.digest import Digest
+from slicewise.digest.storages import DISK_REQUESTS, LIMIT_REQUESTS, SIGNALS
+
+# How much the requests for a byte of each neighbour are taken to be the same, where slices do not tell them apart.
+ALIKE = 0.1
+# Of their median: a disk with a limit of requests serves as many in each slice, but for this. Of 200 a second slices
+# had 200, while their bytes were up to 16 times as many. Relative standard deviations of bytes are above this, and this
+# many times those of requests.
+AS_MANY = 0.1
+FAR_MORE = 3.0
+# Bytes: what large calls are cut into is no smaller, but for a file in pieces. The kernel reads ahead 128 KiB and more.
+SMALL_REQUEST = 64 << 10
+# Measured on ext4 (kernel 6.18): 3 for a record and a sync, with that of the record.
+REQUESTS_A_SYNC = 3
+WAYS: tuple[Kind, ...] = ("read", "write")
+
+
+def limits_of_requests(
+    where: Sequence[Storage],
+    limits: Mapping[int, Limit],
+    digest: Digest,
+    neighbours: Sequence[Digest],
+    everyone: pl.DataFrame,
+    runs: Sequence[Digest],
+    alone_rows: pl.DataFrame,
+    grid_ns: int,
+) -> dict[int, dict[Kind, float]]:
+    """By storage, how many requests a second were served at most where they held the job up, by direction: at the limit
+    of its control group, or of the disk itself.
+
+    everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what they did.
+    """
+    found: dict[int, dict[Kind, float]] = {}
+    for storage in where:
+        limit = limits.get(storage.number)
+        if limit is not None:
+            alone = [of_group(storage, its, run) for run in runs if (its := limit_of(storage, run)) is not None]
+            by_way = requests_at_limit(of_group(storage, limit, digest), alone)
+        else:
+            by_way = _of_disk_itself(storage, digest, neighbours, everyone, runs, alone_rows, grid_ns)
+        found |= {storage.number: by_way} if by_way else {}
+    return found
+
+
+def _of_disk_itself(
+    storage: Storage,
+    digest: Digest,
+    neighbours: Sequence[Digest],
+    everyone: pl.DataFrame,
+    runs: Sequence[Digest],
+    alone_rows: pl.DataFrame,
+    grid_ns: int,
+) -> dict[Kind, float]:
+    """By direction, requests a second of a disk that served as many in all slices in which somebody waited for it
+    throughout, however many bytes these were.
+    """
+    found: dict[Kind, float] = {}
+    for kind in WAYS:
+        own = _while_waiting(storage, digest, everyone, kind, grid_ns)
+        if own.is_empty():
+            continue
+        others = [(one, everyone) for one in neighbours] + [(one, alone_rows) for one in runs]
+        rows = pl.concat([own, *(_while_waiting(storage, one, its, kind, grid_ns) for one, its in others)])
+        usual = _as_many(rows["requests"].to_numpy())
+        if usual is None:
+            continue
+        requests, moved = (rows[name].to_numpy()[usual] for name in ("requests", "bytes"))
+        differ, moved_differ = (float(some.std() / some.mean()) for some in (requests, moved))
+        if moved_differ > max(AS_MANY, FAR_MORE * differ):
+            found[kind] = float(np.median(requests)) / (grid_ns / 1e9)
+    return found
+
+
+def _while_waiting(storage: Storage, digest: Digest, rows: pl.DataFrame, kind: Kind, grid_ns: int) -> pl.DataFrame:
+    """What a disk did in the slices that a job spent in calls of a direction: slice, requests, bytes."""
+    job = digest.about
+    inner = pl.col("slice").is_between(job["start_ns"] // grid_ns, job["end_ns"] // grid_ns, closed="none")
+    at_it = pl.col(SECONDS[kind]) >= FILLED * grid_ns / 1e9
+    own = rows.filter(pl.col("job") == digest.job, pl.col("storage") == storage.number, inner, at_it)
+    its, signals = of_disk(storage, digest), (DISK_REQUESTS[kind], SIGNALS["disk"][kind])
+    return (
+        its.filter(pl.col("signal").is_in(signals))
+        .group_by(slice=pl.col("slice") * digest.node_slice_ns // grid_ns)
+        .agg(
+            pl.col("amount").filter(pl.col("signal") == signal).sum().alias(name)
+            for signal, name in zip(signals, ("requests", "bytes"), strict=True)
+        )
+        .join(own, on="slice", how="semi")
+        .sort("slice")
+    )
+
+
+def _as_many(requests: Floats) -> Mask | None:
+    """Which slices have about as many requests as most have; None: they differ."""
+    usual = np.abs(requests - np.median(requests)) <= AS_MANY * np.median(requests)
+    return usual if usual.sum() >= max(FEWEST_SLICES, NEARLY_ALL * len(requests)) and np.median(requests) > 0 else None
+
+
+def time_of_requests(
+    where: Sequence[Storage],
+    limits: Mapping[int, Limit],
+    of_requests: Mapping[int, Mapping[Kind, float]],
+    digest: Digest,
+    neighbours: Sequence[Digest],
+    everyone: pl.DataFrame,
+    runs: Sequence[Digest],
+    alone_rows: pl.DataFrame,
+    parts: pl.DataFrame,
+    grid_ns: int,
+) -> pl.DataFrame:
+    """How long what all asked for takes at a limit of requests: job, storage, slice, and read and write (s), one of
+    them null where bytes held the job up.
+
+    of_requests: of `limits_of_requests`. everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what
+    they did. A group counts requests of all its members, a disk those of everybody. The job's own are as many for a
+    byte as in runs alone, or else in its slices without company, or by what others asked for without it; those of
+    others for a byte are fitted over slices. parts: of `disk_parts`.
+    """
+    found = [pl.DataFrame(schema={"job": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "read": pl.Float64})]
+    for storage in where:
+        for kind, most in of_requests.get(storage.number, {}).items():
+            asked, asked_alone = (_asked_for(rows, storage.number, kind, parts) for rows in (everyone, alone_rows))
+            limit = limits.get(storage.number)
+            its = [(run, None if limit is None else limit_of(storage, run)) for run in runs]
+            quiet = [
+                (asked_alone.filter(pl.col("job") == run.job), _requests(storage, its_limit, run, kind, grid_ns))
+                for run, its_limit in its
+                if limit is None or its_limit is not None
+            ]
+            counted = _requests(storage, limit, digest, kind, grid_ns)
+            seen = [_requests(storage, None, one, kind, grid_ns) for one in neighbours] if limit is None else []
+            elsewhere = pl.concat([counted.clear(), *seen]).group_by("slice", maintain_order=True).max()
+            elsewhere = elsewhere.join(counted, on="slice", how="anti")
+            there = set(asked["job"].drop_nulls())
+            bounds = {one.job: _most_for_a_byte(one, storage, kind) for one in neighbours if one.job in there}
+            shared = _shared_out(asked, counted, elsewhere, digest.job, quiet, bounds, most)
+            found.append(
+                shared.select(
+                    "job",
+                    pl.lit(storage.number, pl.UInt64).alias("storage"),
+                    "slice",
+                    (pl.col("requests") / most).clip(0.0, grid_ns / 1e9).alias(kind),
+                )
+            )
+    rows = pl.concat(found, how="diagonal")
+    rows = rows.with_columns(
+        pl.lit(None, pl.Float64).alias(kind) for kind in LIMIT_REQUESTS if kind not in rows.columns
+    )
+    return rows.group_by(WHO, maintain_order=True).agg(pl.col(*LIMIT_REQUESTS).max())
+
+
+def in_requests(
+    own: Mapping[int, SlicesOnStorage],
+    known: Mapping[int, Capacities],
+    of_requests: Mapping[int, Mapping[Kind, float]],
+    time: pl.DataFrame,
+    job: str,
+) -> dict[int, SlicesOnStorage | None]:
+    """What the job and all together did on storages where requests held it up, in seconds of the storage's time; None
+    where nobody knows how many requests the job made. time: of `time_of_requests`.
+    """
+    found: dict[int, SlicesOnStorage | None] = {}
+    for storage, limited in of_requests.items():
+        if storage not in own:
+            continue
+        there, its = time.filter(pl.col("storage") == storage), own[storage]
+        amounts, together = (_by_time(some, known.get(storage)) for some in (its.amounts, its.together))
+        for kind in limited:
+            for values, rows in ((amounts, there.filter(pl.col("job") == job)), (together, there)):
+                by_slice = dict(rows.group_by("slice").agg(pl.col(kind).sum()).iter_rows())
+                values[kind] = np.array([by_slice.get(int(at), 0.0) or 0.0 for at in its.slice])
+        is_known = all(float(amounts[kind].sum()) > 0 for kind in limited)
+        found[storage] = replace(its, amounts=amounts, together=together) if is_known else None
+    return found
+
+
+def _by_time(amounts: Mapping[Kind, Floats], known: Capacities | None) -> dict[Kind, Floats]:
+    most = known.most if known else {}
+    return {kind: some / most[kind] if most.get(kind, 0) > 0 else 0 * some for kind, some in amounts.items()}
+
+
+def _asked_for(rows: pl.DataFrame, storage: int, kind: Kind, parts: pl.DataFrame) -> pl.DataFrame:
+    """job, slice, and asked: bytes in one direction, and a block that is read for each metadata operation; none where
+    memory had what the job read. parts: of `disk_parts`.
+    """
+    there = rows.filter(pl.col("storage") == storage)
+    if kind == "write":
+        return there.select("job", "slice", asked=AMOUNTS[kind])
+    is_read = (pl.col("read_bytes_part").fill_null(1.0) >= 1.0).cast(pl.Int64)
+    there = there.join(parts, on=["job", "storage"], how="left", maintain_order="left")
+    return there.select("job", "slice", asked=pl.col(AMOUNTS[kind]) + BLOCK_A_CALL * pl.col("meta_ops") * is_read)
+
+
+def _requests(storage: Storage, limit: Limit | None, digest: Digest, kind: Kind, grid_ns: int) -> pl.DataFrame:
+    """slice (of the grid), requests, of all of a control group; without its limit, of the disk."""
+    at = pl.col("slice") * digest.node_slice_ns // grid_ns
+    counted = of_disk(storage, digest) if limit is None else of_group(storage, limit, digest)
+    rows = counted.filter(pl.col("signal") == (DISK_REQUESTS if limit is None else LIMIT_REQUESTS)[kind])
+    return rows.group_by(slice=at).agg(requests=pl.col("amount").sum()).sort("slice")
+
+
+def _shared_out(
+    its: pl.DataFrame,
+    counted: pl.DataFrame,
+    elsewhere: pl.DataFrame,
+    job: str,
+    quiet: Sequence[tuple[pl.DataFrame, pl.DataFrame]],
+    bounds: Mapping[str, float],
+    most: float,
+) -> pl.DataFrame:
+    """Requests of each: job, slice, requests; no rows where nobody knows how many the job itself made. What is left
+    where no profile shows anybody, or beyond what its calls can have asked for, is nobody's, if it is more than chance.
+
+    its, counted: of `_asked_for` and `_requests`; elsewhere: counted, in slices without the job; quiet: of runs alone.
+    bounds: of `_most_for_a_byte`, by job. most: a second, at the limit.
+    """
+    is_own = pl.col("job").eq_missing(job)
+    mine, others = its.filter(is_own), its.remove(is_own).filter(pl.col("asked") > 0)
+    by_slice = (
+        counted.join(mine.select("slice", own="asked"), on="slice", how="left")
+        .join(others.group_by("slice").agg(others=pl.col("asked").sum()), on="slice", how="left")
+        .fill_null(0)
+        .sort("slice")
+    )
+    by_itself = by_slice.filter(pl.col("own") > 0, pl.col("others") == 0)
+    if quiet:
+        asked = sum(float(one["asked"].sum()) for one, _ in quiet)
+        made = sum(float(requests["requests"].sum()) for _, requests in quiet)
+    elif len(by_itself) >= FEWEST_SLICES:
+        asked, made = float(by_itself["own"].sum()), float(by_itself["requests"].sum())
+    else:
+        beside = by_slice.filter(pl.col("own") > 0)
+        asked, made = float(beside["own"].sum()), float(beside["requests"].sum()) - _made(others, elsewhere, beside)
+    a_byte = max(0.0, made) / asked if asked > 0 else 0.0
+    if a_byte <= 0 and not quiet:
+        return others.clear().select("job", "slice", requests=pl.lit(0.0))
+    more = pl.col("requests") - a_byte * pl.col("own")
+    strange = float(by_itself.select(more.sum()).item())
+    if quiet and strange > max(most, LEAST_STRANGER * float(by_slice["requests"].sum())):
+        nobodys = by_itself.select(
+            pl.lit(None, pl.String).alias("job"), "slice", asked=more.clip(0.0).round().cast(pl.Int64)
+        )
+        others = pl.concat([others, nobodys.filter(pl.col("asked") > 0)])
+    there = others.join(by_slice.select("slice", left=more.clip(0.0)), on="slice", how="inner").sort("slice", "job")
+    its_own = by_slice.filter(pl.col("own") > 0).select(
+        pl.lit(job).alias("job"), "slice", requests=pl.min_horizontal("requests", a_byte * pl.col("own"))
+    )
+    if there.is_empty():
+        return its_own
+    bound = pl.col("job").replace_strict(bounds, default=math.inf, return_dtype=pl.Float64)
+    weighed = there.join(_fitted(there), on="job", nulls_equal=True, maintain_order="left").select(
+        "job", "slice", "left", weight=pl.col("asked") * pl.min_horizontal("a_byte", bound)
+    )
+    rest = weighed.group_by("slice", maintain_order=True).agg(
+        pl.col("left").first(), weight=pl.col("left").first() - pl.col("weight").sum()
+    )
+    if quiet and float(rest["weight"].sum()) > max(most, LEAST_STRANGER * float(by_slice["requests"].sum())):
+        nobodys = rest.filter(pl.col("weight") > 0).select(pl.lit(None, pl.String).alias("job"), *weighed.columns[1:])
+        weighed = pl.concat([weighed, nobodys])
+    part = (pl.col("weight") / pl.col("weight").sum().over("slice")).fill_nan(0.0)
+    shared = weighed.select("job", "slice", requests=pl.col("left") * part)
+    return pl.concat([its_own, shared.group_by("job", "slice", maintain_order=True).sum()])
+
+
+def _made(others: pl.DataFrame, elsewhere: pl.DataFrame, beside: pl.DataFrame) -> float:
+    """How many requests others made beside the job, by what they did without it; as many as there were where some were
+    not there without it. beside: slice, requests.
+    """
+    there = others.join(elsewhere.rename({"requests": "left"}), on="slice", how="inner").sort("slice", "job")
+    together = others.join(beside.select("slice"), on="slice", how="semi")
+    known = _fitted(there) if there["slice"].n_unique() >= FEWEST_SLICES else None
+    if known is None or not set(together["job"]) <= set(known["job"]):
+        return float(beside["requests"].sum())
+    each = together.join(known, on="job", nulls_equal=True).select(pl.col("asked") * pl.col("a_byte"))
+    return float(each.to_series().sum())
+
+
+def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind) -> float:
+    """How many requests a job's calls can have made for a byte at most: one each, and more for large ones; a journal's
+    for each sync. inf: it is not its calls that asked.
+    """
+    rows = digest.process_slices.filter(pl.col("storage") == storage.number)
+    sums = rows.select(pl.col(CALLS[kind], AMOUNTS[kind], "sync_ops", "meta_ops").sum())
+    calls, moved, syncs, on_metadata = map(int, sums.row(0))
+    if not calls:
+        return math.inf
+    made = calls + on_metadata + (REQUESTS_A_SYNC * syncs if kind == "write" else 0)
+    return made / max(1, moved) + 1 / SMALL_REQUEST
+
+
+def _fitted(there: pl.DataFrame) -> pl.DataFrame:
+    """Requests for a byte of each job: job, a_byte. there: job, slice, asked, left (requests of all of them there)."""
+    who = (there["job"].fill_null("").rank("dense") - 1).to_numpy()
+    at = (there["slice"].rank("dense") - 1).to_numpy()
+    each = np.zeros((at.max() + 1, who.max() + 1))
+    each[at, who] = there["asked"].to_numpy()
+    fitted = _for_a_byte(each, there.unique("slice", maintain_order=True)["left"].to_numpy())
+    return there.select("job", a_byte=pl.Series(fitted[who])).unique(maintain_order=True)
+
+
+def _for_a_byte(asked: Floats, requests: Floats) -> Floats:
+    """Requests for a byte of each of some jobs, from bytes (slices x jobs) and all requests by slice: by least squares,
+    which ALIKE keeps apart from chance.
+    """
+    mean = requests.sum() / asked.sum()
+    sizes = ALIKE * np.sqrt((asked**2).sum(0))
+    rows = np.vstack([asked, np.diag(sizes)])
+    found, *_ = np.linalg.lstsq(rows, np.concatenate([requests, sizes * mean]), rcond=None)
+    return np.asarray(found.clip(0.0))
