@@ -10,6 +10,7 @@ import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of, kept_case, standalone_runs
 from slicewise.analysis.blame.unprofiled import excess, first_counted
+from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.predict.predict import predict
 from slicewise.analysis.runs.limits import limit_of, outside
@@ -22,6 +23,7 @@ from slicewise.digest.counters import counters_in
 from slicewise.digest.digest import Digest
 from slicewise.report.blame import all_words
 from slicewise.report.blame.blame_words import headline, rest_of_loss, second_sentence
+from slicewise.report.compare.compare_report import headline as compare_headline
 from support.blame_trials import digests
 from support.swz import build_profile
 
@@ -213,6 +215,17 @@ def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     assert "a lower limit (10.0 s)" in [cell.text for cell in all_words.losses_table(of_all).rows[0]]
     (job,) = all_words.record(of_all, 0)["jobs"]
     assert (job["lower_limit"]["group"], job["lower_limit"]["alone_rate"]) == ("/users/anna", told.lower_limit.alone)
+
+
+def test_compare_says_that_the_limit_was_lower(tmp_path):
+    alone = reader(tmp_path / "alone", LIMIT, start=FIRST - 100)
+    job = reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=2 * SECONDS)
+    (told,) = compare(digests([alone, job])).differences
+    assert (told.lower_limit.rate, told.lower_limit.alone) == (LIMIT // 2, LIMIT)
+    assert told.lower_limit.seconds == pytest.approx(SECONDS, rel=0.02)
+    said = compare_headline(compare(digests([alone, job])))
+    assert "since the limit of control group /users/anna on " in said
+    assert "was lower (20.0 MiB/s instead of 40.0 MiB/s)" in said
 
 
 def test_a_run_that_no_limit_held_up_had_a_higher_one(tmp_path):

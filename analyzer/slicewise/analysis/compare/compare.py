@@ -9,14 +9,17 @@ from typing import Literal
 
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import Case, case_of
+from slicewise.analysis.blame.limits import lowered
 from slicewise.analysis.blame.memory import fetched_by, seconds_refetching
 from slicewise.analysis.blame.outside import outside_of_io
-from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.blame.result import Blame, LowerLimit
 from slicewise.analysis.blame.runs_taken import other_warmth
 from slicewise.analysis.blame.to_runtime import job_strands
 from slicewise.analysis.compare.difference import Difference, Loss, difference
 from slicewise.analysis.compare.work import Tasks, place_names, work_of
+from slicewise.analysis.runs.limits import limits_of
 from slicewise.analysis.runs.matching import company
+from slicewise.analysis.runs.storage import busy_on, describe_all
 from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import Digest
 from slicewise.digest.outlines import Progress
@@ -85,8 +88,19 @@ def _with_reasons(found: Difference, of: Digest, against: Digest) -> Difference:
         found,
         outside=outside_of_io(of, [against], processes, io_alone=former, io_lost=more, taken=more),
         memory_seconds=seconds_refetching(of, processes),
+        lower_limit=_lower_limit(of, against, former, found.unexplained_seconds.value),
         from_cache=(cached[0], cached[1]) if other_warmth(fetched[0], fetched[1]) else None,
     )
+
+
+def _lower_limit(of: Digest, against: Digest, io_alone: float, unexplained: float) -> LowerLimit | None:
+    """The limit that was higher for the other run and cost most, with the seconds of what is unexplained that it cost.
+    io_alone: seconds of the other run in calls.
+    """
+    where = describe_all(busy_on(of), [of])
+    found = lowered(where, limits_of(where, of), of, [against])
+    cost = [replace(one, seconds=min(unexplained, io_alone * (one.alone / one.rate - 1))) for one in found]
+    return max((one for one in cost if one.seconds > 0), key=lambda one: one.seconds, default=None)
 
 
 def _require_different(digests: Sequence[Digest]) -> None:

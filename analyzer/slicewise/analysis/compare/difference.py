@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.result import Outside
+from slicewise.analysis.blame.result import LowerLimit, Outside
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.compare.work import Tasks
 from slicewise.constants import LEAST_ERROR, LEAST_OF_JOB, LIKE_SIZES, LITTLE_OF_RUNTIME, NEARLY_ALL
@@ -173,8 +173,9 @@ class Difference:
     computing_seconds + waiting_seconds (for turns at I/O) + own_io.seconds + lost_seconds (where it is known) +
     unexplained_seconds. ratio: of the runtimes. loss: where lost_seconds is from. outside: why computing took longer,
     as blame has it; None: it hardly did. memory_seconds: for which `of` slept until what memory did not hold any more
-    was read again, in calls or not; None: memory was not short. from_cache: which parts of what each of the two read
-    came from the page cache, where that differs and matters.
+    was read again, in calls or not; None: memory was not short. lower_limit: of the control group of `of`, which was
+    higher for the other one, with the seconds that it cost. from_cache: which parts of what each of the two read came
+    from the page cache, where that differs and matters.
     """
 
     of: Tasks
@@ -190,6 +191,7 @@ class Difference:
     unexplained_seconds: Estimate
     outside: Outside | None = None
     memory_seconds: Estimate | None = None
+    lower_limit: LowerLimit | None = None
     from_cache: tuple[float, float] | None = None
 
     @property

@@ -19,8 +19,8 @@ from slicewise.charts.flame import estimated_from, flame
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.report import columns
-from slicewise.report.blame.blame_record import outside_record
-from slicewise.report.blame.blame_words import slept_for_memory, where_outside
+from slicewise.report.blame.blame_record import lower_limit_record, outside_record
+from slicewise.report.blame.blame_words import limit_of_group, slept_for_memory, where_outside
 from slicewise.report.columns import Made
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.records import picked
@@ -149,6 +149,10 @@ def _reason(told: Difference, part: str, value: float) -> str:
 
 def _unexplained(told: Difference, value: float) -> str:
     took = "less time" if value < 0 else "longer"
+    limit = told.lower_limit
+    if limit is not None and limit.seconds > value / 2 > 0:
+        lower = f"{limit_of_group(limit)} was lower ({limit.told(limit.rate)} instead of {limit.told(limit.alone)})"
+        return f"in I/O that took {took}, since {lower}"
     other = _other_work(told)
     if other:
         return f"in I/O that took {took} ({other})"
@@ -338,6 +342,7 @@ def _difference(told: Difference) -> dict[str, Any]:
         **picked(told, "difference_seconds", "ratio", "computing_seconds"),
         "outside": told.outside and outside_record(told.outside),
         **picked(told, "memory_seconds", from_cache_shares="from_cache", waiting_seconds="waiting_seconds"),
+        "lower_limit": told.lower_limit and lower_limit_record(told.lower_limit),
         "own_io_seconds": {**vars(told.own_io.seconds), "parts": told.own_io.parts},
         "lost_seconds": told.lost_seconds,
         "neighbours": told.loss.neighbours if told.loss else [],
