@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from slicewise.analysis.blame import sources, uncontended
 from slicewise.analysis.blame.on_storage import SlicesOnStorage
+from slicewise.analysis.blame.requests import small_syncs
 from slicewise.analysis.blame.shared_slices import (
     DO_NOT_MEET,
     ERROR_OF_SHARE,
@@ -17,6 +18,8 @@ from slicewise.analysis.blame.shared_slices import (
 from slicewise.analysis.blame.uncontended import Price, Prices, Scene
 from slicewise.analysis.calls import KINDS
 from slicewise.analysis.capacity.by_kind import Capacities
+from support.blame_trials import digests
+from support.swz import build_profile
 
 MIB = 1 << 20
 KNOWN = Capacities({"read": 5.0 * MIB, "write": 5.0 * MIB, "meta": 100.0})
@@ -99,6 +102,21 @@ def test_directions_that_do_not_meet_are_not_shared():
 def test_what_is_known_for_some_slices_together_only_is_refused():
     own = job({"write": [0.0] * 9 + [20.0]}, {"write": [0.1] * 9 + [30.0]}, [1.0] * SHARED)
     assert part_alone(own, KNOWN, 1.0) == IN_FEW
+
+
+@pytest.mark.parametrize(("size", "is_small"), [(4096, True), (MIB, False)])
+def test_syncs_of_few_bytes_are_no_share_of_the_bytes_and_fill_no_storage(tmp_path, size, is_small):
+    """A database's commits: by its share of the bytes a job that takes 15 s alone would have taken 0.2 s."""
+    process = {"process": 1, "slice_ns": 10**9, "start_ns": 0, "end_ns": 20 * 10**9}
+    did = {"process": 1, "write_bytes": size, "write_ops": 1, "sync_ops": 1, "sync_ns": 10**9, "threads": 1}
+    mounts = [{"process": 1, "type": "ext4", "source": "/dev/sda1"}]
+    (digest,) = digests([build_profile(tmp_path / "job", [process], [did | {"slice": at} for at in range(20)], mounts)])
+    (storage,) = digest.storages["storage"].to_list()
+    assert small_syncs(digest) == (frozenset([storage]) if is_small else frozenset())
+    own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED)
+    scene = Scene({storage: own}, {storage: KNOWN}, 1.0, small_syncs=small_syncs(digest))
+    refused = [source(scene).refused for source in (uncontended.from_shared_slices, uncontended.from_envelope)]
+    assert (refused == [uncontended.SMALL_SYNCS] * 2) == is_small
 
 
 def test_few_slices_say_nothing():

@@ -24,7 +24,7 @@ from slicewise.analysis.blame.outside import (
 )
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.regions import lost_in_regions
-from slicewise.analysis.blame.requests import in_requests, limits_of_requests, time_of_requests
+from slicewise.analysis.blame.requests import in_requests, limits_of_requests, small_syncs, time_of_requests
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
 from slicewise.analysis.blame.runs_taken import as_other_work, cache_notes, like, runs_taken, speed_notes
 from slicewise.analysis.blame.servers import (
@@ -200,7 +200,9 @@ def _asked(
     together = everyone.remove(is_harmless).group_by("storage", "slice").agg(pl.col(AMOUNTS.values()).sum())
     on_each = on_storages(slices, around.remove(took_nothing), together, known)
     counted_by_requests = in_requests(on_each, known, of_requests, by_requests, digest.job)
-    scene = Scene(on_each, known, seconds, _unevenness(calls), in_requests=counted_by_requests)
+    scene = Scene(
+        on_each, known, seconds, _unevenness(calls), in_requests=counted_by_requests, small_syncs=small_syncs(digest)
+    )
 
     def strands_of(run: Digest) -> Strands:
         return job_strands(run, grid_ns, strands if run.about["processes"] == job.processes else None)

@@ -16,8 +16,9 @@ from slicewise.analysis.calls import AMOUNTS, CALLS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.limits import Limit, limit_of, of_disk, of_group, requests_at_limit
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES, FILLED, LEAST_STRANGER, NEARLY_ALL
+from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES, FILLED, LEAST_STRANGER, MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import REQUEST_TIMES, TIMES, synced_ns
 from slicewise.digest.storages import DISK_REQUESTS, LIMIT_REQUESTS, SIGNALS
 
 # How much the requests for a byte of each neighbour are taken to be the same, where slices do not tell them apart.
@@ -28,6 +29,7 @@ ALIKE = 0.1
 AS_MANY = 0.1
 FAR_MORE = 3.0
 # Bytes: what large calls are cut into is no smaller, but for a file in pieces. The kernel reads ahead 128 KiB and more.
+# Syncs of less wait for a journal's answers: of a database's commits of 2 KiB, 0.2 s of bytes took 15 s alone.
 SMALL_REQUEST = 64 << 10
 # Measured on ext4 (kernel 6.18): 3 for a record and a sync, with that of the record.
 REQUESTS_A_SYNC = 3
@@ -191,6 +193,17 @@ def in_requests(
         is_known = all(float(amounts[kind].sum()) > 0 for kind in limited)
         found[storage] = replace(its, amounts=amounts, together=together) if is_known else None
     return found
+
+
+def small_syncs(digest: Digest) -> frozenset[int]:
+    """The storages where a job mostly waits for syncs that send so little that it is no bytes which take the time."""
+    rows = digest.process_slices.group_by("storage").agg(
+        synced=synced_ns().sum(),
+        in_calls=pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()),
+        a_sync=pl.col("write_bytes").sum() / pl.col("sync_ops").sum(),
+    )
+    is_small = (pl.col("synced") >= MAINLY * pl.col("in_calls")) & (pl.col("a_sync") < SMALL_REQUEST)
+    return frozenset(rows.filter(is_small)["storage"].to_list())
 
 
 def _by_time(amounts: Mapping[Kind, Floats], known: Capacities | None) -> dict[Kind, Floats]:

@@ -62,6 +62,7 @@ MOST_UNEVEN = 1.25
 # Slices never say better than this what a run costs.
 ERROR_OF_SLICES = 0.005
 
+SMALL_SYNCS = "it syncs few bytes at a time, and what a sync costs without others is not known"
 BY_REQUESTS = "requests were limited, and how many bytes they can be is not known"
 
 Place = tuple[int, Kind]
@@ -108,7 +109,8 @@ class Scene:
     """What sources look at. own: the job, by storage, and who was there with it. seconds: of a slice. uneven: how many
     times as long as the mean process the one with most was in calls. worth: places that are worth a price, however
     little the job waited there. in_requests: of storages where requests held the job up, own in seconds of the
-    storage's time; None: nobody knows how many the job made.
+    storage's time; None: nobody knows how many the job made. small_syncs: storages where the job mostly waits for
+    syncs of few bytes.
     """
 
     own: Mapping[int, SlicesOnStorage]
@@ -117,6 +119,7 @@ class Scene:
     uneven: float = 1.0
     worth: frozenset[Place] = frozenset()
     in_requests: Mapping[int, SlicesOnStorage | None] = field(default_factory=dict)
+    small_syncs: frozenset[int] = frozenset()
 
     @cached_property
     def places(self) -> dict[Place, float]:
@@ -128,6 +131,12 @@ class Scene:
             for place, seconds in took.items()
             if seconds > 0 and (seconds >= least or place in self.worth)
         }
+
+    def counted(self, storage: int) -> tuple[SlicesOnStorage | None, str]:
+        """What was done on a storage, by what fills it: requests or bytes; None: that is not known, and why."""
+        if storage in self.in_requests:
+            return self.in_requests[storage], BY_REQUESTS
+        return (None, SMALL_SYNCS) if storage in self.small_syncs else (self.own[storage], "")
 
 
 def from_quiet_slices(scene: Scene) -> Prices:
@@ -315,9 +324,9 @@ def from_envelope(scene: Scene) -> Prices:
             continue
         if kind == "meta":
             return Prices(source, refused="how many metadata operations the storage can do is not known")
-        counted = scene.in_requests.get(storage, own)
+        counted, why_not = scene.counted(storage)
         if counted is None:
-            return Prices(source, refused=BY_REQUESTS)
+            return Prices(source, refused=why_not)
         seconds, is_shared = own.seconds[kind], own.inner & own.has_company
         is_full = is_shared & (seconds >= FILLED * scene.seconds)
         is_mostly_full = seconds[is_full].sum() >= MOSTLY_FULL * seconds[is_shared].sum()
@@ -360,9 +369,9 @@ def from_shared_slices(scene: Scene) -> Prices:
         if float(own.in_calls[own.has_company].sum()) < least:
             prices |= {(storage, kind): _as_it_was(own, kind) for kind in kinds}
             continue
-        counted, known = scene.in_requests.get(storage, own), scene.known[storage]
+        (counted, why_not), known = scene.counted(storage), scene.known[storage]
         if counted is None:
-            return Prices(source, refused=BY_REQUESTS)
+            return Prices(source, refused=why_not)
         if counted is not own:  # in seconds of the storage's time already
             known = replace(known, most=dict.fromkeys(known.most, 1.0))
         part = part_alone(counted, known, scene.seconds)
