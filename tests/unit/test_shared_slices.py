@@ -15,6 +15,7 @@ from slicewise.analysis.blame.shared_slices import (
     PartAlone,
     part_alone,
 )
+from slicewise.analysis.blame.standalone import ERROR_OF_SYNCS, StandaloneRows, from_standalone
 from slicewise.analysis.blame.uncontended import Price, Prices, Scene
 from slicewise.analysis.calls import KINDS
 from slicewise.analysis.capacity.by_kind import Capacities
@@ -150,3 +151,12 @@ def test_the_source_that_is_known_clearly_better_counts(monkeypatch, given, chos
     assert answered.base is not None
     assert answered.base.source == chosen
     assert answered.base.seconds == uncontended.as_baseline(answered.chosen, scene).seconds
+
+
+@pytest.mark.parametrize(("runs", "is_wide"), [(1, True), (4, False)])
+def test_few_runs_that_sync_a_record_at_a_time_are_known_to_a_quarter(runs, is_wide):
+    own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED)
+    alone = job({"write": [4.0] * 5}, {"write": [0.0] * 5}, [1.0] * 5)
+    scene = Scene({7: own}, {7: KNOWN}, 1.0, small_syncs=frozenset([7]))
+    prices = from_standalone(scene, [StandaloneRows(f"r{k}", 1, {7: alone}, 1.0) for k in range(runs)], 1)
+    assert (prices.of[7, "write"].error >= ERROR_OF_SYNCS) == is_wide
