@@ -164,7 +164,8 @@ static bool obey(struct connection *connection, const struct turn_message *messa
         connection->policy = (int)message->policy - 1;
         return message->kind == TURN_join && turns_join(&service.turns, &connection->member, message->job, connection->user);
     }
-    struct claim claim = { message->bytes, message->remaining_bytes, message->seconds, message->demand, message->processes };
+    struct claim claim = { message->bytes,     message->remaining_bytes,     message->seconds,     message->demand,
+                           message->processes, message->more.period_seconds, message->more.targets };
     switch (message->kind) {
     case TURN_inform:
         connection->phase = message->phase;

@@ -26,7 +26,7 @@ static int usage(FILE *out)
         "--listen:         where jobs come to; theirs is SLICEWISE_COORDINATE_AT. unix: serves the jobs of this node, tcp: those of several\n"
         "                  tcp: cannot be forged, but is not encrypted: beyond a network that you trust, use a tunnel (ssh -L, stunnel, WireGuard)\n"
         "--secret-file:    a file whose text all jobs know (SLICEWISE_COORDINATE_SECRET); needed with tcp:\n"
-        "--policy:         interfere, fcfs, interrupt, delay or dynamic; without it a job chooses when no other is in an I/O phase\n"
+        "--policy:         interfere, fcfs, interrupt, delay, dynamic or set10; without it a job chooses when no other is in an I/O phase\n"
         "--metric:         what dynamic makes small: cpu_seconds (unless told otherwise), sum_interference, makespan or worst_slowdown\n"
         "--delay:          seconds that a job waits for earlier ones under the policy delay\n"
         "--capacity:       bytes a second of the file system, by which bytes become seconds (1e9)\n"

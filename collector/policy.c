@@ -1,12 +1,13 @@
 #include "policy.h"
 
 #include <math.h>
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SAME_TIME 1e-9
 #define FULL (1 + 1e-9)
 #define SAME_COST 1e-6
+#define SHORTEST_PERIOD 3.1622776601683793e-6 /* of the second of the sets by periods: 10 to the power of -5.5 */
 enum { MOST_CONSIDERED = 16 };
 
 const char *const policy_names[POLICIES] = {
@@ -57,32 +58,49 @@ static void choose_those_that_fit(struct present *const *jobs, unsigned count, e
 {
     struct present *ordered[MOST_CONSIDERED];
     unsigned used = shortest_first(jobs, count, metric, ordered);
-    double demand = 0;
     for (unsigned i = 0; i < used; i++) {
-        demand += ordered[i]->demand;
-        if (i > 0 && demand > FULL)
-            break;
-        ordered[i]->is_chosen = true;
+        double demand = 0;
+        for (unsigned before = 0; before < i; before++)
+            demand += (ordered[before]->targets & ordered[i]->targets) != 0 ? ordered[before]->demand : 0;
+        ordered[i]->is_chosen = demand <= 0 || demand + ordered[i]->demand <= FULL;
+    }
+}
+
+/* The rounded decimal logarithm of the period, counted from 1 on (Set-10); 0: the jobs whose period is not known. */
+static unsigned set_of_period(double seconds)
+{
+    unsigned set = seconds > 0;
+    for (double bound = SHORTEST_PERIOD; set > 0 && set < POLICY_SETS - 1 && seconds >= bound; bound *= 10)
+        set++;
+    return set;
+}
+
+unsigned policy_set(const struct rule *rule, const struct present *job)
+{
+    return rule->policy == POLICY_set10 ? set_of_period(job->period_seconds) : 0;
+}
+
+/* Who comes before all of his set that share a target with him. */
+static void choose_first(const struct rule *rule, struct present *const *jobs, unsigned count, bool is_last_first)
+{
+    uint64_t taken[POLICY_SETS] = { 0 };
+    for (unsigned i = 0; i < count; i++) {
+        struct present *job = jobs[is_last_first ? count - 1 - i : i];
+        uint64_t *of_set = &taken[policy_set(rule, job)];
+        job->is_chosen |= (*of_set & job->targets) == 0;
+        *of_set |= job->targets;
     }
 }
 
 static void choose(enum policy policy, const struct rule *rule, struct present *const *jobs, unsigned count, double now)
 {
-    struct present *first = NULL, *last = NULL;
-    for (unsigned i = 0; i < count; i++) {
-        first = first == NULL || jobs[i]->sequence < first->sequence ? jobs[i] : first;
-        last = last == NULL || jobs[i]->sequence > last->sequence ? jobs[i] : last;
+    for (unsigned i = 0; i < count; i++)
         jobs[i]->is_chosen =
             policy == POLICY_interfere || (policy == POLICY_delay && now >= jobs[i]->arrived_seconds + rule->delay_seconds - SAME_TIME);
-    }
-    if (first == NULL)
-        return;
-    if (policy == POLICY_fcfs || policy == POLICY_delay)
-        first->is_chosen = true;
-    else if (policy == POLICY_interrupt)
-        last->is_chosen = true;
-    else if (policy == POLICY_shortest)
+    if (policy == POLICY_shortest)
         choose_those_that_fit(jobs, count, rule->metric);
+    else if (policy != POLICY_interfere)
+        choose_first(rule, jobs, count, policy == POLICY_interrupt);
 }
 
 /* Weighted max-min shares of a capacity of 1 among those of them that are chosen (or that are going), as fair_rates of
@@ -168,6 +186,12 @@ static double predict(enum policy policy, const struct rule *rule, struct presen
     return rule->metric == METRIC_makespan ? now - began : rule->metric == METRIC_worst_slowdown ? most : (double)sum;
 }
 
+static int by_arrival(const void *one, const void *other)
+{
+    const struct present *first = *(struct present *const *)one, *second = *(struct present *const *)other;
+    return first->sequence < second->sequence ? -1 : first->sequence > second->sequence;
+}
+
 /* What the rule does whose predicted cost is the least; of equal ones the first in this order. */
 static void choose_dynamically(const struct rule *rule, struct present *const *jobs, unsigned count, double now)
 {
@@ -179,6 +203,7 @@ static void choose_dynamically(const struct rule *rule, struct present *const *j
         jobs[i]->is_chosen = false;
     if (count > MOST_CONSIDERED) {
         count = shortest_first(jobs, count, rule->metric, considered);
+        qsort(considered, count, sizeof *considered, by_arrival);
         jobs = considered;
     }
     for (unsigned i = 0; i < sizeof candidates / sizeof *candidates && count > 1; i++) {

@@ -1,6 +1,6 @@
 /* Which of the jobs that are in an I/O phase may go now. Plain functions without state and without I/O: the same rules as those of
  * analyzer/slicewise/analysis/policies/replay.py, which replays the coordinator's log. docs/coordination.md has the rules, their ties and their
- * source. */
+ * source. Jobs are given in the order of their arrival. */
 #ifndef SLICEWISE_POLICY_H
 #define SLICEWISE_POLICY_H
 
@@ -29,6 +29,8 @@ struct present {
     double weight;            /* of its share */
     double demand;            /* the share of the storage that it fills alone */
     double processes;
+    double period_seconds;    /* from the beginning of one phase to that of the next; 0: not known */
+    uint64_t targets;         /* that it uses, a bit each; jobs that share none do not wait for each other */
     double served_seconds;    /* what of it the storage can have done while it was going, as if alone */
     double rate;              /* scratch of the functions below */
     bool is_going;            /* not read by policy_decide */
@@ -40,6 +42,10 @@ struct rule {
     enum metric metric;
     double delay_seconds;
 };
+
+/* The set that it belongs to under a rule, below POLICY_SETS: jobs of different sets do not wait for each other, either. */
+enum { POLICY_SETS = 20 };
+unsigned policy_set(const struct rule *rule, const struct present *job);
 
 /* Sets is_chosen of each: whether it may go. */
 void policy_decide(const struct rule *rule, struct present *const *jobs, unsigned count, double now);

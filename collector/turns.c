@@ -20,6 +20,9 @@ struct job {
     double claimed_seconds; /* for this phase, as the members said */
     double trust;           /* what its phases needed over what it claimed */
     double needed_seconds;  /* what they needed, the later ones counting more; 0: none has ended */
+    double told_period, learned_period, first_begin; /* of its phases; 0: not known */
+    unsigned begins;
+    bool was_cut;           /* its last phase was: what comes goes on with it */
     bool is_kept_back;      /* it was served for too long and asks anew: until those are gone that waited then, */
     uint64_t behind;        /* who had come by this number, */
     double until;           /* or at this time */
@@ -168,13 +171,14 @@ static void end_phase(struct turns *turns, struct job *job, double idle_seconds,
     learn_from_phase(job, job->present.served_seconds - idle_seconds, is_cut);
     for (unsigned i = 0; i < turns->present_used; i++)
         if (turns->present[i] == &job->present) {
-            turns->present[i] = turns->present[--turns->present_used];
+            memmove(turns->present + i, turns->present + i + 1, (--turns->present_used - i) * sizeof *turns->present);
             break;
         }
     for (struct member *member = job->members; member != NULL; member = member->next)
         member->is_present = member->is_in_step = false;
     job->is_present = false;
     job->has_had_phase = true;
+    job->was_cut = is_cut;
     job->present.is_going = false;
 }
 
@@ -182,8 +186,8 @@ static void end_phase(struct turns *turns, struct job *job, double idle_seconds,
 static bool add_up(const struct turns *turns, struct job *job, double *asked, double *remaining, uint64_t *bytes)
 {
     double processes = 0, demand = 0, claimed = 0;
-    *asked = *remaining = 0;
-    *bytes = 0;
+    *asked = *remaining = job->told_period = 0;
+    *bytes = job->present.targets = 0;
     for (const struct member *member = job->members; member != NULL; member = member->next)
         if (member->is_present) {
             claimed += member->asked_seconds;
@@ -191,6 +195,8 @@ static bool add_up(const struct turns *turns, struct job *job, double *asked, do
             *bytes += member->bytes;
             processes += member->processes;
             demand += member->demand;
+            job->present.targets |= member->targets != 0 ? member->targets : UINT64_MAX;
+            job->told_period = most(job->told_period, member->period_seconds);
         }
     if (processes <= 0)
         return false;
@@ -213,6 +219,10 @@ static void log_inform(const struct turns *turns, struct job *job, uint64_t byte
             "\"seconds\":%.6f,\"remaining\":%.6f",
             turns->now, (unsigned long long)job->id, job->present.processes, job->present.weight, job->present.demand, (unsigned long long)bytes,
             asked, job->present.remaining_seconds);
+    if (job->present.period_seconds > 0)
+        fprintf(turns->log, ",\"period\":%.6f", job->present.period_seconds);
+    if (job->present.targets != UINT64_MAX)
+        fprintf(turns->log, ",\"targets\":\"%016llx\"", (unsigned long long)job->present.targets);
     if (!job->is_logged)
         fprintf(turns->log, ",\"key\":\"%016llx\"", (unsigned long long)job->number);
     job->is_logged = true;
@@ -222,10 +232,23 @@ static void log_inform(const struct turns *turns, struct job *job, uint64_t byte
 /* Whether somebody still waits that a job was put out for: by coming anew, last of all, it must not get the turn from him. */
 static bool must_stay_behind(const struct turns *turns, const struct job *job)
 {
+    unsigned set = policy_set(&turns->rule, &job->present);
     for (unsigned i = 0; i < turns->present_used && turns->now < job->until - SAME_TIME; i++)
-        if (turns->present[i]->sequence <= job->behind)
+        if (turns->present[i]->sequence <= job->behind && (turns->present[i]->targets & job->present.targets) != 0 &&
+            policy_set(&turns->rule, turns->present[i]) == set)
             return true;
     return false;
+}
+
+/* From the beginning of one phase to that of the next, on average. */
+static void learn_period(struct job *job, double now)
+{
+    if (job->was_cut)
+        return;
+    if (job->begins++ == 0)
+        job->first_begin = now;
+    else
+        job->learned_period = round6((now - job->first_begin) / (job->begins - 1));
 }
 
 static void keep_back(struct turns *turns, struct job *job, bool is_kept_back)
@@ -245,6 +268,7 @@ static void renew(struct turns *turns, struct job *job)
         keep_back(turns, job, must_stay_behind(turns, job));
         if (job->is_kept_back)
             return;
+        learn_period(job, turns->now);
         job->is_present = true;
         job->was_authorised = false;
         job->went_seconds = 0;
@@ -256,6 +280,7 @@ static void renew(struct turns *turns, struct job *job)
         job->present.is_going = false;
         turns->present[turns->present_used++] = &job->present;
     }
+    job->present.period_seconds = job->told_period > 0 ? round6(job->told_period) : job->learned_period;
     job->present.remaining_seconds = remaining;
     job->present.asked_seconds = most(job->present.asked_seconds, remaining);
     log_inform(turns, job, bytes, asked);
@@ -370,6 +395,8 @@ void turns_inform(struct turns *turns, struct member *member, const struct claim
     member->asked_seconds = asked;
     member->remaining_seconds = asked * left;
     member->demand = demand;
+    member->period_seconds = within(claim->period_seconds, 0, 1e9);
+    member->targets = claim->targets;
     member->bytes = claim->bytes;
     member->processes = claim->processes > 0 ? claim->processes : 1;
     bool was_going = turns_may_go(member->job);
@@ -468,15 +495,16 @@ static double let_come(struct turns *turns, double now, uint64_t now_ns)
 double turns_tick(struct turns *turns, uint64_t now_ns)
 {
     double now = seconds_at(turns, now_ns), next = let_come(turns, now, now_ns);
-    unsigned going = 0;
+    uint64_t waited_for[POLICY_SETS] = { 0 }; /* targets, of each set */
     if (next <= 0)
         return 0;
     for (unsigned i = 0; i < turns->present_used; i++)
-        going += turns->present[i]->is_going;
+        waited_for[policy_set(&turns->rule, turns->present[i])] |= turns->present[i]->is_going ? 0 : turns->present[i]->targets;
     for (unsigned i = 0; i < turns->present_used; i++) {
         struct job *job = job_of(turns->present[i]);
         const char *why = "";
-        double left = patience_left(turns, job, now, going < turns->present_used, &why), turn = turn_by_delay(turns, job);
+        bool others_wait = (waited_for[policy_set(&turns->rule, &job->present)] & job->present.targets) != 0;
+        double left = patience_left(turns, job, now, others_wait, &why), turn = turn_by_delay(turns, job);
         if (left <= 0) {
             advance(turns, now_ns);
             put_out(turns, job, why);

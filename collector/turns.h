@@ -20,7 +20,8 @@ struct member {
     bool is_present;         /* in an I/O phase */
     bool is_in_step;         /* and not between two steps of it */
     double asked_seconds, remaining_seconds, demand;
-    uint64_t bytes;
+    double period_seconds;
+    uint64_t bytes, targets;
     uint32_t processes;
 };
 
@@ -29,6 +30,8 @@ struct claim {
     uint64_t bytes, remaining_bytes;
     double seconds, demand; /* 0: not known */
     uint32_t processes;
+    double period_seconds; /* from its beginning to that of the next one; 0: not known */
+    uint64_t targets; /* that it uses, a bit each; 0: not known */
 };
 
 struct turns {

@@ -147,7 +147,8 @@ static const char *read_text(const char **setting, const char *text, size_t most
     read_milliseconds(setting, text, (uint64_t)((least) * 1e6), (uint64_t)((most) * 1e6), \
                       "neither 0 nor a number of milliseconds from " #least " to " #most)
 #define READ_POLICY(setting, text, least, most) \
-    read_name(setting, text, turn_policies, sizeof turn_policies / sizeof *turn_policies, "none of off, interfere, fcfs, interrupt, delay, dynamic")
+    read_name(setting, text, turn_policies, sizeof turn_policies / sizeof *turn_policies, \
+              "none of off, interfere, fcfs, interrupt, delay, dynamic, set10")
 #define READ_STEP(setting, text, least, most) \
     read_name(setting, text, turn_steps, sizeof turn_steps / sizeof *turn_steps, "none of call, round, file")
 #define READ_SCOPE(setting, text, least, most) read_name(setting, text, mpi_scopes, sizeof mpi_scopes / sizeof *mpi_scopes, "neither all nor io")

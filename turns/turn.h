@@ -24,11 +24,20 @@ enum turn_kind {
     TURN_out,       /* from it: it takes the phase for over; the next inform begins another one */
 };
 
+/* What else inform says. */
+struct turn_more {
+    double period_seconds; /* from the phase's beginning to that of the next one; 0: not known */
+    uint64_t targets; /* of the storage that it uses, a bit each; 0: not known */
+};
+
 struct turn_message {
     uint32_t magic;
     uint16_t version, kind;
     uint64_t number;
-    uint8_t nonce[TURN_NONCE_BYTES]; /* of hello and challenge */
+    union {
+        uint8_t nonce[TURN_NONCE_BYTES]; /* of hello and challenge */
+        struct turn_more more;
+    };
     uint64_t job;                    /* of join: the job's number, see turn_job */
     uint64_t bytes, remaining_bytes; /* of inform and release: of the whole phase, and what is left of them */
     double seconds;                  /* that the phase takes alone, as far as the job knows; 0: the coordinator is to tell by the bytes */

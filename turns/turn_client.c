@@ -230,7 +230,8 @@ void turn_client_inform(struct turn_client *client, const struct turn_phase *pha
                                    .remaining_bytes = remaining_bytes,
                                    .seconds = phase->seconds,
                                    .demand = phase->demand,
-                                   .processes = phase->processes };
+                                   .processes = phase->processes,
+                                   .more = phase->more };
     if (client->fd >= 0 && !has_connection(client)) { /* the program closed it: it is made anew, once a phase */
         client->fd = -1;
         client->state = TURN_IDLE;

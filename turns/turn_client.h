@@ -24,6 +24,7 @@ struct turn_phase {
     double seconds; /* that it takes alone; 0: not known */
     double demand; /* the share of the storage that this job fills alone; 0: not known */
     uint32_t processes;
+    struct turn_more more;
 };
 
 struct turn_client {

@@ -9,8 +9,9 @@ CampaignDirection = Literal["auto", "read", "write"]
 Cost = Literal["time", "bytes", "calls"]
 # Other tools' formats of a profile.
 ExportFormat = Literal["ftio", "perfetto", "folded", "csv", "parquet"]
-# How jobs that take turns decide, and what a policy is judged by.
-Policy = Literal["interfere", "fcfs", "interrupt", "delay", "dynamic"]
+# How jobs that take turns decide, what can only be simulated, and what a policy is judged by.
+Policy = Literal["interfere", "fcfs", "interrupt", "delay", "dynamic", "set10"]
+Simulable = Literal[Policy, "set10_shares"]
 Metric = Literal["cpu_seconds", "sum_interference", "makespan", "worst_slowdown"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 METRICS: tuple[Metric, ...] = get_args(Metric)

@@ -2,13 +2,14 @@
 
 import json
 import math
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.analysis.policies.replay import replay
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
-from slicewise.kinds import METRICS, POLICIES
+from slicewise.kinds import METRICS, POLICIES, Simulable
 
 CAPACITY = 100.0
 volumes = st.floats(1.0, 5000.0)
@@ -24,8 +25,8 @@ def plans(draw, name, most_phases=3):
     phases = tuple(
         IoPhase(draw(st.floats(0.0, 30.0)), draw(volumes), draw(caps)) for _ in range(draw(st.integers(1, most_phases)))
     )
-    unit = draw(st.sampled_from([0.0, 0.0, 37.0]))
-    return PolicyJob(name, count, float(count), draw(starts), phases, draw(st.floats(0.0, 5.0)), unit)
+    unit, period = draw(st.sampled_from([0.0, 0.0, 37.0])), draw(st.sampled_from([0.0, 30.0, 300.0]))
+    return PolicyJob(name, count, float(count), draw(starts), phases, draw(st.floats(0.0, 5.0)), unit, period)
 
 
 @st.composite
@@ -33,7 +34,7 @@ def crowds(draw):
     return [draw(plans(f"job {number}")) for number in range(draw(st.integers(1, 5)))]
 
 
-@given(crowds(), st.sampled_from(POLICIES), st.sampled_from(METRICS), delays)
+@given(crowds(), st.sampled_from(get_args(Simulable)), st.sampled_from(METRICS), delays)
 def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
     found = simulate(CAPACITY, jobs, policy, metric, delay)
     for plan, outcome in zip(jobs, found.jobs, strict=True):
@@ -49,7 +50,7 @@ def test_bytes_and_time_are_conserved(jobs, policy, metric, delay):
         assert math.fsum(rates) <= CAPACITY * (1 + 1e-9)
 
 
-@given(crowds(), st.sampled_from(POLICIES), delays, st.randoms(use_true_random=False))
+@given(crowds(), st.sampled_from(get_args(Simulable)), delays, st.randoms(use_true_random=False))
 def test_the_order_of_the_jobs_does_not_matter(jobs, policy, delay, random):
     mixed = random.sample(jobs, len(jobs))
     ends = [

@@ -3,7 +3,8 @@
 import math
 
 import pytest
-from slicewise.analysis.policies.replay import Present, decide, predict
+from slicewise.analysis.policies.comparison import compare
+from slicewise.analysis.policies.replay import Present, decide, predict, set_of
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
 from slicewise.kinds import METRICS, POLICIES
 
@@ -107,6 +108,67 @@ def test_computing_between_phases_shifts_with_the_io():
 def test_jobs_that_interrupt_each_other_are_a_stack():
     jobs = [job("A", 10.0), job("B", 10.0, start=2.0), job("C", 1.0, start=4.0)]
     assert ends(simulate(1.0, jobs, "interrupt")) == pytest.approx({"A": 21, "B": 13, "C": 5})
+
+
+@pytest.mark.parametrize(
+    ("period", "number"), [(20.0, 1), (31.6, 1), (31.7, 2), (0.4, 0), (1e-9, -6), (1e20, 12), (0, None)]
+)
+def test_the_set_of_a_job_is_the_rounded_logarithm_of_its_period(period, number):
+    assert set_of(period) == number
+
+
+SETS = [job("A", 10.0, period=100.0), job("B", 10.0, period=200.0), job("C", 10.0, period=10.0)]
+
+
+def test_set10_serves_one_job_of_a_set_beside_other_sets_and_shares_go_by_priority():
+    # A and C share 1 to 1, then B goes; by priority C has 10 of 11 until it ends, and A has 9 left then.
+    assert ends(simulate(1.0, SETS, "set10")) == pytest.approx({"A": 20, "B": 30, "C": 20})
+    assert ends(simulate(1.0, SETS, "set10_shares")) == pytest.approx({"A": 20, "B": 30, "C": 11})
+
+
+def test_a_job_whose_period_is_not_known_is_of_a_set_of_its_own_and_has_the_share_of_the_longest():
+    jobs = [*SETS[::2], job("D", 10.0), job("E", 1.0)]
+    # C 10, A 1, D 1 of 12 until C ends at 12; A and D have 9 left each, and go 1 to 1; then E.
+    assert ends(simulate(1.0, jobs, "set10_shares")) == pytest.approx({"C": 12, "A": 30, "D": 30, "E": 31})
+    assert ends(simulate(1.0, jobs[2:], "set10_shares")) == pytest.approx({"D": 10, "E": 11})
+
+
+def test_a_period_is_that_of_a_jobs_phases_with_nobody_else():
+    often = PolicyJob("A", 1, 1.0, 0.0, (IoPhase(0.0, 4.0), IoPhase(6.0, 4.0), IoPhase(16.0, 4.0)))
+    beside, behind = (PolicyJob("B", 1, 1.0, 0.0, (IoPhase(0.0, 4.0),), period=period) for period in (32.0, 16.0))
+    assert simulate(1.0, [often, beside], "set10").jobs[1].end == pytest.approx(8)
+    found = simulate(1.0, [often, behind], "set10").jobs[1]
+    assert [one.doing for one in found.stretches] == ["waiting", "io"]
+
+
+def test_utilisation_is_the_share_of_cpu_seconds_that_computes_and_slowdown_the_mean_factor():
+    jobs = [
+        PolicyJob("A", 3, 3.0, 0.0, (IoPhase(3.0, 2.0),), computing_after=5.0),
+        PolicyJob("B", 1, 1.0, 3.0, (IoPhase(0.0, 2.0),)),
+    ]
+    found = simulate(1.0, jobs, "fcfs")
+    assert found.utilisation == pytest.approx(1 - (3 * 2 + 4) / (3 * 10 + 4))
+    assert found.slowdown == pytest.approx(1.5)
+
+
+def test_shares_by_priority_are_shown_and_never_the_best_for_no_coordinator_can_give_them():
+    jobs = [job("A", 100.0, 1, period=1000.0), job("B", 1.0, 1000, period=1.0)]
+    found = compare(1.0, jobs, "sum_interference", ("interfere", "set10"))
+    assert [one.policy for one in found.simulated] == ["interfere", "set10", "set10_shares"]
+    costs = [one.cost("sum_interference") for one in found.simulated]
+    assert costs[2] <= min(costs)
+    assert found.best.policy == "interfere"
+
+
+def test_jobs_on_other_targets_do_not_wait_for_each_other():
+    def present(number, targets):
+        return Present(number, float(number), 9.0, 9.0, 8, 8.0, targets=targets)
+
+    jobs = [present(1, 0b0011), present(2, 0b0110), present(3, 0b1000), present(4, 0b0001)]
+    assert decide("fcfs", jobs, 4.0) == decide("set10", jobs, 4.0) == decide("delay", jobs, 4.0, delay=9.0) == {1, 3}
+    assert decide("interrupt", jobs, 4.0) == {2, 3, 4}
+    assert decide("dynamic", jobs[::2], 4.0) == {1, 3}
+    assert decide("interrupt", [*jobs, Present(5, 5.0, 1.0, 1.0, 1, 1.0)], 5.0) == {5}
 
 
 def test_starts_as_large_as_the_time_of_day_cost_no_digits():

@@ -138,11 +138,12 @@ def test_json_has_every_policy_with_its_jobs(start, costs):
     record = json.loads(simulate("--job", f"B,volume=5,processes=2048,start={start}", "--json").text)
     by_policy = {one["policy"]: one for one in record["policies"]}
     assert [by_policy[name]["cpu_seconds"] for name in ("interfere", "fcfs", "interrupt")] == pytest.approx(costs)
-    assert set(by_policy) == {"interfere", "fcfs", "interrupt", "delay", "dynamic"}
+    assert set(by_policy) == {"interfere", "fcfs", "interrupt", "delay", "dynamic", "set10", "set10_shares"}
     assert by_policy[record["chosen"]]["cpu_seconds"] == pytest.approx(min(costs))
     keys = {"job", "start", "end", "io_seconds", "interference", "gained_seconds"}
     for one in record["policies"]:
         assert {"sum_interference", "makespan", "worst_slowdown"} < set(one)
+        assert (one["utilisation"], one["slowdown"]) == pytest.approx((0, one["sum_interference"] / 2))
         assert [set(job) for job in one["jobs"]] == [keys, keys]
         assert one["makespan"] == max(job["end"] for job in one["jobs"]) - min(job["start"] for job in one["jobs"])
 
@@ -150,6 +151,17 @@ def test_json_has_every_policy_with_its_jobs(start, costs):
 def test_only_the_policy_that_is_asked_for_is_told():
     record = json.loads(simulate("--job", "B,volume=5,processes=1,start=1", "--policy", "fcfs", "--json").text)
     assert [one["policy"] for one in record["policies"]] == [record["chosen"]] == ["fcfs"]
+
+
+def test_jobs_may_have_periods_and_phases():
+    words = [word for name, volume in (("B", 4), ("C", 2))
+             for word in ("--job", f"{name},volume={volume},processes=1,start=0,period=10,phases=3")]  # fmt: skip
+    done = slicewise_command("turns", "simulate", "--capacity", "1", *words, "--policy", "set10", "--json")
+    # B writes 0 to 4, 10 to 14, 20 to 24; C begins at 0 and 8 s after each end, and writes 4 to 6, 14 to 16, 24 to 26.
+    for one in json.loads(done.text)["policies"]:
+        assert [job["end"] for job in one["jobs"]] == pytest.approx([24, 26])
+        assert [job["io_seconds"] for job in one["jobs"]] == pytest.approx([12, 10])
+        assert (one["utilisation"], one["slowdown"]) == pytest.approx((1 - 22 / 50, (1 + 10 / 6) / 2))
 
 
 def test_amounts_may_have_units_and_the_metric_may_be_chosen():
@@ -178,6 +190,9 @@ def test_the_page_is_written_where_asked(tmp_path):
         ["--job", "B,volume=1,processes=1,start=soon"],
         ["--job", "B,volume=1,processes=1,start=0,cap=0"],
         ["--job", "B,volume=1,processes=1,start=0,unit=-1"],
+        ["--job", "B,volume=1,processes=1,start=0,period=-1"],
+        ["--job", "B,volume=5,processes=1,start=0,period=3,phases=2"],
+        ["--job", "B,volume=5,processes=1,start=0,cap=0,period=30,phases=2"],
         ["--policy", "fair"],
         ["--metric", "beauty"],
         ["--delay", "-1"],
@@ -244,6 +259,17 @@ def test_a_release_with_something_left_keeps_the_place_and_a_fresh_inform_of_it_
     assert replay(lines(log), "log").agrees
 
 
+def test_a_log_has_what_jobs_use_and_how_often_they_come():
+    log = [
+        START | {"policy": "set10"}, inform(0.0, 1, 10.0, period=20.0), event(0.0, "authorise", 1),
+        inform(1.0, 2, 10.0, period=20.0, targets="0000000000000003"),
+        inform(2.0, 3, 10.0, period=20.0, targets="0000000000000004"),
+        inform(3.0, 4, 10.0, period=200.0), event(3.0, "authorise", 4),
+        event(10.0, "release", 1, remaining=0.0), event(10.0, "authorise", 2), event(10.0, "authorise", 3),
+    ]  # fmt: skip
+    assert replay(lines(log), "log").agrees
+
+
 def test_a_delay_ends_with_a_timer_and_a_deadline_takes_a_job_out():
     log = [
         START | {"policy": "delay", "delay_seconds": 2.0},
@@ -298,6 +324,7 @@ def test_one_difference_is_told_once():
         "\n".join(lines([START, inform(2.0, 1, 1.0), event(2.0, "authorise", 1), event(1.0, "leave", 1)])),
         "\n".join(lines([START, inform(2.0, 1, 1.0, demand=0.0)])),
         "\n".join(lines([START, inform(2.0, 1, 1.0, weight=-1.0)])),
+        "\n".join(lines([START, inform(2.0, 1, 1.0, targets="none")])),
     ],
 )
 def test_what_is_no_decision_log_is_refused_in_one_line(text):

@@ -66,9 +66,11 @@ struct Service {
             ;
     }
 
-    void ask(int name, double seconds)
+    void ask(int name, double seconds, double period = 0, uint64_t targets = 0)
     {
         claim claimed = {};
+        claimed.period_seconds = period;
+        claimed.targets = targets;
         claimed.bytes = claimed.remaining_bytes = (uint64_t)(seconds * 1e9);
         claimed.processes = 1;
         if (members.find(name) == members.end())
@@ -200,4 +202,63 @@ TEST_CASE("what many processes claim together, and their job's trust makes more 
         turns_inform(service.state.get(), &service.members[i], &each, -1, service.now_ns);
     REQUIRE(service.state->present_used == 1);
     CHECK(service.state->present[0]->asked_seconds == 1e12);
+}
+
+/* Periods of 3.1 s and of 4 s are of two sets. A phase that goes on after it was cut short is no new one. */
+TEST_CASE("a job's period is what it says, or else the mean of its own phases so far", "[turns]")
+{
+    Service service(POLICY_set10);
+    service.ask(1, 1);
+    service.pass(3.1);
+    service.ask(1, 1);
+    CHECK(service.state->present[0]->period_seconds == 0); /* it is still in its first phase, as far as is known */
+    service.end(1);
+    service.ask(1, 1);
+    CHECK(service.state->present[0]->period_seconds == 3.1);
+    service.ask(2, 1);
+    CHECK(service.goes(2)); /* nothing is known of it */
+    service.ask(3, 1);
+    CHECK(!service.goes(3)); /* nor of this one */
+    service.ask(4, 1, 3);
+    CHECK(!service.goes(4));
+    service.ask(5, 1, 4);
+    CHECK(service.goes(5));
+    service.end(1);
+    CHECK(service.goes(4));
+    CHECK(!service.goes(3));
+    service.end(2);
+    CHECK(service.goes(3));
+}
+
+TEST_CASE("a phase that was cut short and goes on is no other one", "[turns]")
+{
+    Service service(POLICY_fcfs);
+    service.ask(1, 1000);
+    service.ask(2, 1);
+    service.pass(10.2);
+    service.ask(1, 1000);
+    service.end(2);
+    CHECK(service.goes(1));
+    service.end(1);
+    service.pass(20.8);
+    service.ask(1, 1000);
+    REQUIRE(service.state->present_used == 1);
+    CHECK(service.state->present[0]->period_seconds == 31);
+}
+
+TEST_CASE("who is served for long is not cut short for jobs that do not wait for it", "[turns]")
+{
+    Service service(POLICY_fcfs);
+    service.ask(1, 1000, 0, 0b001);
+    service.ask(2, 1000, 0, 0b110);
+    CHECK(service.goes(1));
+    CHECK(service.goes(2));
+    service.ask(3, 1000, 0, 0b010);
+    CHECK(!service.goes(3));
+    service.pass(10.2);
+    CHECK(service.goes(1));
+    CHECK(!service.goes(2));
+    CHECK(service.goes(3));
+    service.ask(2, 1000, 0, 0b100); /* nothing of it is waited for any more */
+    CHECK(service.goes(2));
 }

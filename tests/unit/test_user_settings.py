@@ -54,7 +54,7 @@ def test_the_file_sets_what_the_environment_does_not(user_file):
         ("slice = 99", "slice = 99: give 0.1 to 60 seconds"),
         ('site_ms = "x"', "site_ms = x: give 0, or 1 to 1000 milliseconds"),
         ("quiet = 2", "quiet = 2: give 0 or 1"),
-        ('coordinate = "first"', "coordinate = first: give off, interfere, fcfs, interrupt, delay, dynamic"),
+        ('coordinate = "first"', "coordinate = first: give off, interfere, fcfs, interrupt, delay, dynamic, set10"),
         ('job = "x"', "job: is a name of one job alone; give --job NAME"),
         ("dir = [1]", 'dir: takes one value, such as dir = "slicewise"'),
         ("slice = ", "a line is, for instance: slice = 2"),

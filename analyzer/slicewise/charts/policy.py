@@ -7,9 +7,10 @@ import polars as pl
 from slicewise.charts import style
 from slicewise.charts.figure import Figure
 
-POLICY_DASHES = {"interfere": "dot", "fcfs": "dash", "interrupt": "dashdot", "delay": "longdash", "dynamic": "solid"}
+POLICY_DASHES = {"interfere": "dot", "fcfs": "dash", "interrupt": "dashdot", "delay": "longdash", "dynamic": "solid",
+                 "set10": "longdashdot", "set10_shares": "dot"}  # fmt: skip
 POLICY_COLOURS = dict(
-    zip(POLICY_DASHES, (style.INK, *(style.JOB_COLOURS[place] for place in (4, 3, 2, 0))), strict=True)
+    zip(POLICY_DASHES, (style.INK, *(style.JOB_COLOURS[place] for place in (4, 3, 2, 0, 1, 5))), strict=True)
 )
 ROW_PIXELS, STRIP_PIXELS = 20, 30
 COMPUTING_WIDTH, IO_WIDTH = 0.16, 0.72

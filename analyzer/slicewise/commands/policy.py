@@ -32,7 +32,7 @@ from slicewise.terminal.job_options import POLICY_FORM, JobOption, job_option, r
 from slicewise.terminal.output import page_line, write_answer
 from slicewise.text import amounts, words
 
-JOB_KEYS = ("volume", "processes", "start", "cap", "unit")
+JOB_KEYS = ("volume", "processes", "start", "cap", "unit", "period", "phases")
 DISAGREES_STATUS = 1
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -92,7 +92,7 @@ def simulate(
     capacity: str, job: list[str], policy: list[Policy], metric: Metric, delay: float | None, html: Path | None
 ) -> None:
     rate, has_unit = amounts.amount(capacity, "--capacity", is_rate=True)
-    jobs = [_policy_job(job_option(text, JOB_KEYS, POLICY_FORM), has_unit) for text in job]
+    jobs = [_policy_job(job_option(text, JOB_KEYS, POLICY_FORM), rate, has_unit) for text in job]
     require_names_of_their_own([one.job for one in jobs])
     try:
         found = compare(rate, jobs, metric, policy or POLICIES, delay)
@@ -212,15 +212,19 @@ def _factors(found: PolicyComparison) -> list[RenderableType]:
     )
 
 
-def _policy_job(option: JobOption, has_unit: bool) -> PolicyJob:
+def _policy_job(option: JobOption, rate: float, has_unit: bool) -> PolicyJob:
     for key in ("volume", "processes", "start"):
         option.require(key)
     volume = option.amount_like_capacity("volume", has_unit, is_rate=False)
     cap = option.amount_like_capacity("cap", has_unit, is_rate=True) if "cap" in option.given else math.inf
     unit = option.amount_like_capacity("unit", has_unit, is_rate=False) if "unit" in option.given else 0.0
-    processes = option.count("processes") or 1
+    processes, period = option.count("processes") or 1, option.number("period", "0")
+    count = option.count("phases") or 1
+    between = period - volume / min(rate, cap) if count > 1 and min(rate, cap) > 0 else 0.0
     try:
-        phases = (IoPhase(0.0, volume, cap),)
-        return PolicyJob(option.name, processes, float(processes), option.number("start"), phases, unit=unit)
+        phases = (IoPhase(0.0, volume, cap), *[IoPhase(between, volume, cap)] * (count - 1))
+        return PolicyJob(
+            option.name, processes, float(processes), option.number("start"), phases, unit=unit, period=period
+        )
     except ValueError as error:
         raise UserError(f"{option.option}: {error}") from error

@@ -23,7 +23,7 @@ from slicewise.digest.activity import Direction, activity, common_slice_ns, on_g
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
-from slicewise.kinds import POLICIES, Metric, Policy
+from slicewise.kinds import POLICIES, Metric, Policy, Simulable
 
 RateSource = Literal["standalone runs", "quiet slices", "the storage's capacity"]
 # Phases of two runs are the same if their volumes are that close.
@@ -93,7 +93,7 @@ class AfterTheFact:
         return self.is_worth_it and self.comparison.gain(self.best) > self.error
 
     @property
-    def chosen(self) -> Policy:
+    def chosen(self) -> Simulable:
         return self.best.policy if self.is_recommended else "interfere"
 
     def given_to(self, places: Sequence[int]) -> float:

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,7 @@ from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import with_mapped
 from slicewise.errors import UserError
-from slicewise.kinds import POLICIES, Metric, Policy
+from slicewise.kinds import POLICIES, Metric, Policy, Simulable
 from slicewise.scalars import whole
 
 # So many delays are tried, up to what the longest phase takes alone.
@@ -42,8 +42,8 @@ class PolicyComparison:
 
     @property
     def best(self) -> Simulated:
-        """The least cost by the metric; of equal ones the simplest policy."""
-        return least_cost(self.simulated, self.metric)
+        """The least cost by the metric of those that a coordinator can follow; of equal ones the simplest policy."""
+        return least_cost([one for one in self.simulated if one.policy in POLICIES], self.metric)
 
     def gain(self, simulated: Simulated) -> float:
         """By how much a policy lowers the metric; below 0: raises it."""
@@ -73,14 +73,16 @@ def compare(
     policies: Sequence[Policy] = POLICIES,
     delay: float | None = None,
 ) -> PolicyComparison:
-    """Simulate the jobs under each policy. delay: s, of `delay` and `dynamic`; None: the best of `DELAYS`."""
+    """Simulate the jobs under each policy; `set10` also with the bandwidth shared by priorities. delay: s, of `delay`
+    and `dynamic`; None: the best of `DELAYS`.
+    """
     undisturbed = simulate(capacity, jobs, "interfere", metric)
     if delay is None:
         delay = best_delay(capacity, jobs, metric) if {"delay", "dynamic"} & set(policies) else 0.0
     simulated = [
         undisturbed if policy == "interfere" else simulate(capacity, jobs, policy, metric, delay)
-        for policy in POLICIES
-        if policy in policies
+        for policy in get_args(Simulable)
+        if policy.removesuffix("_shares") in policies
     ]
     return PolicyComparison(metric, simulated, undisturbed)
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from slicewise.analysis.sharing.proportional import fair_rates
 from slicewise.constants import NO_SECONDS
 from slicewise.errors import UserError
-from slicewise.kinds import METRICS, POLICIES, Metric, Policy
+from slicewise.kinds import METRICS, POLICIES, Metric, Policy, Simulable
 
 # `shortest` is one more that only `dynamic` considers.
 Rule = Literal["interfere", "fcfs", "interrupt", "delay", "shortest"]
@@ -19,15 +19,20 @@ RULES: tuple[Rule, ...] = get_args(Rule)
 FULL = 1 + 1e-9
 # A cost must be less by this fraction to be better.
 SAME_COST = 1e-6
+# A job that does not say what it uses: all bits.
+ALL_TARGETS = -1
 # `dynamic` looks at so many jobs, so that a decision stays cheap however many wait.
 MOST_CONSIDERED = 16
+# The least and the largest are also of those beyond.
+SETS = range(-6, 13)
 
 
 @dataclass(frozen=True)
 class Present:
     """A job from the beginning of an I/O phase to its end, whether it may go or waits. sequence: its place in the order
     of arrival; all ties are broken by it. arrived: s. asked: s that the phase takes alone; remaining: what is left of
-    them. weight: of its share. demand: the share of the storage that it fills alone.
+    them. weight: of its share. demand: the share of the storage that it fills alone. period: s from the beginning of
+    one phase to that of the next; 0: not known. targets: of the storage, a bit each.
     """
 
     sequence: int
@@ -37,10 +42,19 @@ class Present:
     processes: int
     weight: float
     demand: float = 1.0
+    period: float = 0.0
+    targets: int = ALL_TARGETS
+
+
+def set_of(period: float) -> int | None:
+    """The set of a job by its period (s): the rounded decimal logarithm (Set-10; Boito, Pallez, Teylo and Vidal, TPDS
+    2023). None: the jobs whose period is not known are a set of their own.
+    """
+    return min(max(math.floor(math.log10(period) + 0.5), SETS.start), SETS.stop - 1) if period > 0 else None
 
 
 def decide(
-    policy: Policy | Rule, jobs: Sequence[Present], now: float, metric: Metric = "cpu_seconds", delay: float = 0.0
+    policy: Simulable | Rule, jobs: Sequence[Present], now: float, metric: Metric = "cpu_seconds", delay: float = 0.0
 ) -> set[int]:
     """The sequence numbers of the jobs that may go, by a policy. delay: how long a job waits for earlier ones under
     `delay` (s). Nobody where there is no job; else at least one.
@@ -94,20 +108,27 @@ def turns_by_delay(jobs: Sequence[Present], now: float, delay: float) -> list[fl
     return [job.arrived + delay for job in jobs if job.arrived + delay > now + NO_SECONDS]
 
 
-def _by_rule(rule: Rule, jobs: Sequence[Present], now: float, metric: Metric, delay: float) -> set[int]:
-    if not jobs:
-        return set()
-    everyone = {job.sequence for job in jobs}
+def _by_rule(rule: Simulable | Rule, jobs: Sequence[Present], now: float, metric: Metric, delay: float) -> set[int]:
     if rule == "interfere":
-        return everyone
-    if rule == "fcfs":
-        return {min(everyone)}
-    if rule == "interrupt":
-        return {max(everyone)}
+        return {job.sequence for job in jobs}
+    if rule == "shortest":
+        return _those_that_fit(_shortest_first(jobs, metric))
+    first = _first(sorted(jobs, key=lambda job: job.sequence, reverse=rule == "interrupt"), rule.startswith("set10"))
     if rule == "delay":
-        first = min(everyone)
-        return {job.sequence for job in jobs if job.sequence == first or now >= job.arrived + delay - NO_SECONDS}
-    return _those_that_fit(_shortest_first(jobs, metric))
+        return first | {job.sequence for job in jobs if now >= job.arrived + delay - NO_SECONDS}
+    return first
+
+
+def _first(ordered: Iterable[Present], by_sets: bool) -> set[int]:
+    """Who comes before all (by_sets: of its set) that share a target with it."""
+    going = set()
+    taken: dict[int | None, int] = {}
+    for job in ordered:
+        number = set_of(job.period) if by_sets else None
+        if not taken.get(number, 0) & job.targets:
+            going.add(job.sequence)
+        taken[number] = taken.get(number, 0) | job.targets
+    return going
 
 
 def _shortest_first(jobs: Sequence[Present], metric: Metric) -> list[Present]:
@@ -121,13 +142,11 @@ def _shortest_first(jobs: Sequence[Present], metric: Metric) -> list[Present]:
 
 def _those_that_fit(ordered: Sequence[Present]) -> set[int]:
     """From the first on, as many as the storage serves without any of them being held up."""
-    going = {ordered[0].sequence}
-    demand = ordered[0].demand
-    for job in ordered[1:]:
-        demand += job.demand
-        if demand > FULL:
-            break
-        going.add(job.sequence)
+    going = set()
+    for place, job in enumerate(ordered):
+        demand = sum(other.demand for other in ordered[:place] if other.targets & job.targets)
+        if demand <= 0 or demand + job.demand <= FULL:
+            going.add(job.sequence)
     return going
 
 
@@ -226,7 +245,9 @@ class _State:
         processes = int(record.get("processes", known.processes))
         weight = float(record.get("weight", known.weight if "processes" not in record else processes))
         demand = float(record.get("demand", known.demand))
-        if not (processes > 0 and weight > 0 and 0 < demand <= 1 and 0 <= remaining < math.inf):
+        period = float(record.get("period", 0.0))
+        is_sound = processes > 0 and weight > 0 and 0 < demand <= 1 and 0 <= remaining < math.inf
+        if not (is_sound and 0 <= period < math.inf):
             raise ValueError(f"{processes} processes, weight {weight:g}, demand {demand:g}, remaining {remaining:g}")
         self.present[name] = replace(
             known,
@@ -235,6 +256,8 @@ class _State:
             processes=processes,
             weight=weight,
             demand=demand,
+            period=period,
+            targets=int(record["targets"], 16) if "targets" in record else ALL_TARGETS,
         )
 
     def expected(self) -> dict[int, str]:

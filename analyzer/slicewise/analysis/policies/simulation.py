@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slicewise.analysis.policies.replay import Present, decide, turns_by_delay
+from slicewise.analysis.policies.replay import Present, decide, set_of, turns_by_delay
 from slicewise.analysis.sharing.proportional import VOLUME_ROUNDING, checked_capacity, fair_rates
 from slicewise.constants import NO_SECONDS
-from slicewise.kinds import Metric, Policy
+from slicewise.kinds import Metric, Simulable
 
 Doing = Literal["computing", "io", "waiting"]
 # What the storage serves while these jobs (places in the list) are in I/O.
@@ -30,7 +30,8 @@ class IoPhase:
 @dataclass(frozen=True)
 class PolicyJob:
     """A job to simulate. weight: of its share; computing_after: s after its last phase; unit: it can only stop after
-    a whole multiple of this volume of a phase (a call, a round, a file); 0: anywhere.
+    a whole multiple of this volume of a phase (a call, a round, a file); 0: anywhere. period: s from the beginning of
+    one phase to that of the next, by which `set10` decides; 0: that of its phases with nobody else.
     """
 
     job: str
@@ -40,6 +41,7 @@ class PolicyJob:
     phases: tuple[IoPhase, ...]
     computing_after: float = 0.0
     unit: float = 0.0
+    period: float = 0.0
 
     def __post_init__(self) -> None:
         numbers = [("weight", self.weight)]
@@ -56,8 +58,9 @@ class PolicyJob:
             raise ValueError(f"{self.job} has {self.processes} processes; it must have 1 or more")
         if not math.isfinite(self.start):
             raise ValueError(f"start of {self.job} is {self.start:g}; it must be a number")
-        if not (math.isfinite(self.unit) and self.unit >= 0):
-            raise ValueError(f"unit of {self.job} is {self.unit:g}; it must be 0 or more")
+        for name, value in (("unit", self.unit), ("period", self.period)):
+            if not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} of {self.job} is {value:g}; it must be 0 or more")
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,20 @@ class Outcome:
 class Simulated:
     """Jobs under a policy, in the order given. delay: s, of `delay` and `dynamic`."""
 
-    policy: Policy
+    policy: Simulable
     jobs: list[Outcome]
     delay: float = 0.0
+
+    @property
+    def utilisation(self) -> float:
+        """The share of the jobs' CPU seconds (processes times runtime) that computes (Boito et al., 2023)."""
+        held = [(job.processes * (job.end - job.start), job.processes * job.io_seconds) for job in self.jobs]
+        return 1 - math.fsum(io for _, io in held) / math.fsum(runtime for runtime, _ in held)
+
+    @property
+    def slowdown(self) -> float:
+        """Of I/O: the mean interference factor."""
+        return self.cost("sum_interference") / len(self.jobs)
 
     def cost(self, metric: Metric) -> float:
         """The run by a metric of the whole machine; less is better."""
@@ -119,7 +133,7 @@ def machine_cost(metric: Metric, jobs: Sequence[Outcome]) -> float:
 
 
 def simulate(
-    capacity: Capacity, jobs: Sequence[PolicyJob], policy: Policy, metric: Metric = "cpu_seconds", delay: float = 0.0
+    capacity: Capacity, jobs: Sequence[PolicyJob], policy: Simulable, metric: Metric = "cpu_seconds", delay: float = 0.0
 ) -> Simulated:
     """Run the jobs under a policy. metric: what `dynamic` goes by. delay: s that a job waits under `delay`. Jobs that
     arrive at one time are in the order of their names. Raises ValueError for a capacity that is not a number above 0,
@@ -146,6 +160,11 @@ class _Job:
         self.arrived = 0.0
         self.phases: list[tuple[float, float]] = []
         self.stretches: list[Stretch] = []
+        gaps = [
+            before.volume / min(before.cap, alone) + phase.computing
+            for before, phase in zip(plan.phases, plan.phases[1:], strict=False)
+        ]
+        self.period = plan.period or (math.fsum(gaps) / len(gaps) if gaps else 0.0)
 
     @property
     def phase(self) -> IoPhase:
@@ -191,7 +210,7 @@ class _Job:
 
 class _Run:
     def __init__(
-        self, capacity: Capacity, jobs: Sequence[PolicyJob], policy: Policy, metric: Metric, delay: float
+        self, capacity: Capacity, jobs: Sequence[PolicyJob], policy: Simulable, metric: Metric, delay: float
     ) -> None:
         self.capacity_of = capacity if callable(capacity) else lambda active: capacity
         self.origin = min(job.start for job in jobs)
@@ -231,7 +250,7 @@ class _Run:
         self.going = chosen if not stopping else chosen & self.going | {job.sequence for job in stopping}
         active = [job for job in present if job.sequence in self.going]
         capacity = checked_capacity(self.capacity_of([job.place for job in active]))
-        rates = fair_rates(capacity, [job.plan.weight for job in active], [job.phase.cap for job in active])
+        rates = fair_rates(capacity, self._weights(active), [job.phase.cap for job in active])
         times = [job.left / rate for job, rate in zip(active, rates, strict=True) if rate > 0]
         times += [job.to_stop / rate for job, rate in zip(active, rates, strict=True) if job in stopping and rate > 0]
         if self.policy in ("delay", "dynamic") and self.delay > 0:
@@ -250,6 +269,14 @@ class _Run:
                 job.did("waiting", then)
         return then
 
+    def _weights(self, active: Sequence[_Job]) -> list[float]:
+        """By the sets' priorities (Boito et al., 2023); a period that is not known counts like the longest one."""
+        if self.policy != "set10_shares":
+            return [job.plan.weight for job in active]
+        sets = [set_of(job.period) for job in active]
+        last = max((number for number in sets if number is not None), default=0)
+        return [10.0 ** -(last if number is None else number) for number in sets]
+
     def _views(self, present: Sequence[_Job]) -> list[Present]:
         whole = checked_capacity(self.capacity_of([job.place for job in present]))
         return [
@@ -261,6 +288,7 @@ class _Run:
                 job.plan.processes,
                 job.plan.weight,
                 min(1.0, job.rate_alone / whole),
+                job.period,
             )
             for job in present
         ]

@@ -12,7 +12,7 @@ from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Outcome, Simulated
 from slicewise.charts import policy as charts
 from slicewise.constants import TOO_FAR_OFF
-from slicewise.kinds import METRICS, Metric, Policy
+from slicewise.kinds import METRICS, Metric, Simulable
 from slicewise.report import columns
 from slicewise.report.columns import Made
 from slicewise.report.page import Fact, Page, Section, Step
@@ -26,12 +26,14 @@ METRIC_WORDS: dict[Metric, str] = {
     "makespan": "makespan",
     "worst_slowdown": "worst slowdown",
 }
-MEANINGS: dict[Policy, str] = {
+MEANINGS: dict[Simulable, str] = {
     "interfere": "all jobs do I/O when they want to, and share the storage",
     "fcfs": "one job at a time, in the order of arrival (first come, first served)",
     "interrupt": "one job at a time: who arrives last goes first, and who was interrupted goes on after it",
     "delay": "who arrives while others do I/O waits for a while, or until they are done, and then shares",
     "dynamic": "at each arrival and end, whichever of these, or the shortest I/O first, is expected to cost least",
+    "set10": "jobs whose periods are of one power of ten go one at a time, in the order of arrival, beside the others",
+    "set10_shares": "set10, with bandwidth by 10^-s for periods of 10^s s: simulated only, no coordinator can do it",
 }
 # As JSON lists them.
 COSTS: tuple[Metric, ...] = ("sum_interference", "cpu_seconds", "makespan", "worst_slowdown")
@@ -214,6 +216,7 @@ def _policy(comparison: PolicyComparison, simulated: Simulated) -> dict[str, Any
     return {
         "policy": simulated.policy,
         **{metric: simulated.cost(metric) for metric in COSTS},
+        **picked(simulated, "utilisation", "slowdown"),
         "gain": comparison.gain(simulated),
         **({"delay_seconds": simulated.delay} if simulated.policy == "delay" else {}),
         "jobs": [
@@ -236,6 +239,8 @@ def costs_table(comparison: PolicyComparison) -> Table:
         comparison.simulated,
         columns.text("policy", lambda one: one.policy),
         *map(cost, METRICS),
+        columns.number("mean slowdown", lambda one: one.slowdown),
+        columns.percent("utilisation", lambda one: one.utilisation),
         columns.error("change", lambda one: -comparison.gain(one) / comparison.undisturbed.cost(comparison.metric)),
     )
 
