@@ -6,14 +6,23 @@
 #include "raw.h"
 #include "settings.h"
 #include "turn_client.h"
+#include "turn_values.h"
 
 #include <stdio.h>
 
+#define MOST_BYTES 1e18
 #define EXPORT __attribute__((visibility("default")))
 
+enum { LEVELS_MOST = 16 };
+
 static struct turn_client client;
-static struct turn_phase prepared;
 static bool is_quiet;
+
+/* What was told by names, and what lies under it: the first level is what the settings and `prepare` say. Of those beyond LEVELS_MOST only the number
+ * is kept. */
+static struct turn_values levels[LEVELS_MOST];
+static unsigned depth;
+static double left_bytes; /* of the phase */
 
 /* Of the profiler, where the program is profiled: its profile has the waits. */
 extern void slicewise_count_wait(uint64_t ns, bool is_new) __attribute__((weak));
@@ -33,6 +42,7 @@ static void begin(void)
         return;
     identity_job(job, sizeof job, &settings);
     is_quiet = settings.is_quiet;
+    turn_values_read(&levels[0], settings.turn_values);
     client.say = say;
     client.count = slicewise_count_wait;
     const char *wrong = turn_client_begin(&client, settings.turn_at, settings.turn_secret, job, settings.turn_ns, (uint32_t)settings.turn_policy);
@@ -67,15 +77,46 @@ EXPORT int slicewise_coordinate_prepare(const struct slicewise_io *io)
 {
     if (!take())
         return SLICEWISE_OFF;
-    prepared = (struct turn_phase){ .bytes = io->bytes, .seconds = io->seconds, .demand = io->demand, .processes = io->processes };
+    struct turn_values *told = &levels[depth < LEVELS_MOST ? depth : LEVELS_MOST - 1];
+    told->bytes = (double)io->bytes;
+    told->seconds = io->seconds;
+    told->demand = io->demand;
+    told->processes = io->processes;
     return give(true);
+}
+
+EXPORT int slicewise_coordinate_prepare_values(const char *values)
+{
+    if (!take())
+        return SLICEWISE_OFF;
+    if (++depth < LEVELS_MOST) {
+        levels[depth] = levels[depth - 1];
+        turn_values_read(&levels[depth], values);
+    }
+    return give(true);
+}
+
+/* Who stands below may know the whole, and who stands above its own part of it. */
+static struct turn_phase phase_told(void)
+{
+    double bytes = 0;
+    unsigned top = depth < LEVELS_MOST ? depth : LEVELS_MOST - 1;
+    for (unsigned i = 0; i <= top; i++)
+        bytes = turn_values_bytes(&levels[i]) > bytes ? turn_values_bytes(&levels[i]) : bytes;
+    return (struct turn_phase){ .bytes = bytes < MOST_BYTES ? (uint64_t)bytes : (uint64_t)MOST_BYTES,
+                                .seconds = levels[top].seconds,
+                                .demand = levels[top].demand,
+                                .processes = levels[top].processes < UINT32_MAX ? (uint32_t)levels[top].processes : UINT32_MAX,
+                                .more = turn_values_more(&levels[top]) };
 }
 
 EXPORT int slicewise_coordinate_inform(void)
 {
     if (!take())
         return SLICEWISE_OFF;
-    turn_client_inform(&client, &prepared);
+    const struct turn_phase phase = phase_told();
+    left_bytes = client.state == TURN_IDLE && !client.is_between ? (double)phase.bytes : left_bytes;
+    turn_client_inform(&client, &phase);
     return give(true);
 }
 
@@ -95,7 +136,18 @@ EXPORT int slicewise_coordinate_release(uint64_t remaining_bytes)
         return SLICEWISE_OFF;
     turn_client_check(&client); /* what was said meanwhile: it may be to stop here */
     turn_client_release(&client, remaining_bytes);
+    left_bytes = (double)remaining_bytes;
     return give(client.state != TURN_WAITING);
+}
+
+/* The last values are taken away. Returns what is left of the phase after the part that they spoke of: nothing where they were the last ones. */
+static uint64_t unstack(void)
+{
+    if (depth == 0 || --depth >= LEVELS_MOST - 1)
+        return depth > 0;
+    const struct turn_values below = { .bytes = 1, .rounds = levels[depth].rounds, .files = levels[depth].files };
+    left_bytes -= turn_values_bytes(&levels[depth + 1]) / turn_values_bytes(&below);
+    return depth == 0 ? 0 : left_bytes > 1 ? (uint64_t)left_bytes : 1;
 }
 
 EXPORT int slicewise_coordinate_complete(void)
@@ -103,8 +155,8 @@ EXPORT int slicewise_coordinate_complete(void)
     if (!take())
         return SLICEWISE_OFF;
     turn_client_check(&client);
-    turn_client_release(&client, 0);
-    return give(true);
+    turn_client_release(&client, unstack());
+    return give(client.state != TURN_WAITING);
 }
 
 EXPORT double slicewise_coordinate_waited(void)

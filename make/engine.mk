@@ -27,7 +27,7 @@ $(BUILD)/objects/tests/unit/main.o: PARSED_FIRST =
 $(BUILD)/objects/tests/unit/test_call.o: TEST_FLAGS =
 $(BUILD)/objects/tests/unit/test_call.o: PARSED_FIRST =
 
-$(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(INTERFACE_OBJECTS) $(addprefix $(BUILD)/objects/turns/,turn.o turn_client.o) $(UNIT_ENGINE_OBJECTS) $(UNIT_READER_OBJECTS)
+$(BUILD)/bin/unit: $(UNIT_OBJECTS) $(UNIT_COLLECTOR_OBJECTS) $(INTERFACE_OBJECTS) $(addprefix $(BUILD)/objects/turns/,turn.o turn_client.o turn_values.o) $(UNIT_ENGINE_OBJECTS) $(UNIT_READER_OBJECTS)
 	@mkdir -p $(@D)
 	$(CXX) -o $@ $^ $(CATCH_LIBRARIES) $(ZSTD_ARCHIVE) $(LDFLAGS) $(UNIT_WRAPS) -ldl -lpthread
 

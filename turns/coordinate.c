@@ -4,8 +4,10 @@
 #include "mpi_turns.h"
 #include "raw.h"
 #include "turn_client.h"
+#include "turn_values.h"
 
 static struct turn_client client;
+static struct turn_values known; /* by the settings */
 
 /* The phase under way, and how much the one before it moved: an application's phases are much alike. */
 static struct {
@@ -35,6 +37,7 @@ static void tell_own_reads(void)
 static void start(void)
 {
     const struct settings *settings = profiler->settings;
+    turn_values_read(&known, settings->turn_values);
     client.say = say;
     client.count = profiler->count_wait;
     const char *wrong = settings->turn_at[0] == '\0' ? "SLICEWISE_COORDINATE_AT does not say where the coordinator is"
@@ -63,7 +66,7 @@ uint64_t coordinate_enter(uint64_t bytes, uint32_t processes)
     uint64_t waited_before = client.waited_ns;
     if (is_fresh()) {
         uint64_t expected = phase.done_bytes > bytes ? phase.done_bytes : bytes;
-        const struct turn_phase begun = { .bytes = expected, .processes = processes };
+        const struct turn_phase begun = { .bytes = expected, .processes = processes, .more = turn_values_more(&known) };
         phase.done_bytes = 0;
         phase.expected_bytes = expected;
         turn_client_inform(&client, &begun);

@@ -41,6 +41,13 @@ enum {
 /* What the next phase will do. Returns SLICEWISE_GO, or SLICEWISE_OFF. */
 int slicewise_coordinate_prepare(const struct slicewise_io *io);
 
+/* The same by names, "name=value" with blanks between them: "files=4", and in a library below "rounds=8 bytes=16777216". These values are laid upon
+ * those that are there, and `complete` takes them away again; of a name that is there more than once the last value counts. The phase has bytes x
+ * rounds x files, each of the last two 1 where it is not given. Besides: seconds, demand, processes, period (seconds from the beginning of a phase to
+ * that of the next), targets (numbers or names of what of the file system it uses, with commas between them: jobs that share none do not wait for
+ * each other). Other names are left aside. */
+int slicewise_coordinate_prepare_values(const char *values);
+
 /* Tells the coordinator. It takes the deadline at most, where it does not answer. */
 int slicewise_coordinate_inform(void);
 
@@ -53,13 +60,46 @@ int slicewise_coordinate_wait(void);
 /* A step is over, and so many bytes of the phase are left; others may get their turn here. */
 int slicewise_coordinate_release(uint64_t remaining_bytes);
 
-/* The phase is over. */
+/* The phase is over; or, where values lie under those that were laid last, the part of it that those spoke of. */
 int slicewise_coordinate_complete(void);
 
 /* How long this process has waited so far, in seconds. */
 double slicewise_coordinate_waited(void);
 
 #ifdef __cplusplus
+}
+#endif
+
+/* For who includes <mpi.h> before: the values of an MPI_Info, by what the program is linked with. What is longer than here is left aside. */
+#ifdef MPI_VERSION
+#include <string.h>
+static inline int slicewise_coordinate_prepare_info(MPI_Info info)
+{
+    char values[4096] = "", key[MPI_MAX_INFO_KEY + 1], value[256];
+    size_t used = 0;
+    int keys = 0;
+    MPI_Info_get_nkeys(info, &keys);
+    for (int i = 0; i < keys; i++) {
+        int is_there = 0, length = sizeof value;
+        MPI_Info_get_nthkey(info, i, key);
+#if MPI_VERSION >= 4
+        MPI_Info_get_string(info, key, &length, value, &is_there);
+        is_there = is_there && length <= (int)sizeof value;
+#else
+        MPI_Info_get_valuelen(info, key, &length, &is_there);
+        if (is_there && length < (int)sizeof value)
+            MPI_Info_get(info, key, sizeof value - 1, value, &is_there);
+        is_there = is_there && length < (int)sizeof value;
+#endif
+        size_t added = is_there ? strlen(key) + strlen(value) + 2 : 0;
+        if (!is_there || used + added >= sizeof values)
+            continue;
+        for (char *blank = value; (blank = strchr(blank, ' ')) != NULL;)
+            *blank = ',';
+        strcat(strcat(strcat(strcat(values + used, key), "="), value), " ");
+        used += added;
+    }
+    return slicewise_coordinate_prepare_values(values);
 }
 #endif
 

@@ -10,12 +10,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from socketserver import BaseRequestHandler, TCPServer, ThreadingMixIn
 from typing import Any
 
 import polars as pl
 import pytest
+from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
+from slicewise.kinds import Policy
 from slicewise.profile.reader import read_profile
 from slicewise.text import words
 from support.command_line import run_slicewise, slicewise_command
@@ -383,4 +387,62 @@ for _ in range(3):
     assert (one["phases"], one["compared"], one["is_far_off"]) == (3, 2, True)
     assert one["ratio"] == pytest.approx(64, rel=0.01)
     assert (found["unknown"], found["absent"]) == (0, [])
+    assert_replays(service)
+
+
+@dataclass(frozen=True)
+class Told:
+    """When the coordinator was told of a job's phase, let it go, and was told of its end (s)."""
+
+    begun: float
+    went: float
+    ended: float
+
+    @property
+    def seconds(self) -> float:
+        return self.ended - self.begun
+
+
+def told_of(job: Job, apps: Apps, service: Coordinator, bursts: Sequence[tuple[int, str]]) -> list[Told]:
+    """Jobs of so many MiB, with what they know of their phases, that begin one after the other."""
+    service.forget()
+    started = []
+    for place, (mebibytes, values) in enumerate(bursts):
+        ours = {"SLICEWISE_COORDINATE_AT": service.address, "SLICEWISE_COORDINATE_VALUES": values}
+        started.append(start_burst(job, apps.build("burst"), f"job-{place}", mebibytes, 40, **ours))
+        service.await_that(lambda place=place: service.jobs() == place + 1)
+    assert [one.wait(60) for one in started] == [0] * len(bursts)
+    service.await_that(lambda: service.count("leave") == len(bursts))
+    times: dict[int, dict[str, float]] = {}
+    for event in service.events():
+        if "job" in event:
+            times.setdefault(event["job"], {}).setdefault(event["event"], event["time_seconds"])
+    return [Told(one["inform"], one["authorise"], one["leave"]) for one in times.values()]
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "interrupt", "set10"])
+def test_jobs_take_as_long_as_the_simulation_says(job: Job, apps: Apps, tmp_path: Path, policy: Policy) -> None:
+    """Two jobs whose periods are alike, and one that comes more often. No two of them would hold each other up."""
+    sizes, periods = (40, 20, 30), (100.0, 200.0, 10.0)
+    with coordinator(tmp_path, "--policy", policy) as service:
+        (alone,) = told_of(job, apps, service, [(40, "")])
+        bursts = [(size, f"period={period:g}") for size, period in zip(sizes, periods, strict=True)]
+        found = told_of(job, apps, service, bursts)
+    jobs = [
+        # It asks before its second MiB.
+        PolicyJob(str(place), 1, 1.0, one.begun, (IoPhase(0.0, size - 1, 39 / alone.seconds),), period=period)
+        for place, (one, size, period) in enumerate(zip(found, sizes, periods, strict=True))
+    ]
+    simulated = simulate(1000.0, jobs, policy).jobs
+    assert [one.seconds for one in found] == pytest.approx([one.io_seconds for one in simulated], rel=0.1)
+    is_beside = found[2].went < found[0].ended - 0.5
+    assert is_beside == (policy != "fcfs")
+    assert_replays(service)
+
+
+def test_jobs_on_other_targets_do_not_wait(job: Job, apps: Apps, tmp_path: Path) -> None:
+    with coordinator(tmp_path, "--policy", "fcfs") as service:
+        first, other, both = told_of(job, apps, service, [(30, "targets=0,1"), (40, "targets=2"), (4, "targets=1,2")])
+    assert other.went - other.begun < 0.2
+    assert both.went > max(first.ended, other.ended) - 0.1
     assert_replays(service)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from support.coordination import Coordinator, another_goes, assert_replays, coordinator, start_burst
 from support.mpi import BOTH_MPIS, LAUNCHES, MPICH, OPEN_MPI, Mpi, by_name, make_build  # noqa: F401 fixture
-from support.programs import LIBRARY, Apps, Ended, Job
+from support.programs import LIBRARY, ROOT, Apps, Ended, Job
 
 RANKS = 2
 PART = 1 << 18
@@ -152,3 +152,16 @@ def test_where_a_collective_call_lets_others_go(
     else:
         assert ranks["waited_ns"].max() > 0.1e9  # another rank may wait for this one within MPI meanwhile
     assert_replays(service)
+
+
+@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
+def test_a_program_tells_of_a_phase_by_an_mpi_info(
+    mpi: Mpi, build: Callable[..., Path], job: Job, tmp_path: Path
+) -> None:
+    library = ["-Wl,--no-as-needed", f"-L{LIBRARY.parent}", "-lslicewise-coordinate", f"-Wl,-rpath,{LIBRARY.parent}"]
+    program = build(mpi, "mpi_info_turns.c", f"-I{ROOT / 'interface'}", *library)
+    with coordinator(tmp_path) as service:
+        succeed(mpi, lambda: launch(job, mpi, [program], service))
+        informed = [event for event in service.events() if event["event"] == "inform"]
+    assert {one["bytes"] for one in informed} <= {3200, 6400}  # of one rank, or of both
+    assert {(one["period"], one["targets"]) for one in informed} == {(30.0, "0000000000000005")}

@@ -144,6 +144,43 @@ TEST_CASE("a program's own calls tell of its phases, and answer as the coordinat
     CHECK(peer.hear().remaining_bytes == 0);
     CHECK(slicewise_coordinate_inform() == SLICEWISE_GO);
     CHECK(peer.hear().phase == informed.phase + 1);
+    const uint64_t second = informed.phase + 1;
+    CHECK(slicewise_coordinate_complete() == SLICEWISE_GO);
+    CHECK(peer.hear().remaining_bytes == 0);
+
+    /* A program of four files, and a library that writes each in eight rounds of 100 bytes. */
+    const slicewise_io unknown = {};
+    CHECK(slicewise_coordinate_prepare(&unknown) == SLICEWISE_GO);
+    CHECK(slicewise_coordinate_prepare_values("files=4 period=30 targets=0,65 colour=blue demand=much") == SLICEWISE_GO);
+    CHECK(slicewise_coordinate_prepare_values("rounds=8 bytes=100") == SLICEWISE_GO);
+    CHECK(slicewise_coordinate_inform() == SLICEWISE_GO);
+    const turn_message whole = peer.hear();
+    CHECK(whole.phase == second + 1);
+    CHECK(whole.bytes == 3200);
+    CHECK(whole.more.period_seconds == 30);
+    CHECK(whole.more.targets == 0b11);
+    CHECK(whole.demand == 0);
+    CHECK(slicewise_coordinate_complete() == SLICEWISE_STAY); /* one file of four */
+    CHECK(peer.hear().remaining_bytes == 2400);
+    CHECK(slicewise_coordinate_prepare_values("rounds=8 bytes=100") == SLICEWISE_GO);
+    CHECK(slicewise_coordinate_inform() == SLICEWISE_GO);
+    const turn_message goes_on = peer.hear();
+    CHECK(goes_on.phase == whole.phase);
+    CHECK(goes_on.remaining_bytes == 2400);
+    CHECK(slicewise_coordinate_complete() == SLICEWISE_STAY);
+    CHECK(peer.hear().remaining_bytes == 1600);
+    CHECK(slicewise_coordinate_complete() == SLICEWISE_GO); /* and all of them */
+    CHECK(peer.hear().remaining_bytes == 0);
+    for (int i = 0; i < 100; i++) /* more than are kept */
+        CHECK(slicewise_coordinate_prepare_values("bytes=7") == SLICEWISE_GO);
+    CHECK(slicewise_coordinate_inform() == SLICEWISE_GO);
+    CHECK(peer.hear().bytes == 7);
+    for (int i = 0; i < 100; i++) {
+        slicewise_coordinate_complete();
+        CHECK((peer.hear().remaining_bytes == 0) == (i == 99));
+    }
+    CHECK(slicewise_coordinate_inform() == SLICEWISE_GO);
+    CHECK(peer.hear().bytes == 0);
     peer.hang_up();
     CHECK(slicewise_coordinate_wait() == SLICEWISE_OFF);
     CHECK(slicewise_coordinate_inform() == SLICEWISE_OFF);

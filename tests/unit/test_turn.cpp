@@ -10,6 +10,7 @@
 #define _Static_assert static_assert
 extern "C" {
 #include "turn.h"
+#include "turn_values.h"
 }
 
 namespace {
@@ -54,6 +55,27 @@ TEST_CASE("a message is sound once, with the right secret, in its own direction"
     CHECK_FALSE(turn_is_sound(&changed, key.bytes, &in));
     CHECK(turn_is_sound(&message, same.bytes, &in));
     CHECK_FALSE(turn_is_sound(&message, key.bytes, &in));
+}
+
+TEST_CASE("values by names are taken where they make sense", "[turn]")
+{
+    turn_values values = {};
+    turn_values_read(&values, "  rounds=8  bytes=1.5e3 files=2 targets=3,,ost-a, period=300 ");
+    CHECK(turn_values_bytes(&values) == 24000);
+    CHECK(values.period == 300);
+    const uint64_t targets = values.targets;
+    CHECK((targets & 0b1000) != 0);
+    CHECK(__builtin_popcountll(targets & ~0b1000ull) == 1);
+    for (const char *text : { "", " ", "=", "=1", "bytes", "bytes=", "bytes= 7", "bytes=-1", "bytes=0", "bytes=nan", "bytes=inf", "bytes=1x", "byte=1",
+                              "bytess=1", "rounds=1e999", "colour=blue files =3" })
+        turn_values_read(&values, text);
+    CHECK(turn_values_bytes(&values) == 24000);
+    CHECK(values.targets == targets);
+    turn_values_read(&values, "targets=64 bytes=1");
+    CHECK(values.targets == 1); /* as 0 */
+    CHECK(turn_values_bytes(&values) == 16);
+    turn_values_read(&values, "targets=,");
+    CHECK(turn_values_more(&values).targets == 0); /* nothing is known: all */
 }
 
 TEST_CASE("an address is a path or digits", "[turn]")

@@ -39,6 +39,11 @@ class Turns:
         io = _Io(volume, seconds, demand, processes)
         self._library.slicewise_coordinate_prepare(ctypes.byref(io))
 
+    def prepare_values(self, **values: object) -> None:
+        """The same by names (`slicewise/coordinate.h`), laid upon those that are there until `complete`."""
+        told = " ".join(f"{name}={value}" for name, value in values.items())
+        self._library.slicewise_coordinate_prepare_values(told.encode())
+
     def inform(self) -> None:
         """Tell the coordinator that the phase begins."""
         self._library.slicewise_coordinate_inform()
@@ -56,7 +61,7 @@ class Turns:
         self._library.slicewise_coordinate_release(remaining)
 
     def complete(self) -> None:
-        """The phase is over."""
+        """The phase, or the part of it that the last values by names spoke of, is over."""
         self._library.slicewise_coordinate_complete()
 
     @property
