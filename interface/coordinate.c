@@ -91,7 +91,7 @@ EXPORT int slicewise_coordinate_prepare_values(const char *values)
         return SLICEWISE_OFF;
     if (++depth < LEVELS_MOST) {
         levels[depth] = levels[depth - 1];
-        turn_values_read(&levels[depth], values);
+        turn_values_read(&levels[depth], values != NULL ? values : "");
     }
     return give(true);
 }

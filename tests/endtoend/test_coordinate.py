@@ -371,7 +371,7 @@ from slicewise.running.turns import Turns
 turns = Turns()
 fd = os.open({str(job.data / "claims")!r}, os.O_WRONLY | os.O_CREAT, 0o600)
 for _ in range(3):
-    turns.prepare(1 << 16)
+    turns.prepare_values(bytes=1 << 15, rounds=2, colour="blue")
     turns.inform()
     assert turns.wait()
     os.write(fd, bytes(4 << 20))
@@ -390,22 +390,28 @@ for _ in range(3):
     assert_replays(service)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Told:
-    """When the coordinator was told of a job's phase, let it go, and was told of its end (s)."""
+    """When the coordinator was told of a job's phase, let it go, and was told of its end; and how long it went (s)."""
 
     begun: float
-    went: float
-    ended: float
+    went: float = 0.0
+    ended: float = 0.0
+    seconds: float = 0.0
+    since: float | None = None
 
-    @property
-    def seconds(self) -> float:
-        return self.ended - self.begun
+    def take(self, event: str, time_seconds: float) -> None:
+        if event == "authorise":
+            self.went = time_seconds
+        if self.since is not None and event in ("pause", "leave"):
+            self.seconds += time_seconds - self.since
+        if event in ("authorise", "resume", "pause", "leave"):
+            self.since = time_seconds if event in ("authorise", "resume") else None
+        self.ended = time_seconds
 
 
 def told_of(job: Job, apps: Apps, service: Coordinator, bursts: Sequence[tuple[int, str]]) -> list[Told]:
     """Jobs of so many MiB, with what they know of their phases, that begin one after the other."""
-    service.forget()
     started = []
     for place, (mebibytes, values) in enumerate(bursts):
         ours = {"SLICEWISE_COORDINATE_AT": service.address, "SLICEWISE_COORDINATE_VALUES": values}
@@ -413,28 +419,28 @@ def told_of(job: Job, apps: Apps, service: Coordinator, bursts: Sequence[tuple[i
         service.await_that(lambda place=place: service.jobs() == place + 1)
     assert [one.wait(60) for one in started] == [0] * len(bursts)
     service.await_that(lambda: service.count("leave") == len(bursts))
-    times: dict[int, dict[str, float]] = {}
+    found: dict[int, Told] = {}
     for event in service.events():
         if "job" in event:
-            times.setdefault(event["job"], {}).setdefault(event["event"], event["time_seconds"])
-    return [Told(one["inform"], one["authorise"], one["leave"]) for one in times.values()]
+            time_seconds = event["time_seconds"]
+            found.setdefault(event["job"], Told(time_seconds)).take(event["event"], time_seconds)
+    return list(found.values())
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "interrupt", "set10"])
 def test_jobs_take_as_long_as_the_simulation_says(job: Job, apps: Apps, tmp_path: Path, policy: Policy) -> None:
-    """Two jobs whose periods are alike, and one that comes more often. No two of them would hold each other up."""
-    sizes, periods = (40, 20, 30), (100.0, 200.0, 10.0)
+    """Two jobs whose periods are alike, and one that comes more often. No two of them hold each other up, so that each
+    would take alone as long as it went.
+    """
+    periods = (100.0, 200.0, 10.0)
     with coordinator(tmp_path, "--policy", policy) as service:
-        (alone,) = told_of(job, apps, service, [(40, "")])
-        bursts = [(size, f"period={period:g}") for size, period in zip(sizes, periods, strict=True)]
-        found = told_of(job, apps, service, bursts)
+        found = told_of(job, apps, service, [(40, "period=100"), (20, "period=200"), (30, "period=10")])
     jobs = [
-        # It asks before its second MiB.
-        PolicyJob(str(place), 1, 1.0, one.begun, (IoPhase(0.0, size - 1, 39 / alone.seconds),), period=period)
-        for place, (one, size, period) in enumerate(zip(found, sizes, periods, strict=True))
+        PolicyJob(str(place), 1, 1.0, one.begun, (IoPhase(0.0, one.seconds, 1.0),), period=period)
+        for place, (one, period) in enumerate(zip(found, periods, strict=True))
     ]
     simulated = simulate(1000.0, jobs, policy).jobs
-    assert [one.seconds for one in found] == pytest.approx([one.io_seconds for one in simulated], rel=0.1)
+    assert [one.ended - one.begun for one in found] == pytest.approx([one.io_seconds for one in simulated], rel=0.1)
     is_beside = found[2].went < found[0].ended - 0.5
     assert is_beside == (policy != "fcfs")
     assert_replays(service)

@@ -52,6 +52,20 @@ def test_the_simulation_is_as_near_as_it_is_meant_to_be(scenario):
     assert sum(errors) <= MEAN_ERROR * len(errors)
 
 
+@pytest.mark.parametrize("scenario", ["equal", "large-small", "four-to-one"])
+def test_jobs_that_took_turns_by_periods_took_as_long_as_simulated(scenario):
+    assert max(abs(error) for pair in pairs(scenario, "set10") for error in pair.errors) <= recorded.MOST_ERROR
+
+
+def test_jobs_wait_for_those_whose_periods_are_like_theirs():
+    # At the first dt the coordinator has seen periods of 33 s and 12 s, later both of about 20 s.
+    other, *like = (
+        [pair for pair in pairs("equal", "set10") if pair.dt == dt] for dt in SCENARIOS["equal"].offsets
+    )  # fmt: skip
+    assert min(factor for pair in other for factor in pair.interference) > 1.1
+    assert max(min(pair.interference) for of in like for pair in of) < 1.05
+
+
 def test_the_coordinator_decided_as_the_functions_of_the_policies_do():
     assert all(run.changes == run.agreeing > run.decisions > 0 for run in recorded.runs(ARCHIVES))
 

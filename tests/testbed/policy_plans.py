@@ -97,7 +97,7 @@ class Scenario:
 
 
 _FIXED = tuple(Turns(policy) for policy in ("interfere", "fcfs", "interrupt", "delay"))
-_ALL = (*_FIXED, Turns("dynamic"))
+_ALL = (*_FIXED, Turns("dynamic"), Turns("set10"))
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (

@@ -5,14 +5,17 @@
 """
 
 import functools
+import itertools
+import random
 import shutil
 import statistics
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
+from slicewise.kinds import Simulable
 from support.folders import folder_for_life
 
 from testbed import policy_validation as recorded
@@ -23,6 +26,9 @@ from testbed.tables import Table, listed, table
 
 SMALL_BESIDE_LARGE = ("large-small", "write-back")
 LINE_POINTS = 61
+# Jobs of short, medium and long periods, as in the paper on IO-Sets: so many of each, whose I/O alone fills this part
+# of the storage's time. The numbers are ours.
+PERIODS, JOBS_EACH, LOAD, HORIZON_SECONDS = (10.0, 100.0, 1000.0), 20, 0.8, 2000
 
 
 def main() -> None:
@@ -39,6 +45,7 @@ def tables(archives: Path) -> list[Table]:
         _simulated(archives),
         listed("dynamic", recorded.dearer(archives), _dearer(archives)),
         _foretold(archives),
+        _utilisation(archives),
         *(
             listed(f"all runs, {scenario.name}", sorted(_of(archives, scenario), key=_turns_and_dt), PAIR)
             for scenario in _scenarios(archives)
@@ -112,6 +119,45 @@ def _foretold(archives: Path) -> Table:
     ]
     columns = [f"{job}{what}, s" for what in ("", ": foretold") for job in JOBS]
     return table("foretold from profiles", ["scenario", "policy", *columns], rows)
+
+
+def io_sets() -> list[PolicyJob]:
+    """Jobs of three periods, each 10 % about its mean, of two phases at least, that begin within the first period."""
+    chosen = random.Random(1)
+    jobs = []
+    for mean in PERIODS:
+        for number in range(JOBS_EACH):
+            period = chosen.gauss(mean, mean / 10)
+            io = period * LOAD / (JOBS_EACH * len(PERIODS))
+            later = [IoPhase(period - io, io)] * (max(2, round(HORIZON_SECONDS / period)) - 1)
+            phases = (IoPhase(chosen.uniform(0, period), io), *later)
+            jobs.append(PolicyJob(f"{mean:g}-{number}", 1, 1.0, 0.0, phases, period - io))
+    return jobs
+
+
+def _two_jobs(archives: Path, scenario: Scenario) -> list[PolicyJob]:
+    """Both jobs of a scenario, with all their phases as planned; a second of I/O alone is a volume of 1."""
+    alone = [statistics.median(seconds) for seconds in recorded.alone_seconds(archives, scenario.name)]
+    jobs = []
+    for name, shape, starts, io in zip(JOBS, (scenario.first, scenario.second), scenario.starts(), alone, strict=True):
+        between = [max(0.0, then - start - io) for start, then in itertools.pairwise(starts)]
+        phases = (IoPhase(0.0, io), *(IoPhase(computing, io) for computing in between))
+        jobs.append(PolicyJob(name, shape.processes, scenario.weight(shape), starts[0], phases))
+    return jobs
+
+
+def _utilisation(archives: Path) -> Table:
+    """Each policy on jobs with many phases, simulated: how many of the CPU seconds compute, and I/O slowdowns."""
+    workloads = {"IO-Sets": io_sets()} | {one.name: _two_jobs(archives, one) for one in _scenarios(archives)}
+    # Fig. 10 of CALCioM: A writes four files, and B one when A has written three.
+    four_to_one = (("A", 20.0, 0.0), ("B", 5.0, 14.0))
+    workloads["CALCioM"] = [PolicyJob(name, 2048, 2048, at, (IoPhase(0.0, io),)) for name, io, at in four_to_one]
+    rows = []
+    for name, jobs in workloads.items():
+        for policy in get_args(Simulable):
+            found = simulate(1.0, jobs, policy, delay=1.0)
+            rows.append([name, policy, 100 * found.utilisation, found.slowdown, found.cost("worst_slowdown")])
+    return table("utilisation", ["workload", "policy", "utilisation, %", "slowdown", "worst slowdown"], rows)
 
 
 @functools.cache

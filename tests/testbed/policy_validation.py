@@ -187,11 +187,19 @@ def _pair(run: Run, place: int, dt: float, alone_first: float, alone_second: flo
     volumes = scenario.first.volume_mib, scenario.second.volume_mib
     capacity = sum(volumes) / (alone_first + alone_second)
     jobs = [
-        PolicyJob(name, shape.processes, scenario.weight(shape), phase.arrived, (IoPhase(0.0, shape.volume_mib),))
-        for name, shape, phase in zip(JOBS, (scenario.first, scenario.second), (first, second), strict=True)
-    ]
+        PolicyJob(
+            name, shape.processes, scenario.weight(shape), of[place].arrived, (IoPhase(0.0, shape.volume_mib),),
+            period=_period(of, place),
+        )
+        for name, shape, of in zip(JOBS, (scenario.first, scenario.second), run.phases, strict=True)
+    ]  # fmt: skip
     found = simulate(capacity, jobs, run.turns.policy, run.turns.metric, scenario.delay)
     return Pair(run, dt, (alone_first, alone_second), (first.seconds, second.seconds), _io_seconds(found))
+
+
+def _period(phases: Sequence[Phase], place: int) -> float:
+    """As the coordinator has learned it by then (s)."""
+    return (phases[place].arrived - phases[0].arrived) / place
 
 
 def _io_seconds(found: Simulated) -> tuple[float, float]:

@@ -100,6 +100,7 @@ def test_the_command_takes_jobs_without_a_name_of_its_own(pair, alone, tmp_path)
     assert done.text.startswith("The policy interrupt costs least: CPU seconds in I/O ")
     assert "Check of the simulation: simulated as they ran" in done.text
     assert "Does the simulation fit what happened?" in page.read_text()
+    assert "a and b: one I/O phase, so the period is not known, by which set10 goes." in done.text
     record = json.loads(
         slicewise_command("turns", "policy", *jobs, "--metric", "sum_interference", "--html", page, "--json").text
     )

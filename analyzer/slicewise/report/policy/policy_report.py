@@ -108,6 +108,9 @@ def basis(found: AfterTheFact) -> list[str]:
             "A job whose rate alone is not known is assumed to fill the storage by itself. If it does not, policies "
             "gain less than this page says. To know, give a standalone run of it with --alone."
         )
+    once = [job.plan.job for job in found.jobs if len(job.plan.phases) == 1]
+    if once:
+        lines.append(f"{words.listing(once)}: one I/O phase, so the period is not known, by which set10 goes.")
     lines += [
         f"I/O on other file systems than {point} and metadata calls count as computing.",
         "A byte read counts like a byte written.",
