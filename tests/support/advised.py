@@ -36,9 +36,11 @@ def told(
     mounts: list[dict[str, object]] | None = None,
     usage: list[dict[str, object]] | None = None,
     more: list[dict[str, object]] = (),
+    library: list[dict[str, object]] = (),
 ) -> list[CostlyHabit]:
     """The advice for a job whose processes, so many, each did that; side by side unless said otherwise. calls: of each
-    process, by function; sizes: of files that are still there; more: rows of `slices` of each process besides.
+    process, by function; sizes: of files that are still there; more, library: rows of `slices` of each process besides,
+    and of `library_calls`.
     """
     apart = seconds if one_after_another else 0
     begins = {n + 1: FIRST + n * apart for n in range(processes)}
@@ -55,7 +57,8 @@ def told(
     per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
     called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
     seen = mounts and [{"process": n, **mount} for n in begins for mount in mounts]
-    profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called, usage=usage or [])
+    others = {"usage": usage or [], "library_calls": [{"process": n, **row} for n in begins for row in library]}
+    profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called, **others)
     return advise(read_digest(profile, distributions=True), found, lost, ranks, lambda paths, end_ns: sizes)
 
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -41,9 +42,7 @@ def test_a_write_may_wait_for_the_sync_before_it(tmp_path):
     (one,) = told(tmp_path / "a", SYNCS | {"write_ns": NS}, sent=3000 * 8192)
     assert (one.saving.low, one.saving.high) == (pytest.approx(11.88 * (1 - 512 / 8192)), pytest.approx(12.88))
     (line,) = advice_lines([one], 20.0)
-    assert (
-        "About 11.5 s [11.1-12.9] can be saved with one for 100 of them, with the writes that wait for them: " in line
-    )
+    assert "About 11.5 s [11.1-12.9] can be saved with one for 100 of them, with the calls that go with them: " in line
     wrote = {"write_ops": 3000, "write_bytes": 3000 * 512, "write_ns": 6 * NS}
     file, large = {"path": "/scratch/log", "opens": 1, **wrote}, LARGE | {"write_ns": NS // 5}
     (one,) = told(tmp_path / "b", SYNCS | wrote, [file, large])
@@ -53,6 +52,20 @@ def test_a_write_may_wait_for_the_sync_before_it(tmp_path):
     )
     first, second = told(tmp_path / "c", SYNCS | wrote | {"sync_ns": 3 * NS}, [file, large])
     assert (first.habit, second.habit, second.saving.high) == ("small writes", "syncs", pytest.approx(2.97))
+
+
+def test_a_database_writes_its_pages_and_a_journal_anew_for_each_change(tmp_path):
+    """What it wrote is not there at the end, and the calls for a journal go with its changes."""
+    wrote, data = {"write_ops": 6000, "write_bytes": 6000 * 8192, "write_ns": NS // 5}, tmp_path / "data.db"
+    did = SYNCS | wrote | {"meta_ops": 15_000, "meta_ns": 3 * NS, "errors": 2000}
+    journal = {"path": f"{data}-journal", "opens": 1000, "write_ops": 3000, "write_bytes": 3000 * 8192}
+    files = [journal, {"path": str(data), "opens": 1, "write_ops": 3000, "write_bytes": 3000 * 8192}]
+    data.write_bytes(bytes(MIB))
+    (one,) = told(tmp_path / "job", did, files, sent=6000 * 8192, sizes={str(data): MIB})
+    low, value, high = one.saving.low, one.saving.value, one.saving.high
+    assert (one.habit, one.seconds) == ("syncs", pytest.approx(12))
+    assert (low, value) == (pytest.approx(11.9, rel=0.03), pytest.approx(15, rel=0.03))
+    assert high == pytest.approx(20, rel=0.03)  # the job is as good as done
 
 
 def test_seconds_are_of_the_runtime(tmp_path):
@@ -145,7 +158,8 @@ def test_a_script_s_interpreter_computes_around_calls(tmp_path):
     assert (one.seconds, one.saving.low, one.saving.value, one.saving.high) == pytest.approx((8, 6.4, 17, 20))
     (line,) = advice_lines([one], 20.0)
     assert (
-        "took 8.00 s of 20.0 s. About 17.0 s [6.40-20.0] can be saved, with what the program does around each: " in line
+        "took 8.00 s of 20.0 s. About 17.0 s [6.40-20.0] can be saved, since the program is busy around each, too: "
+        in line
     )
     (one,) = told(tmp_path / "b", looks)
     assert one.saving.high == pytest.approx(9.6)
@@ -322,6 +336,28 @@ def test_processes_that_write_one_file_in_between_each_other(tmp_path):
         large = LARGE | {"path": "/scratch/b"}
         (one,) = told(tmp_path / f"large{after}", did, [file, large], processes=4, one_after_another=after)
         assert (one.seconds, one.saving.value) == (pytest.approx(10), pytest.approx(10 - 10_000 * 4096 / MIB / 200))
+
+
+def test_a_collective_call_that_does_not_gather_its_pieces(tmp_path):
+    did = {"write_ops": 10_000, "write_bytes": 10_000 * 48, "write_ns": 10 * NS}
+    file = {"path": "/scratch/a", "opens": 1, **did}
+    for calls, habit in ((8, "collective pieces"), (5000, "small writes")):
+        (one,) = told(tmp_path / habit, did, [file], calls={"MPI_File_write_all": calls})
+        assert one.habit == habit
+    assert "fcoll" in advice_record([replace(one, habit="collective pieces")], 20.0)[0]["how"]
+
+
+def test_a_file_that_a_library_opens_again_and_again(tmp_path):
+    """Each open reads what is in it, and opens what it needs; that may be many bytes, and few calls."""
+    did = {"meta_ops": 2000, "meta_ns": NS // 10, "read_ops": 4000, "read_bytes": 1000 * 80 << 10, "read_ns": NS // 10}
+    file = {"path": "/scratch/a.h5", "opens": 1000, "read_ops": 4000, "read_bytes": 1000 * 80 << 10}
+    calls = {"library": "hdf5", "calls": 1000, "file_ns": NS // 10}
+    opens = [calls | {"function": "H5Fopen", "ns": 2 * NS}, calls | {"function": "H5Dopen", "ns": NS}]
+    other = calls | {"function": "H5Dwrite", "ns": 4 * NS}
+    (one,) = told(tmp_path / "a", did, [file], library=[*opens, other])
+    assert (one.habit, one.file, one.seconds, one.calls) == ("opens", "/scratch/a.h5", pytest.approx(3), 1000)
+    assert (one.saving.low, one.saving.high) == (pytest.approx(1.5, rel=0.01), pytest.approx(3.6, rel=0.01))
+    assert told(tmp_path / "b", did, [file], library=[other]) == []
 
 
 def test_looks_again_and_again(tmp_path):

@@ -18,6 +18,7 @@ from slicewise.analysis.job.job_calls import (
     FORMATTED_NS,
     FORWARD,
     IN_ORDER,
+    IN_PIECES,
     LARGE,
     MANY,
     MANY_FORMATTED,
@@ -32,6 +33,7 @@ from slicewise.analysis.job.job_calls import (
     SHOWN,
     SLOW,
     SMALL,
+    TOGETHER,
     WAITS_NS,
     CostlyHabit,
     Habit,
@@ -49,13 +51,17 @@ from slicewise.scalars import real
 
 def habits_of_calls(of: JobCalls) -> Iterator[CostlyHabit]:
     """All that is found; of calls that fit several, that which says most."""
-    yield from _syncs(of)
+    syncs = list(_syncs(of))
+    yield from syncs
     yield from _last_syncs(of)
     yield from _scratch_files(of)
     yield from list(_shared_file(of)) or _small(of, "write")
     yield from list(_reads_again(of)) or list(_random_reads(of)) or _small(of, "read")
     yield from _formatted(of)
-    yield from habits_of_names(of)
+    for one in habits_of_names(of):
+        # A database looks for a journal, which is not there, at each change.
+        if one.habit != "failing calls" or one.calls > sum(each.calls for each in syncs):
+            yield one
 
 
 # Of a process: a sync for each little that it wrote; and whether its writes may wait for the syncs before them. Writes
@@ -72,7 +78,8 @@ def _syncs_and_writes(of: JobCalls) -> pl.DataFrame:
 def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     """Syncs after little was written each. What is written in any case is a part of what storage was sent meanwhile:
     of a storage that bytes hold up that part is left, or half; of one that requests hold up, next to nothing.
-    Writes that wait may wait for the sync before them: these go with the syncs at most.
+    Writes that wait may wait for the sync before them: these go with the syncs at most; and so do the writes of what
+    is written again and again, and the calls on names of a journal for each.
     """
     by_process = _syncs_and_writes(of)
     syncing = by_process.filter(_SYNCS_OFTEN)
@@ -87,10 +94,33 @@ def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     seconds = of.of_all(syncing, "sync_ns")
     sent = real(of.digest.coverage["write_storage"].sum()) if "coverage" not in of.digest.not_kept else 0.0
     high = seconds * (1 - 1 / A_BATCH)
-    low = high * max(AT_LEAST, 1 - wrote / sent) if sent else high * AT_LEAST
-    writes = of.of_all(syncing.filter(_WAITS_AFTER_SYNCS), "write_ns")
-    saving = Estimate((low + high) / 2, low, high + writes, f"one sync for {A_BATCH} of these")
+    kept, journals = _kept_bytes(of, syncing, wrote)
+    low = high * max(AT_LEAST, 1 - kept / sent) if sent else high * AT_LEAST
+    of_writes = of.of_all(syncing, "write_ns") * max(0.0, 1 - kept / max(1, wrote))
+    of_journals = of.of_all(of.own.join(syncing, on="process", how="semi"), "meta_ns") if journals >= OFTEN else 0.0
+    beside = (of_writes + of_journals) * (1 - 1 / A_BATCH)
+    waiting = of.of_all(syncing.filter(_WAITS_AFTER_SYNCS), "write_ns")
+    value, at_most = (low + high + beside) / 2, high + max(waiting, beside)
+    if journals >= OFTEN:  # all of a change goes, and with it perhaps what the program computes for each
+        value, at_most = at_most, at_most + of.computing * (1 - 1 / A_BATCH)
+    saving = Estimate(value, low, at_most, f"one sync for {A_BATCH} of these")
     yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, site=of.site_of("sync"))
+
+
+def _kept_bytes(of: JobCalls, syncing: pl.DataFrame, wrote: int) -> tuple[float, int]:
+    """What syncing processes wrote that is there at their end, in bytes, and how often they opened files that are not:
+    a database writes its pages anew for each change, and a journal that it removes. All that they wrote, if no file is
+    as they left it.
+    """
+    written = of.files.join(syncing.select("process"), on="process", how="semi").filter(pl.col("write_bytes") > 0)
+    by_path = written.group_by("path").agg(pl.col("write_bytes", "opens").sum()).sort("write_bytes", "path")
+    sizes = of.size_of(by_path.filter(pl.col("path") != "")["path"].tail(MOST_ASKED).to_list())
+    if not sizes:
+        return wrote, 0
+    size = pl.col("path").replace_strict(sizes, default=None, return_dtype=pl.Int64)
+    is_gone = size.is_null() & (pl.col("opens") >= OFTEN)
+    left = pl.when(is_gone).then(0).otherwise(pl.min_horizontal("write_bytes", size))
+    return real(by_path.select(left.sum()).item()), int(by_path.filter(is_gone)["opens"].sum())
 
 
 def _formatted(of: JobCalls) -> Iterator[CostlyHabit]:
@@ -215,6 +245,8 @@ def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
         habit = "small buffers"
     elif alone > made / 2:
         habit = "independent MPI-IO"
+    elif 0 < IN_PIECES * of.called([f"MPI_File_{way}{where}" for where in TOGETHER]) < made:
+        habit = "collective pieces"
     yield CostlyHabit(
         habit, seconds, saving, calls, size / calls, small["path"][0] if is_one else "", small.height, of.site_of(way)
     )

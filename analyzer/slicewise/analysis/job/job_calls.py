@@ -23,10 +23,10 @@ from slicewise.scalars import real, whole
 from slicewise.symbols.resolve import CodePlace
 
 Habit = Literal[
-    "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO", "shared file",
-    "random reads", "reads again", "scratch files", "opens", "small files", "failing calls", "looks", "locks",
-    "one directory", "metadata at the begin", "one rank", "uneven ranks", "names by one rank", "formatted text",
-    "brief processes",
+    "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO", "collective pieces",
+    "shared file", "random reads", "reads again", "scratch files", "opens", "small files", "failing calls", "looks",
+    "locks", "one directory", "metadata at the begin", "one rank", "uneven ranks", "names by one rank",
+    "formatted text", "brief processes",
 ]  # fmt: skip
 
 # How often a call is a habit: one that waits; any.
@@ -85,6 +85,11 @@ BRIEF_NS = 100_000_000
 OPENINGS = ("open", "openat", "creat", "fopen")
 CLOSES = ("close", "fclose")
 OPENS = (*OPENINGS, *CLOSES)
+# The same of I/O libraries, and the objects in a file that are opened with it.
+OF_LIBRARIES = (
+    *("H5Fopen", "H5Fcreate", "H5Fclose", "H5Oopen", "H5Gopen", "H5Dopen", "H5Dclose", "H5Aopen"),
+    *("nc_open", "nc_close", "ncmpi_open", "ncmpi_close", "adios2_open", "adios2_close"),
+)
 # What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
 WITH_AN_OPEN = (*OPENS, "fstat", "ioctl", "lseek")
 LOCKS = ("flock", "fcntl")
@@ -100,6 +105,10 @@ LOOKS = (
 FORMATTED, FORMATTED_NS, MANY_FORMATTED = ("fprintf", "fscanf", "fwprintf", "fwscanf"), (25, 100, 200), 5_000_000
 # Calls of MPI-IO, without MPI_File_write or MPI_File_read, that a rank makes by itself.
 BY_ONE_RANK = ("", "_at", "_shared")
+# And those that ranks make together.
+TOGETHER = ("_all", "_at_all", "_ordered", "_all_begin", "_at_all_begin", "_ordered_begin")
+# In so many pieces each such a call wrote or read itself, which was to make large ones of them.
+IN_PIECES = 10
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from slicewise.analysis.job.job_calls import (
     MUCH_LONGER,
     OF_A_LOOK,
     OF_AN_OPEN,
+    OF_LIBRARIES,
     OFTEN,
     OPENINGS,
     SMALL,
@@ -55,9 +56,14 @@ GROUP = (
 
 def habits_of_names(of: JobCalls) -> Iterator[CostlyHabit]:
     """All that is found."""
-    told = [*_opens(of), *_failing(of), *_looks(of), *_locks(of)]
+    opens = max([list(_opens(of)), list(_library_opens(of))], key=_seconds_of_opens)
+    told = [*opens, *_failing(of), *_looks(of), *_locks(of)]
     yield from [one for one in told if one.seconds > 0] or _crowd(of)
     yield from _brief_processes(of)
+
+
+def _seconds_of_opens(told: list[CostlyHabit]) -> float:
+    return sum(one.seconds for one in told if one.habit == "opens")
 
 
 def _opened_again(of: JobCalls) -> pl.DataFrame:
@@ -168,6 +174,24 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         low, high = seconds * AT_LEAST, seconds * (1 + OF_AN_OPEN)
         in_one = None if crowded else Estimate((low + high) / 2, low, high, "opening one file instead")
         yield CostlyHabit(habit, seconds, in_one, once, each / once, crowded, once, of.site(OPENINGS))
+
+
+def _library_opens(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Opening a file again and again by an I/O library, which then reads what is in it, and opens the objects: by its
+    time in these calls, of which some goes once in any case.
+    """
+    if "library_calls" in of.digest.not_kept:
+        return
+    calls = of.digest.library_calls.filter(pl.col("function").is_in(list(OF_LIBRARIES)), pl.col("calls") >= OFTEN)
+    again = _opened_again(of).join(calls, on="process", how="semi").sort("opens", "path", descending=[True, False])
+    seconds = of.of_runtime(calls.join(again, on="process", how="semi").select("process", "ns"))
+    if again.is_empty() or seconds <= 0:
+        return
+    often, moved = int(again["opens"].sum()), again.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item()
+    high = seconds * (1 - again.height / often)
+    saving = Estimate(high, high * AT_LEAST, high * (1 + OF_AN_OPEN), "opening it once")
+    path = again["path"][0] if int(again["opens"][0]) > often / 2 else ""
+    yield CostlyHabit("opens", seconds, saving, often, real(moved) / often, path, again.height, of.site(OPENINGS))
 
 
 def _crowded_directory(files: pl.DataFrame) -> str:

@@ -144,7 +144,7 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
     in_calls = words.duration(outside.io_seconds)
     if is_wait_for_processor(outside):
-        of_it = f", {in_calls} of it in I/O calls" if _waited_in_calls(outside) else ""
+        of_it = f", {in_calls} of it in I/O calls, which need one, too" if _waited_in_calls(outside) else ""
         elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}{of_it}"
     else:
         besides = f", and {in_calls} waiting for a processor in I/O calls" if _waited_in_calls(outside) else ""

@@ -8,7 +8,10 @@ from slicewise.report.job.site_words import place_words
 from slicewise.text import words
 
 PIECE = words.size(A_PIECE)
-COLLECTIVE = "a collective call (MPI_File_write_at_all, MPI_File_read_at_all), which makes large pieces of them"
+COLLECTIVE = "a collective call (MPI_File_write_at_all, MPI_File_read_at_all), which has to gather the pieces"
+# Open MPI 4.1 wrote each piece by itself without them.
+HINTS = "hints: romio_cb_write or romio_cb_read = enable; of Open MPI --mca fcoll two_phase, or --mca io romio321"
+BUFFERS = "C: setvbuf, Python: open(..., buffering=), Java: Buffered streams"
 # What was done, with the habit's own figures; and what to do instead.
 WHAT: dict[Habit, tuple[str, str]] = {
     "syncs": (
@@ -21,20 +24,24 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "small writes": (
         "{count} writes of {size} to {where}",
-        f"write {PIECE} at a time, from a buffer (setvbuf; in C++ '\\n' for std::endl; in MPI-IO a collective call)",
+        f"write {PIECE} at a time, from a buffer ({BUFFERS}; in C++ '\\n' for std::endl)",
     ),
     "small reads": (
         "{count} reads of {size} from {where}",
-        f"read {PIECE} at a time, into a buffer (setvbuf; in MPI-IO a collective call)",
+        f"read {PIECE} at a time, into a buffer ({BUFFERS})",
     ),
     "small buffers": (
         "emptying or filling the buffer of a stream {count} times, for {size} each, with {where}",
         f"a buffer of {PIECE} (setvbuf; in Python: open(..., buffering=))",
     ),
-    "independent MPI-IO": ("{count} transfers of {size} by single ranks with {where}", COLLECTIVE),
+    "independent MPI-IO": ("{count} transfers of {size} by single ranks with {where}", f"{COLLECTIVE} ({HINTS})"),
+    "collective pieces": (
+        "{count} transfers of {size} in collective calls with {where}",
+        f"have the library gather the pieces ({HINTS})",
+    ),
     "shared file": (
         "{count} writes of {size} by {times} processes, in between each other, to {where}",
-        f"a file, or a long stretch of the file, for each process; in MPI {COLLECTIVE}",
+        f"a file, or a long stretch of the file, for each process; in MPI {COLLECTIVE} ({HINTS})",
     ),
     "random reads": (
         "{count} reads of {size} from {where}, which do not follow each other, one at a time,",
@@ -133,9 +140,10 @@ def _saving(one: CostlyHabit) -> str:
         return "How much of that can be saved this run does not show; to try"
     by = f" with one for {A_BATCH} of them" if one.habit == "syncs" else ""
     if one.habit == "syncs" and one.saving.high > one.seconds:
-        return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}, with the writes that wait for them"
+        return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}, with the calls that go with them"
     if one.saving.value > one.seconds:
-        return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}, with what the program does around each"
+        around = ", since the program is busy around each, too"
+        return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}{around}"
     return f"About {words.estimate_of_seconds(one.saving)} of that can be saved{by}"
 
 

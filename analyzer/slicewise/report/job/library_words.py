@@ -16,7 +16,6 @@ ON_HDF5 = "netcdf"  # what it spends in HDF5 or PnetCDF counts there as well
 MOST_FUNCTIONS = 3
 # Less than so many seconds, or than this share of the runtime, is no news.
 LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME = 0.1, 0.01
-ITSELF = "compressing, converting, bookkeeping"
 NOTE = (
     "The time in calls of a function, added up over threads and processes. Itself: what is left of it without calls "
     "on files and MPI, such as compressing, converting and waiting for the library's own lock. netCDF's time includes "
@@ -66,7 +65,7 @@ def library_lines(digest: Digest, runtime: float) -> Iterator[str]:
         yield (
             f"{name} took {words.duration(total)} of {words.duration(runtime)}{mean}: {words.listing(longest)}. "
             f"Of this, {words.duration(in_files)} passed in reads, writes and other calls on files,{mpi} and "
-            f"{words.duration(own)} in {itself} ({ITSELF})."
+            f"{words.duration(own)} in {itself}."
         )
 
 
