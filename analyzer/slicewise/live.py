@@ -9,12 +9,13 @@ import os
 import subprocess
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from slicewise.constants import MAINLY
 from slicewise.contract import without_library
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
@@ -27,6 +28,8 @@ SERIES = 1800
 # Of what file servers counted: so many slices are looked at, and what is older by so much is not now.
 SLICES_SERVED, STILL_NOW_NS = 3, 120 * 10**9
 SERVED_COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops")
+# Of the bytes of a mount: who moved less hardly keeps others waiting, as far as bytes tell.
+MUCH_OF_MOUNT = 0.2
 # Objects whose bytes are those of files; pipes, sockets and terminals are none of a file system's business.
 FILE = "file"
 
@@ -123,6 +126,17 @@ class MountNow:
 
 
 @dataclass(frozen=True)
+class BesideNow:
+    """Who moved most of the bytes of a mount on which a job mostly waited, between two looks: perhaps it slows that job
+    down. share: of the bytes that all jobs of this node moved there.
+    """
+
+    job: str
+    point: str
+    share: float
+
+
+@dataclass(frozen=True)
 class ServedNow:
     """What file servers counted of a job or client in the last slices, until some time."""
 
@@ -138,7 +152,8 @@ class ServedNow:
 @dataclass(frozen=True)
 class JobNow:
     """A job between two looks, on this node. history: bytes a second at the last looks, oldest first. next_burst: in
-    how many seconds it will begin to move bytes again, of a job that does so periodically.
+    how many seconds it will begin to move bytes again, of a job that does so periodically. beside: None of a job that
+    does not mostly wait in calls, or beside which nobody moved much.
     """
 
     job: str
@@ -150,6 +165,7 @@ class JobNow:
     processes: list[ProcessNow]
     history: list[float]
     next_burst: Estimate | None = None
+    beside: BesideNow | None = None
 
 
 def parse_look(line: str) -> Look:
@@ -197,6 +213,9 @@ class Watch:
             by_job.setdefault(process.job, []).append(process)
         self._histories = {job: self._histories.get(job, deque(maxlen=SERIES)) for job in by_job}
         jobs = [self._job(job, processes, moved, of_mount, seconds) for job, processes in by_job.items()]
+        if seconds:
+            waits = {job: _waits_on(processes, moved, seconds) for job, processes in by_job.items()}
+            jobs = [replace(job, beside=_beside(job.job, waits[job.job], jobs)) for job in jobs]
         return sorted(jobs, key=lambda job: (-job.activity.bytes_per_s, job.job))
 
     def _job(
@@ -266,6 +285,30 @@ def _moved(process: ProcessLook, last: Look | None) -> dict[Mount, Counts]:
         return {mount: Counts() for mount in process.mounts}  # it was there before, and nobody looked
     then = before.mounts if before else {}
     return {mount: counts.since(then.get(mount, Counts())) for mount, counts in process.mounts.items()}
+
+
+def _waits_on(
+    processes: list[ProcessLook], moved: Mapping[str, Mapping[Mount, Counts]], seconds: float
+) -> Mount | None:
+    """The mount on which a job's processes, all together, were in calls for most of the time; None: there is none."""
+    spent = Counter[Mount]()
+    for process in processes:
+        spent.update({mount: counts.ns for mount, counts in moved[process.process].items()})
+    if not spent:
+        return None
+    mount, ns = max(spent.items(), key=lambda one: (one[1], one[0]))
+    return mount if ns >= MAINLY * 1e9 * seconds * len(processes) else None
+
+
+def _beside(job: str, mount: Mount | None, jobs: list[JobNow]) -> BesideNow | None:
+    there = [
+        BesideNow(other.job, its.point, its.share)
+        for other in jobs
+        for its in other.mounts
+        if other.job != job and (its.point, its.type, its.source) == mount and its.share is not None
+    ]
+    most = max(there, key=lambda one: (one.share, one.job), default=None)
+    return most if most is not None and most.share >= MUCH_OF_MOUNT else None
 
 
 def _activity(by_mount: Mapping[Mount, Counts], processes: list[ProcessLook], seconds: float) -> Activity:

@@ -5,7 +5,7 @@ import json
 import pytest
 from rich.console import Console
 from slicewise.live import JobNow, Look, Watch, parse_look
-from slicewise.report.live.live_screen import BARS, Screen, sparkline
+from slicewise.report.live.live_screen import BARS, Screen, jobs_table, sparkline
 from slicewise.report.live.open_metrics import Metrics
 
 SECOND = 1_000_000_000
@@ -77,6 +77,25 @@ def test_shares_of_a_mount_are_of_all_jobs_of_the_node() -> None:
     assert {mount.point: mount.share for mount in jobs["a"].mounts} == {"/scratch": 0.75, "/home": 1}
     assert {mount.point: mount.share for mount in jobs["b"].mounts} == {"/scratch": 0.25, "/home": 0}
     assert list(jobs) == ["a", "b"]
+
+
+@pytest.mark.parametrize(("waited", "moved", "beside"), [(1.2, 300, "b"), (0.8, 300, None), (1.2, 20, None)])
+def test_who_moved_most_where_a_job_waits_perhaps_slows_it_down(waited: float, moved: int, beside: str | None) -> None:
+    """Two processes of a job wait on one mount for so many of 2 s in all, beside one that moves so many bytes there."""
+    waits = SCRATCH | {"write_bytes": 50, "sync_ns": int(waited / 2 * SECOND)}
+    now = [
+        process("1", "a", [waits, HOME | {"read_bytes": 50}], start_ns=SECOND),
+        process("2", "a", [waits], start_ns=SECOND),
+        process("3", "b", [SCRATCH | {"write_bytes": moved}], start_ns=SECOND),
+        process("4", "c", [SCRATCH | {"write_bytes": 10}, HOME | {"read_bytes": 5000}], start_ns=SECOND),
+    ]
+    jobs = jobs_between(look(0), look(1, *now))
+    found = jobs["a"].beside
+    assert (found.job if found else None) == beside
+    assert found is None or (found.point, found.share) == ("/scratch", pytest.approx(300 / 410))
+    assert jobs["b"].beside is None
+    drawn = [cell.text for cell in jobs_table([jobs["a"]]).rows[0]]
+    assert ("b (73.2 % of /scratch)" in drawn) == (beside is not None)
 
 
 def test_coverage_is_of_closed_slices() -> None:

@@ -109,12 +109,20 @@ def jobs_table(jobs: list[JobNow]) -> Table:
     def next_burst(job: JobNow) -> str:
         return words.estimate_of_seconds(job.next_burst) if job.next_burst else ""
 
+    def beside(job: JobNow) -> str:
+        if job.beside is None:
+            return ""
+        return (
+            f"{words.beginning(job.beside.job, NAME_WIDTH)} ({words.percent(job.beside.share)} of {job.beside.point})"
+        )
+
     return columns.table(
         jobs,
         columns.text("job", lambda job: words.beginning(job.job, NAME_WIDTH)),
         columns.figure("processes", lambda job: str(len(job.processes)), spare=2),
         *_activity(spare=1),
         *([columns.text("next burst in", next_burst, spare=1)] if any(job.next_burst for job in jobs) else []),
+        *([columns.text("waits beside", beside, spare=1)] if any(job.beside for job in jobs) else []),
         columns.text("mounts (share of this node's)", mounts, spare=3),
         columns.text("", lambda job: sparkline(job.history), spare=4),
     )
