@@ -25,6 +25,8 @@ LEAST_MIB_S = 1e-4
 # Of the other direction's bytes: a job that wrote gigabytes has read some libraries, which is no news.
 TRIVIAL_SHARE = 0.001
 MOST_NAMED = 4
+# From here on "2.0 times as long" is easier to grasp than "100 % longer".
+TIMES_FROM = 1.5
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -120,6 +122,13 @@ def interval(low: float, high: float) -> str:
 def interval_of_percents(estimate: Estimate) -> str:
     """The interval of a fraction in percent, such as "[10-30]"; empty where its ends are one."""
     return interval(100 * estimate.low, 100 * estimate.high) if estimate.low != estimate.high else ""
+
+
+def how_long(ratio: float) -> str:
+    """How a time compares with another one: "2.0 times as long as", "12 % longer than", "5.0 % less time than"."""
+    if ratio >= TIMES_FROM:
+        return f"{number(ratio, 2)} times as long as"
+    return f"{percent(ratio - 1, 2)} longer than" if ratio > 1 else f"{percent(1 - ratio, 2)} less time than"
 
 
 def percent(fraction: float | None, digits: int = 3) -> str:

@@ -27,8 +27,6 @@ from slicewise.report.blame.waiting_words import waiting_lines
 from slicewise.text import words
 
 NOT_PROFILED = "programs without a profile"
-# From here on "2.0 times as long" is easier to grasp than "100 % longer".
-TIMES_FROM = 1.5
 # Shares of the loss: a neighbour with less is not named in the first sentence; a part with less gets no clause.
 WORTH_BLAMING, WORTH_A_CLAUSE = 0.05, 0.005
 # A share of the loss: if unequal processes lost less than that, it is told with what is unexplained.
@@ -321,11 +319,7 @@ def is_faster(blame: Blame) -> bool:
 def slowdown(blame: Blame) -> str:
     """Such as "2.0 times as long as alone", "12 % longer than alone"."""
     ratio = blame.slowdown
-    if ratio is None:
-        return "many times as long as alone"
-    if ratio < TIMES_FROM:
-        return f"{words.percent(ratio - 1, 2)} longer than alone"
-    return f"{words.number(ratio, 2)} times as long as alone"
+    return "many times as long as alone" if ratio is None else f"{words.how_long(ratio)} alone"
 
 
 def name_of(neighbour: Neighbour) -> str:

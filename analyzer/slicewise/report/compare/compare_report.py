@@ -30,8 +30,6 @@ from slicewise.text import words
 
 # A part is told in the first sentence from this fraction of the difference.
 WORTH_A_PART = 0.1
-# A ratio below this is told in percent.
-LEAST_TIMES = 1.2
 # Two numbers of one thing further apart than this fraction are a reason.
 WORTH_A_REASON = 0.02
 PART_NAMES: dict[Part, str] = {
@@ -86,20 +84,12 @@ def headline(comparison: Comparison) -> str:
     parts.sort(key=lambda part: -part[0] * sign)
     along = [part for part in parts if part[0] * sign > 0]
     against = [part for part in parts if part[0] * sign < 0]
-    start = f"{name} took {_times(told)} {other}: {words.duration(size)} {longer}"
+    start = f"{name} took {words.how_long(told.ratio)} {other}: {words.duration(size)} {longer}"
     if against:
         clauses = [f"{words.duration(abs(value))} {_more(value)} {text}" for value, text in [*along, *against]]
         return f"{start} in all, {words.listing(clauses)}."
     clauses = [f"{words.duration(abs(value))} of it {text}" for value, text in along[:2]]
     return f"{start}, {words.listing(clauses)}." if clauses else f"{start}."
-
-
-def _times(told: Difference) -> str:
-    if told.ratio >= LEAST_TIMES:
-        return f"{words.number(told.ratio, 2)} times as long as"
-    if told.ratio > 1:
-        return f"{words.percent(told.ratio - 1, 2)} longer than"
-    return f"{words.percent(1 - told.ratio, 2)} less time than"
 
 
 def _runtimes(told: Difference, between: str) -> str:
