@@ -40,35 +40,31 @@ JOB, NEIGHBOUR, ALONE = "four+fourafter20-1s-1-1", "four+fourafter20-1s-1-2", "f
 PICTURES = (
     Picture(
         "blame", "Who slowed a job down, by how much, and what to do",
-        "The first screen has the answer: the job took 1.6 times as long as alone (95.6 s instead of 59.6 s), because "
-        "of its neighbour, with high confidence. It says what to do next, and where the runtime went.",
+        "The job took 1.6 times as long as alone. The page says what to do next, and where the runtime went.",
         ("blame", JOB),
     ),
     Picture(
         "blame-time", "When it lost the time (dark colours)",
         "From above: what the job moved, and what it would have moved alone (dashed); how busy its neighbour kept the "
-        "storage; and the seconds lost in each slice. The loss begins when the neighbour does.",
+        "storage; and the seconds lost in each slice.",
         ("blame", JOB), colours="dark", at="#s2",
     ),
     Picture(
-        "blame-phone", "The same answer on a small screen",
-        "Nothing is cut off, and nothing scrolls sideways.", ("blame", JOB), width=400,
+        "blame-phone", "The same answer on a small screen", "Nothing is cut off.", ("blame", JOB), width=400,
     ),
     Picture(
         "overlap", "Two jobs on one time axis",
-        "What both jobs wrote in each second, stacked. While both write, each gets half of the capacity. The dashed "
-        "line is the capacity, 22.8 MiB/s.",
+        "What both jobs wrote, stacked. The dashed line is the capacity, 22.8 MiB/s.",
         ("overlap", JOB, NEIGHBOUR, "--alone", ALONE),
     ),
     Picture(
         "report", "What one job did",
-        "Its throughput, its metadata calls, and how long tasks of its node waited, all over the same time axis.",
+        "Its throughput, its metadata calls, and how long tasks of its node waited.",
         ("report", JOB), at="#s1",
     ),
     Picture(
         "compare", "Why one run took longer than another",
-        "From the runtime of one run to that of the other: each bar is a part of the difference. Here it is the time "
-        "lost to a neighbour.",
+        "Each bar is a part of the difference: here the time lost to a neighbour.",
         ("compare", ALONE, JOB),
     ),
 )  # fmt: skip
@@ -109,8 +105,7 @@ def page_of_pictures() -> str:
         "# Gallery", "",
         "Pages that Slicewise writes. Two equal jobs of 4 processes wrote to one GlusterFS server. The second",
         "one began 20 s after the first: they are jobs 1 and 2 (the last number) of the run",
-        "`four+fourafter20-1s-1`. `four-1s-1-1` is such a job alone. The commands were typed in the directory",
-        "of the profiles. `make gallery` makes the pictures anew.",
+        "`four+fourafter20-1s-1`. `four-1s-1-1` is such a job alone. `make gallery` makes the pictures anew.",
     ]  # fmt: skip
     for picture in PICTURES:
         typed = f"slicewise {' '.join(picture.command)}"

@@ -23,6 +23,8 @@ static bool is_quiet;
 static struct turn_values levels[LEVELS_MOST];
 static unsigned depth;
 static double left_bytes; /* of the phase */
+/* Calls that found another thread in here, and are made up for by the next one that does not: levels that are missing, less those too many. */
+static _Atomic int32_t missed_levels;
 
 /* Of the profiler, where the program is profiled: its profile has the waits. */
 extern void slicewise_count_wait(uint64_t ns, bool is_new) __attribute__((weak));
@@ -61,9 +63,31 @@ static bool take(void)
         atomic_store(&beginning, HAS_BEGUN);
     } else if (stage == BEGINS)
         return false;
-    if (client.state > TURN_OFF && client.pid != (uint32_t)raw_getpid())
+    if (client.state > TURN_OFF && client.pid != (uint32_t)raw_getpid()) {
         turn_client_forget(&client);
+        depth = 0;
+        left_bytes = 0;
+        atomic_store(&missed_levels, 0);
+    }
     return turn_client_take(&client);
+}
+
+/* One level more. */
+static void stack(const char *values)
+{
+    if (++depth < LEVELS_MOST) {
+        levels[depth] = levels[depth - 1];
+        turn_values_read(&levels[depth], values);
+    }
+}
+
+/* The levels as they would be if no call had found another thread in here. */
+static void make_up(void)
+{
+    int32_t missed = atomic_exchange(&missed_levels, 0);
+    for (; missed > 0; missed--)
+        stack("");
+    depth -= missed < 0 ? ((unsigned)-missed < depth ? (unsigned)-missed : depth) : 0;
 }
 
 static int give(bool may_go)
@@ -77,6 +101,7 @@ EXPORT int slicewise_coordinate_prepare(const struct slicewise_io *io)
 {
     if (!take())
         return SLICEWISE_OFF;
+    make_up();
     struct turn_values *told = &levels[depth < LEVELS_MOST ? depth : LEVELS_MOST - 1];
     told->bytes = (double)io->bytes;
     told->seconds = io->seconds;
@@ -87,12 +112,12 @@ EXPORT int slicewise_coordinate_prepare(const struct slicewise_io *io)
 
 EXPORT int slicewise_coordinate_prepare_values(const char *values)
 {
-    if (!take())
+    if (!take()) {
+        atomic_fetch_add(&missed_levels, 1);
         return SLICEWISE_OFF;
-    if (++depth < LEVELS_MOST) {
-        levels[depth] = levels[depth - 1];
-        turn_values_read(&levels[depth], values != NULL ? values : "");
     }
+    make_up();
+    stack(values != NULL ? values : "");
     return give(true);
 }
 
@@ -114,6 +139,7 @@ EXPORT int slicewise_coordinate_inform(void)
 {
     if (!take())
         return SLICEWISE_OFF;
+    make_up();
     const struct turn_phase phase = phase_told();
     left_bytes = client.state == TURN_IDLE && !client.is_between ? (double)phase.bytes : left_bytes;
     turn_client_inform(&client, &phase);
@@ -152,8 +178,11 @@ static uint64_t unstack(void)
 
 EXPORT int slicewise_coordinate_complete(void)
 {
-    if (!take())
+    if (!take()) {
+        atomic_fetch_sub(&missed_levels, 1);
         return SLICEWISE_OFF;
+    }
+    make_up();
     turn_client_check(&client);
     turn_client_release(&client, unstack());
     return give(client.state != TURN_WAITING);

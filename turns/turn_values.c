@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { TARGET_BITS = 64 };
@@ -45,16 +44,37 @@ static uint64_t read_targets(const char *text, const char *end)
     return targets;
 }
 
+/* A number such as 12, 0.5 or 1e9, whatever the program's locale is. Returns the first character that is none of it. */
+static const char *read_number(const char *text, double *number)
+{
+    double value = 0, unit = 1;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++)
+        value = value * 10 + (*at - '0');
+    if (*at == '.')
+        for (at++; *at >= '0' && *at <= '9'; at++)
+            value += (unit /= 10) * (*at - '0');
+    if (at > text && (*at == 'e' || *at == 'E')) {
+        const bool is_small = at[1] == '-';
+        unsigned power = 0;
+        for (at += at[1] == '-' || at[1] == '+' ? 2 : 1; *at >= '0' && *at <= '9'; at++)
+            power = power < 400 ? power * 10 + (unsigned)(*at - '0') : power;
+        for (; power > 0 && value > 0 && isfinite(value); power--)
+            value = is_small ? value / 10 : value * 10;
+    }
+    *number = value;
+    return at;
+}
+
 static void read_value(struct turn_values *values, const char *name, size_t length, const char *text, const char *end)
 {
-    char *number_end;
+    double number;
     if (is_named(name, length, "targets"))
         values->targets = read_targets(text, end);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (!is_named(name, length, numbers[i].name))
             continue;
-        double number = strtod(text, &number_end);
-        if (number_end == end && isfinite(number) && number > 0)
+        if (read_number(text, &number) == end && isfinite(number) && number > 0)
             *(double *)((char *)values + numbers[i].offset) = number;
     }
 }

@@ -9,7 +9,7 @@
 struct turn_values {
     double bytes, rounds, files; /* bytes of each round of each file */
     double seconds, demand, processes, period;
-    uint64_t targets; /* a bit each: of a number its 64th part's rest, of a name one that is made of it */
+    uint64_t targets; /* a bit each: a number modulo 64, or a hash of a name */
 };
 
 /* Over those that are there. */

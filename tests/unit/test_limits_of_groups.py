@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of, kept_case, standalone_runs
+from slicewise.analysis.blame.uncontended import BY_REQUESTS
 from slicewise.analysis.blame.unprofiled import excess, first_counted
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.overlap.overlap import overlap
@@ -462,6 +463,25 @@ def test_a_disk_that_serves_so_many_requests_and_no_more_is_shared_by_requests(t
     assert told.confidence == "high"
 
 
+def test_a_run_alone_without_counts_made_some_requests_nevertheless(tmp_path):
+    own, _, neighbour = on_slow_disk(tmp_path)
+    disk = {"at_limit": (0.0,), "disk_rate": 60 * LARGE}
+    (run,) = digests([reader(tmp_path / "uncounted", 60 * LARGE, start=FIRST - 100, **disk)])
+    before = reader(tmp_path / "b", 60 * SMALL, size=SMALL, start=FIRST - 50, disk_requests=60, **disk)
+    told = blame(own, [neighbour, *digests([before])], [run])
+    assert [one.job for one in told.neighbours] == ["storm"]
+
+
+def test_counts_that_end_before_the_neighbour_comes_are_no_answer(tmp_path):
+    """The collector of the job ended after half of its time: the other half is not known, and there is no crash."""
+    own, run, neighbour = on_slow_disk(tmp_path)
+    ended = own.node_slices.filter(pl.col("slice") < FIRST + SECONDS)
+    assert len(ended) < len(own.node_slices)
+    own.__dict__["node_slices"] = ended
+    refused = {one.source: one.refused for one in blame(own, [neighbour], [run]).sources}
+    assert [refused[source] for source in ("shared slices", "envelope")] == [BY_REQUESTS] * 2
+
+
 def test_without_a_run_alone_the_share_of_a_disk_goes_by_requests_too(tmp_path):
     """What the neighbour asked for without the job says how many of both one's requests are the job's."""
     own, *_ = on_slow_disk(tmp_path)
@@ -486,3 +506,35 @@ def test_a_disk_whose_bytes_are_as_many_as_its_requests_is_shared_by_bytes(tmp_p
     )
     refused = {one.source: one.refused for one in blame(own, [other]).sources}
     assert "requests" not in refused["envelope"]
+
+
+def test_of_syncs_of_few_bytes_the_disk_s_bytes_count_and_not_those_of_calls(tmp_path):
+    """A record of 512 B costs the disk as much as the job's page: a block of data, and a journal."""
+    a_second = 600 << 10  # that the disk writes, however many records these are
+
+    def syncing(name: str, records: int, size: int, seconds: int, start: int = FIRST) -> Path:
+        number = 1 + sum(map(ord, name))
+        process = {"process": number, "host": "n1", "slice_ns": NS, "command": "fsync", "program": f"/bin/{size}"}
+        process |= {"start_ns": NS * start, "end_ns": NS * (start + seconds)}
+        did = {"process": number, "threads": 1, "sync_ops": records, "sync_ns": NS, "write_ops": records}
+        slices = [did | {"slice": at, "write_bytes": records * size} for at in range(start, start + seconds)]
+        run = {"process": 5000 + number}
+        collected = {
+            "nodes": [run | {"host": "n1", "slice_ns": NS}],
+            "node_devices": [run | {"device": 0, "kind": "block", "name": "sda1"}],
+            "node_slices": [run | {"slice": one["slice"], "sampled_ns": NS} for one in slices],
+            "node_blocks": [run | {"device": 0, "slice": one["slice"], "write_bytes": a_second} for one in slices],
+        }
+        mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
+        return build_profile(tmp_path / name, [process], slices, mounts, collected=collected)
+
+    own, run, other = digests(
+        [
+            syncing("job", 10, 4096, 20),
+            syncing("alone", 20, 4096, 10, FIRST - 100),
+            syncing("other", 20, 512, 20),
+        ]
+    )
+    told = blame(own, [other], [run])
+    assert told.lost.value == pytest.approx(10, rel=0.02)
+    assert [(one.job, one.lost.value) for one in told.neighbours] == [("other", pytest.approx(10, rel=0.02))]

@@ -40,8 +40,11 @@ class Turns:
         self._library.slicewise_coordinate_prepare(ctypes.byref(io))
 
     def prepare_values(self, **values: object) -> None:
-        """The same by names (`slicewise/coordinate.h`), laid upon those that are there until `complete`."""
-        told = " ".join(f"{name}={value}" for name, value in values.items())
+        """The same by names (`slicewise/coordinate.h`), laid upon those that are there until `complete`; targets may be
+        a list.
+        """
+        each = {name: value if isinstance(value, list | tuple) else [value] for name, value in values.items()}
+        told = " ".join(f"{name}={','.join(map(str, some))}" for name, some in each.items())
         self._library.slicewise_coordinate_prepare_values(told.encode())
 
     def inform(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from slicewise.analysis.blame.requests import Served
 from slicewise.analysis.blame.result import LowerLimit
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.limits import Limit, held_by, limit_of, limits_of, of_group
@@ -90,13 +91,16 @@ def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], lower:
 
 
 def request_words(
-    storages: Sequence[Storage], limits: Mapping[int, Limit], of_requests: Mapping[int, Mapping[Kind, float]]
+    storages: Sequence[Storage], limits: Mapping[int, Limit], of_requests: Mapping[int, Mapping[Kind, Served]]
 ) -> list[str]:
     """A sentence for each disk that serves so many requests and no more. of_requests: of `limits_of_requests`."""
     return [
-        f"The disk of {storage.point} served {words.count(round(most), kind)} a second, and no more, however many "
-        "bytes these were: its time goes by requests"
+        f"The disk of {storage.point} served {words.rate(served.most)}, and no more, with what the file system writes "
+        "for each sync: its time goes by that"
+        if served.is_bytes
+        else f"The disk of {storage.point} served {words.count(round(served.most), kind)} a second, and no more, "
+        "however many bytes these were: its time goes by requests"
         for storage in storages
         if storage.number not in limits
-        for kind, most in of_requests.get(storage.number, {}).items()
+        for kind, served in of_requests.get(storage.number, {}).items()
     ]

@@ -5,13 +5,14 @@ Frames in, frames out.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.active import WHO
 from slicewise.analysis.blame.on_storage import Floats, Mask, SlicesOnStorage
+from slicewise.analysis.blame.unprofiled import JOURNAL_A_SYNC
 from slicewise.analysis.calls import AMOUNTS, CALLS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.limits import Limit, limit_of, of_disk, of_group, requests_at_limit
@@ -36,6 +37,20 @@ REQUESTS_A_SYNC = 3
 WAYS: tuple[Kind, ...] = ("read", "write")
 
 
+@dataclass(frozen=True)
+class Served:
+    """What was served a second, and no more, in one direction: requests, or a disk's bytes, of which a journal's are in
+    no call. signal: of the digest's `node_slices`, that counts them.
+    """
+
+    most: float
+    signal: str
+
+    @property
+    def is_bytes(self) -> bool:
+        return self.signal in SIGNALS["disk"].values()
+
+
 def limits_of_requests(
     where: Sequence[Storage],
     limits: Mapping[int, Limit],
@@ -45,18 +60,19 @@ def limits_of_requests(
     runs: Sequence[Digest],
     alone_rows: pl.DataFrame,
     grid_ns: int,
-) -> dict[int, dict[Kind, float]]:
-    """By storage, how many requests a second were served at most where they held the job up, by direction: at the limit
-    of its control group, or of the disk itself.
+) -> dict[int, dict[Kind, Served]]:
+    """By storage, what was served at most where that held the job up, by direction: at the limit of its control group,
+    or of the disk itself.
 
     everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what they did.
     """
-    found: dict[int, dict[Kind, float]] = {}
+    found: dict[int, dict[Kind, Served]] = {}
     for storage in where:
         limit = limits.get(storage.number)
         if limit is not None:
             alone = [of_group(storage, its, run) for run in runs if (its := limit_of(storage, run)) is not None]
-            by_way = requests_at_limit(of_group(storage, limit, digest), alone)
+            most = requests_at_limit(of_group(storage, limit, digest), alone)
+            by_way = {kind: Served(rate, LIMIT_REQUESTS[kind]) for kind, rate in most.items()}
         else:
             by_way = _of_disk_itself(storage, digest, neighbours, everyone, runs, alone_rows, grid_ns)
         found |= {storage.number: by_way} if by_way else {}
@@ -71,25 +87,32 @@ def _of_disk_itself(
     runs: Sequence[Digest],
     alone_rows: pl.DataFrame,
     grid_ns: int,
-) -> dict[Kind, float]:
-    """By direction, requests a second of a disk that served as many in all slices in which somebody waited for it
-    throughout, however many bytes these were.
+) -> dict[Kind, Served]:
+    """By direction, what a disk served as much of in all slices in which somebody waited for it throughout: requests,
+    however many bytes these were; or where somebody syncs few bytes at a time, bytes, since those of calls tell little.
     """
-    found: dict[Kind, float] = {}
+    found: dict[Kind, Served] = {}
     for kind in WAYS:
         own = _while_waiting(storage, digest, everyone, kind, grid_ns)
         if own.is_empty():
             continue
         others = [(one, everyone) for one in neighbours] + [(one, alone_rows) for one in runs]
         rows = pl.concat([own, *(_while_waiting(storage, one, its, kind, grid_ns) for one, its in others)])
-        usual = _as_many(rows["requests"].to_numpy())
-        if usual is None:
-            continue
-        requests, moved = (rows[name].to_numpy()[usual] for name in ("requests", "bytes"))
-        differ, moved_differ = (float(some.std() / some.mean()) for some in (requests, moved))
-        if moved_differ > max(AS_MANY, FAR_MORE * differ):
-            found[kind] = float(np.median(requests)) / (grid_ns / 1e9)
+        rows = rows.unique("slice", keep="first", maintain_order=True)  # several jobs waited in the same ones
+        requests, moved = (rows[name].to_numpy() for name in ("requests", "bytes"))
+        usual, usual_bytes = _as_many(requests), _as_many(moved)
+        there = set(everyone.filter(pl.col("storage") == storage.number)["job"])
+        syncing = (one for one in (digest, *neighbours) if kind == "write" and one.job in there)
+        if usual is not None and _differ(moved[usual]) > max(AS_MANY, FAR_MORE * _differ(requests[usual])):
+            found[kind] = Served(float(np.median(requests[usual])) / (grid_ns / 1e9), DISK_REQUESTS[kind])
+        elif usual_bytes is not None and any(storage.number in small_syncs(one) for one in syncing):
+            found[kind] = Served(float(np.median(moved[usual_bytes])) / (grid_ns / 1e9), SIGNALS["disk"][kind])
     return found
+
+
+def _differ(values: Floats) -> float:
+    """The standard deviation, relative to the mean."""
+    return float(values.std() / values.mean()) if values.any() else 0.0
 
 
 def _while_waiting(storage: Storage, digest: Digest, rows: pl.DataFrame, kind: Kind, grid_ns: int) -> pl.DataFrame:
@@ -112,7 +135,7 @@ def _while_waiting(storage: Storage, digest: Digest, rows: pl.DataFrame, kind: K
 
 
 def _as_many(requests: Floats) -> Mask | None:
-    """Which slices have about as many requests as most have; None: they differ."""
+    """Which slices have about as many requests, or bytes, as most have; None: they differ."""
     usual = np.abs(requests - np.median(requests)) <= AS_MANY * np.median(requests)
     return usual if usual.sum() >= max(FEWEST_SLICES, NEARLY_ALL * len(requests)) and np.median(requests) > 0 else None
 
@@ -120,7 +143,7 @@ def _as_many(requests: Floats) -> Mask | None:
 def time_of_requests(
     where: Sequence[Storage],
     limits: Mapping[int, Limit],
-    of_requests: Mapping[int, Mapping[Kind, float]],
+    of_requests: Mapping[int, Mapping[Kind, Served]],
     digest: Digest,
     neighbours: Sequence[Digest],
     everyone: pl.DataFrame,
@@ -139,28 +162,34 @@ def time_of_requests(
     """
     found = [pl.DataFrame(schema={"job": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "read": pl.Float64})]
     for storage in where:
-        for kind, most in of_requests.get(storage.number, {}).items():
+        for kind, served in of_requests.get(storage.number, {}).items():
             asked, asked_alone = (_asked_for(rows, storage.number, kind, parts) for rows in (everyone, alone_rows))
             limit = limits.get(storage.number)
             its = [(run, None if limit is None else limit_of(storage, run)) for run in runs]
+            signal, in_bytes = served.signal, served.is_bytes
             quiet = [
-                (asked_alone.filter(pl.col("job") == run.job), _requests(storage, its_limit, run, kind, grid_ns))
+                (asked_alone.filter(pl.col("job") == run.job), _counted(storage, its_limit, run, signal, grid_ns))
                 for run, its_limit in its
                 if limit is None or its_limit is not None
             ]
-            counted = _requests(storage, limit, digest, kind, grid_ns)
-            seen = [_requests(storage, None, one, kind, grid_ns) for one in neighbours] if limit is None else []
+            # A run without a collector has no counts.
+            quiet = [
+                (its.join(count, on="slice", how="semi"), count) for its, count in quiet if count["requests"].sum()
+            ]
+            counted = _counted(storage, limit, digest, signal, grid_ns)
+            seen = [_counted(storage, None, one, signal, grid_ns) for one in neighbours] if limit is None else []
             elsewhere = pl.concat([counted.clear(), *seen]).group_by("slice", maintain_order=True).max()
             elsewhere = elsewhere.join(counted, on="slice", how="anti")
             there = set(asked["job"].drop_nulls())
-            bounds = {one.job: _most_for_a_byte(one, storage, kind) for one in neighbours if one.job in there}
-            shared = _shared_out(asked, counted, elsewhere, digest.job, quiet, bounds, most)
+            some = [one for one in neighbours if one.job in there]
+            bounds = {one.job: _most_for_a_byte(one, storage, kind, in_bytes) for one in some}
+            shared = _shared_out(asked, counted, elsewhere, digest.job, quiet, bounds, served.most)
             found.append(
                 shared.select(
                     "job",
                     pl.lit(storage.number, pl.UInt64).alias("storage"),
                     "slice",
-                    (pl.col("requests") / most).clip(0.0, grid_ns / 1e9).alias(kind),
+                    (pl.col("requests") / served.most).clip(0.0, grid_ns / 1e9).alias(kind),
                 )
             )
     rows = pl.concat(found, how="diagonal")
@@ -173,12 +202,12 @@ def time_of_requests(
 def in_requests(
     own: Mapping[int, SlicesOnStorage],
     known: Mapping[int, Capacities],
-    of_requests: Mapping[int, Mapping[Kind, float]],
+    of_requests: Mapping[int, Mapping[Kind, Served]],
     time: pl.DataFrame,
     job: str,
 ) -> dict[int, SlicesOnStorage | None]:
     """What the job and all together did on storages where requests held it up, in seconds of the storage's time; None
-    where nobody knows how many requests the job made. time: of `time_of_requests`.
+    where it is not known for nearly all of its time in calls how many requests it made. time: of `time_of_requests`.
     """
     found: dict[int, SlicesOnStorage | None] = {}
     for storage, limited in of_requests.items():
@@ -190,13 +219,18 @@ def in_requests(
             for values, rows in ((amounts, there.filter(pl.col("job") == job)), (together, there)):
                 by_slice = dict(rows.group_by("slice").agg(pl.col(kind).sum()).iter_rows())
                 values[kind] = np.array([by_slice.get(int(at), 0.0) or 0.0 for at in its.slice])
-        is_known = all(float(amounts[kind].sum()) > 0 for kind in limited)
+        is_known = all(
+            float(its.seconds[kind][amounts[kind] > 0].sum()) >= NEARLY_ALL * float(its.seconds[kind].sum()) > 0
+            for kind in limited
+        )
         found[storage] = replace(its, amounts=amounts, together=together) if is_known else None
     return found
 
 
 def small_syncs(digest: Digest) -> frozenset[int]:
     """The storages where a job mostly waits for syncs that send so little that it is no bytes which take the time."""
+    if "process_slices" in digest.not_kept:
+        return frozenset()
     rows = digest.process_slices.group_by("storage").agg(
         synced=synced_ns().sum(),
         in_calls=pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()),
@@ -223,11 +257,11 @@ def _asked_for(rows: pl.DataFrame, storage: int, kind: Kind, parts: pl.DataFrame
     return there.select("job", "slice", asked=pl.col(AMOUNTS[kind]) + BLOCK_A_CALL * pl.col("meta_ops") * is_read)
 
 
-def _requests(storage: Storage, limit: Limit | None, digest: Digest, kind: Kind, grid_ns: int) -> pl.DataFrame:
-    """slice (of the grid), requests, of all of a control group; without its limit, of the disk."""
+def _counted(storage: Storage, limit: Limit | None, digest: Digest, signal: str, grid_ns: int) -> pl.DataFrame:
+    """slice (of the grid), requests (or bytes), of all of a control group; without its limit, of the disk."""
     at = pl.col("slice") * digest.node_slice_ns // grid_ns
     counted = of_disk(storage, digest) if limit is None else of_group(storage, limit, digest)
-    rows = counted.filter(pl.col("signal") == (DISK_REQUESTS if limit is None else LIMIT_REQUESTS)[kind])
+    rows = counted.filter(pl.col("signal") == signal)
     return rows.group_by(slice=at).agg(requests=pl.col("amount").sum()).sort("slice")
 
 
@@ -243,7 +277,7 @@ def _shared_out(
     """Requests of each: job, slice, requests; no rows where nobody knows how many the job itself made. What is left
     where no profile shows anybody, or beyond what its calls can have asked for, is nobody's, if it is more than chance.
 
-    its, counted: of `_asked_for` and `_requests`; elsewhere: counted, in slices without the job; quiet: of runs alone.
+    its, counted: of `_asked_for` and `_counted`; elsewhere: counted, in slices without the job; quiet: of runs alone.
     bounds: of `_most_for_a_byte`, by job. most: a second, at the limit.
     """
     is_own = pl.col("job").eq_missing(job)
@@ -268,15 +302,14 @@ def _shared_out(
         return others.clear().select("job", "slice", requests=pl.lit(0.0))
     more = pl.col("requests") - a_byte * pl.col("own")
     strange = float(by_itself.select(more.sum()).item())
-    if quiet and strange > max(most, LEAST_STRANGER * float(by_slice["requests"].sum())):
-        nobodys = by_itself.select(
-            pl.lit(None, pl.String).alias("job"), "slice", asked=more.clip(0.0).round().cast(pl.Int64)
-        )
-        others = pl.concat([others, nobodys.filter(pl.col("asked") > 0)])
+    is_beside_somebody = quiet and strange > max(most, LEAST_STRANGER * float(by_slice["requests"].sum()))
+    nobody = pl.lit(None, pl.String).alias("job")
+    strangers = by_itself.select(nobody, "slice", requests=more.clip(0.0)).filter(pl.col("requests") > 0)
     there = others.join(by_slice.select("slice", left=more.clip(0.0)), on="slice", how="inner").sort("slice", "job")
     its_own = by_slice.filter(pl.col("own") > 0).select(
         pl.lit(job).alias("job"), "slice", requests=pl.min_horizontal("requests", a_byte * pl.col("own"))
     )
+    its_own = pl.concat([its_own, strangers if is_beside_somebody else strangers.clear()])
     if there.is_empty():
         return its_own
     bound = pl.col("job").replace_strict(bounds, default=math.inf, return_dtype=pl.Float64)
@@ -287,7 +320,7 @@ def _shared_out(
         pl.col("left").first(), weight=pl.col("left").first() - pl.col("weight").sum()
     )
     if quiet and float(rest["weight"].sum()) > max(most, LEAST_STRANGER * float(by_slice["requests"].sum())):
-        nobodys = rest.filter(pl.col("weight") > 0).select(pl.lit(None, pl.String).alias("job"), *weighed.columns[1:])
+        nobodys = rest.filter(pl.col("weight") > 0).select(nobody, *weighed.columns[1:])
         weighed = pl.concat([weighed, nobodys])
     part = (pl.col("weight") / pl.col("weight").sum().over("slice")).fill_nan(0.0)
     shared = weighed.select("job", "slice", requests=pl.col("left") * part)
@@ -307,15 +340,17 @@ def _made(others: pl.DataFrame, elsewhere: pl.DataFrame, beside: pl.DataFrame) -
     return float(each.to_series().sum())
 
 
-def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind) -> float:
+def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind, in_bytes: bool) -> float:
     """How many requests a job's calls can have made for a byte at most: one each, and more for large ones; a journal's
-    for each sync. inf: it is not its calls that asked.
+    for each sync. inf: it is not its calls that asked. in_bytes: how many bytes on the disk.
     """
     rows = digest.process_slices.filter(pl.col("storage") == storage.number)
     sums = rows.select(pl.col(CALLS[kind], AMOUNTS[kind], "sync_ops", "meta_ops").sum())
     calls, moved, syncs, on_metadata = map(int, sums.row(0))
     if not calls:
         return math.inf
+    if in_bytes:
+        return 1 + (BLOCK_A_CALL * (calls + on_metadata) + 2 * JOURNAL_A_SYNC * syncs) / max(1, moved)
     made = calls + on_metadata + (REQUESTS_A_SYNC * syncs if kind == "write" else 0)
     return made / max(1, moved) + 1 / SMALL_REQUEST
 

@@ -344,6 +344,8 @@ def from_envelope(scene: Scene) -> Prices:
         is_beside_any = True
         rates = _evened(moved) / scene.seconds
         middle = float(np.median(rates))
+        if middle <= 0:
+            return Prices(source, refused="nothing was counted in most of its slices beside others")
         scatter = max(scatter, float(rates.std() / middle))
         if scatter > MOST_SCATTER:
             return Prices(source, refused="how much the storage served in all varies too much")

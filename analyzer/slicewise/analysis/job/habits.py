@@ -114,11 +114,14 @@ def _kept_bytes(of: JobCalls, syncing: pl.DataFrame, wrote: int) -> tuple[float,
     """
     written = of.files.join(syncing.select("process"), on="process", how="semi").filter(pl.col("write_bytes") > 0)
     by_path = written.group_by("path").agg(pl.col("write_bytes", "opens").sum()).sort("write_bytes", "path")
-    sizes = of.size_of(by_path.filter(pl.col("path") != "")["path"].tail(MOST_ASKED).to_list())
+    asked = by_path.filter(pl.col("path") != "")["path"].tail(MOST_ASKED).to_list()
+    sizes = of.size_of(asked)
     if not sizes:
         return wrote, 0
     size = pl.col("path").replace_strict(sizes, default=None, return_dtype=pl.Int64)
-    is_gone = size.is_null() & (pl.col("opens") >= OFTEN)
+    # A journal is named after its database: what has no row of its own is its, as far as one that has a row is.
+    beside = [path for path in asked if path not in sizes and any(path.startswith(f"{one}-") for one in sizes)]
+    is_gone = (pl.col("opens") >= OFTEN) & pl.col("path").is_in([*beside, *([""] if beside else [])])
     left = pl.when(is_gone).then(0).otherwise(pl.min_horizontal("write_bytes", size))
     return real(by_path.select(left.sum()).item()), int(by_path.filter(is_gone)["opens"].sum())
 

@@ -85,10 +85,11 @@ BRIEF_NS = 100_000_000
 OPENINGS = ("open", "openat", "creat", "fopen")
 CLOSES = ("close", "fclose")
 OPENS = (*OPENINGS, *CLOSES)
-# The same of I/O libraries, and the objects in a file that are opened with it.
+# The same of I/O libraries: of files, and with what goes with these: the objects in a file that are opened with it.
+FILES_OF_LIBRARIES = ("H5Fopen", "H5Fcreate", "nc_open", "ncmpi_open", "adios2_open")
 OF_LIBRARIES = (
-    *("H5Fopen", "H5Fcreate", "H5Fclose", "H5Oopen", "H5Gopen", "H5Dopen", "H5Dclose", "H5Aopen"),
-    *("nc_open", "nc_close", "ncmpi_open", "ncmpi_close", "adios2_open", "adios2_close"),
+    *FILES_OF_LIBRARIES,
+    *("H5Fclose", "H5Oopen", "H5Gopen", "H5Dopen", "H5Dclose", "H5Aopen", "nc_close", "ncmpi_close", "adios2_close"),
 )
 # What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
 WITH_AN_OPEN = (*OPENS, "fstat", "ioctl", "lseek")

@@ -20,6 +20,7 @@ from slicewise.analysis.job.job_calls import (
     CLOSES,
     CROWD,
     ENOUGH_SAMPLES,
+    FILES_OF_LIBRARIES,
     LOCKS,
     LOOKS,
     MANY,
@@ -56,14 +57,12 @@ GROUP = (
 
 def habits_of_names(of: JobCalls) -> Iterator[CostlyHabit]:
     """All that is found."""
-    opens = max([list(_opens(of)), list(_library_opens(of))], key=_seconds_of_opens)
+    opens, by_library = list(_opens(of)), list(_library_opens(of))
+    if sum(one.seconds for one in opens if one.habit == "opens") < sum(one.seconds for one in by_library):
+        opens = [*(one for one in opens if one.habit != "opens"), *by_library]
     told = [*opens, *_failing(of), *_looks(of), *_locks(of)]
     yield from [one for one in told if one.seconds > 0] or _crowd(of)
     yield from _brief_processes(of)
-
-
-def _seconds_of_opens(told: list[CostlyHabit]) -> float:
-    return sum(one.seconds for one in told if one.habit == "opens")
 
 
 def _opened_again(of: JobCalls) -> pl.DataFrame:
@@ -178,20 +177,25 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
 
 def _library_opens(of: JobCalls) -> Iterator[CostlyHabit]:
     """Opening a file again and again by an I/O library, which then reads what is in it, and opens the objects: by its
-    time in these calls, of which some goes once in any case.
+    time in these calls, of which some goes once in any case. Libraries lie on each other: that with most time counts.
     """
     if "library_calls" in of.digest.not_kept:
         return
-    calls = of.digest.library_calls.filter(pl.col("function").is_in(list(OF_LIBRARIES)), pl.col("calls") >= OFTEN)
-    again = _opened_again(of).join(calls, on="process", how="semi").sort("opens", "path", descending=[True, False])
-    seconds = of.of_runtime(calls.join(again, on="process", how="semi").select("process", "ns"))
+    calls = of.digest.library_calls.filter(pl.col("function").is_in(list(OF_LIBRARIES)))
+    opens_files = pl.col("calls").filter(pl.col("function").is_in(list(FILES_OF_LIBRARIES))).sum()
+    libraries = calls.group_by("process", "library").agg(pl.col("ns").sum(), opens=opens_files)
+    often = libraries.filter(pl.col("opens") >= OFTEN).sort("ns").unique("process", keep="last")
+    again = _opened_again(of).join(often.select("process", "ns", made="opens"), on="process")
+    # Not a file that the program opens besides: the library opened it at most as often as files of its own.
+    again = again.filter(pl.col("opens") <= pl.col("made")).sort("opens", "path", descending=[True, False])
+    seconds = of.of_runtime(again.unique("process").select("process", "ns"))
     if again.is_empty() or seconds <= 0:
         return
-    often, moved = int(again["opens"].sum()), again.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item()
-    high = seconds * (1 - again.height / often)
+    opened, moved = int(again["opens"].sum()), again.select(pl.sum_horizontal("read_bytes", "write_bytes").sum()).item()
+    high = seconds * (1 - again.height / opened)
     saving = Estimate(high, high * AT_LEAST, high * (1 + OF_AN_OPEN), "opening it once")
-    path = again["path"][0] if int(again["opens"][0]) > often / 2 else ""
-    yield CostlyHabit("opens", seconds, saving, often, real(moved) / often, path, again.height, of.site(OPENINGS))
+    path = again["path"][0] if int(again["opens"][0]) > opened / 2 else ""
+    yield CostlyHabit("opens", seconds, saving, opened, real(moved) / opened, path, again.height, of.site(OPENINGS))
 
 
 def _crowded_directory(files: pl.DataFrame) -> str:

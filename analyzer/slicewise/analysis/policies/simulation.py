@@ -262,7 +262,7 @@ class _Run:
         for job, rate in zip(active, rates, strict=True):
             job.did("io", then, rate)
             job.left -= rate * step
-            if job.left <= VOLUME_ROUNDING * job.phase.volume or job.left / rate <= VOLUME_ROUNDING * max(then, 1.0):
+            if job.left <= max(VOLUME_ROUNDING * job.phase.volume, VOLUME_ROUNDING * max(then, 1.0) * rate):
                 job.end_phase(then)
         for job in present:
             if job.sequence not in self.going:
