@@ -11,8 +11,12 @@ from pathlib import Path
 import hypothesis
 import pytest
 from _pytest.nodeid import NodeId
-from support.programs import Apps, Job, job_in
+from support.programs import BUILD, Apps, Job, job_in
 
+# To rewrite the assertions of all tests takes seconds in each process, and where it is kept, once.
+sys.dont_write_bytecode, sys.pycache_prefix = False, str(BUILD / "pycache")
+
+GROUP = "xdist_group"
 pytest_plugins = ["support.second_look", "support.skips"]
 
 # What a property takes on a loaded machine says nothing about the property. `make soak` tries more examples.
@@ -31,6 +35,13 @@ def pytest_configure() -> None:
             signal.signal(number, lambda number, frame: None)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests for which their file makes something once are in one process: each further one would make it, too."""
+    used = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+    if any(fixture.scope == "module" for found in used for fixture in found) and not item.get_closest_marker(GROUP):
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of one xdist_group run in one process: pytest-xdist 3.8 writes it to where pytest 9.2 does not look."""
@@ -46,9 +57,9 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def apps(tmp_path_factory: pytest.TempPathFactory) -> Apps:
+def apps() -> Apps:
     """The programs of tests/apps."""
-    return Apps(tmp_path_factory.mktemp("apps"))
+    return Apps()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.programs import BUILD, ROOT, Apps, Job, calls
+from support.programs import APPS, BUILD, ROOT, Job, calls
 
 ROW = re.compile(r'^OPERATION\((\w+), +mpiio\w*, +(\w+), +"(.*)"\)$', re.MULTILINE)
 
@@ -50,14 +50,17 @@ def names_of_mpi() -> list[str]:
     return sorted(re.findall(r"^    (mpi_\w+);$", listing, re.MULTILINE | re.IGNORECASE), key=place_of)
 
 
-def library_with(names: Iterable[str], folder: Path) -> list[str]:
-    """Makes a library of functions that count their calls. Returns how a program is linked with it."""
-    source, library = folder / "mpi.c", folder / "libmpi.so"
+def made_with(names: Iterable[str], folder: Path, *options: str) -> Path:
+    """The program, or with -shared the library, of a library whose functions count their calls."""
+    source, library, made = folder / "mpi.c", folder / "libmpi.so", folder / "every_name"
     source.write_text(
         "".join(f"int calls_of_{name}; int {name}(void) {{ return calls_of_{name}++, 0; }}\n" for name in names)
     )
     subprocess.run(["gcc", "-w", "-shared", "-fPIC", source, "-o", library], check=True)
-    return ["-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{folder}"]
+    link = ["-Wl,--no-as-needed", library, f"-Wl,-rpath,{folder}"]
+    command = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Werror", *options, APPS / "mpi_every_name.c", *link]
+    subprocess.run([*command, "-o", made], check=True)
+    return made
 
 
 def assert_counted(job: Job, names: Iterable[str]) -> None:
@@ -84,26 +87,24 @@ def assert_counted(job: Job, names: Iterable[str]) -> None:
     )
 
 
-def test_every_name_of_mpi(job: Job, apps: Apps) -> None:
+def test_every_name_of_mpi(job: Job) -> None:
     names = names_of_mpi()
     assert {in_c(name) for name in names if class_of(name) is None} == set(OPERATION_OF)
     assert {in_c(name) for name in names if name == name.lower() and class_of(name)} == set(CLASS_OF)
-    program = apps.build("mpi_every_name", *library_with(names, job.folder))
-    ended = job.run([program, *names])
+    ended = job.run([made_with(names, job.folder), *names])
     assert (ended.status, ended.output, ended.errors) == (0, b"", "")
     assert_counted(job, names)
 
 
 @pytest.mark.parametrize("has_large_counts", [True, False])
-def test_every_name_of_a_plug_ins_mpi(job: Job, apps: Apps, has_large_counts: bool) -> None:
+def test_every_name_of_a_plug_ins_mpi(job: Job, has_large_counts: bool) -> None:
     """Out of the global scope each name is looked up apart, and what was found for one is no other's. mpi4py asks for
     functions with large counts (..._c), finds ours, and must be served by those with ints where MPI has no others.
     """
     names = [name for name in names_of_mpi() if name.startswith("MPI_") and name != name.upper()]
     own = [name for name in names if has_large_counts or not name.endswith("_c")]
     assert len(own) < len(names) or has_large_counts
-    link = library_with(own, job.folder)
-    plug_in = apps.build("mpi_every_name", "-shared", "-fPIC", *link)
+    plug_in = made_with(own, job.folder, "-shared", "-fPIC")
     first, *others, last = names
     called = [first, *others, *reversed(others), last]
     ended = job.run([sys.executable, "-c", HOST, plug_in, *called])

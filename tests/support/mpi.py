@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile, read_profile
-from support.programs import APPS, COLLECTOR, LIBRARY, TIMEOUT_SECONDS, need_built
+from support.programs import APPS, COLLECTOR, LIBRARY, TIMEOUT_SECONDS, compiled, need_built
 
 LAUNCHES = 4  # of MPICH 4.0, which now and then aborts by itself, with or without us
 SECONDS_TO_DIE = 5
@@ -51,25 +51,16 @@ def by_name(mpi: Mpi) -> str:
 
 
 @pytest.fixture(scope="session", name="build")
-def make_build(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+def make_build() -> Callable[..., Path]:
     """build(mpi, source, ...): the program (or with -shared the library) made of sources and options."""
-    folder = tmp_path_factory.mktemp("mpi-apps")
-    built: dict[tuple[str, ...], Path] = {}
 
-    def compile_once(mpi: Mpi, *parts: str) -> Path:
-        key = (mpi.suffix, *parts)
-        if key not in built:
-            compiler = mpi.tool("mpifort" if parts[0].endswith(".f90") else "mpicc")
-            sources = [APPS / part for part in parts if not part.startswith("-")]
-            options = [part for part in parts if part.startswith("-")]
-            target = folder / str(len(built))
-            subprocess.run(
-                [compiler, "-O1", "-g", "-fPIC", "-w", *options, *sources, "-o", target], cwd=folder, check=True
-            )
-            built[key] = target
-        return built[key]
+    def build(mpi: Mpi, *parts: str) -> Path:
+        compiler = mpi.tool("mpifort" if parts[0].endswith(".f90") else "mpicc")
+        sources = [APPS / part for part in parts if not part.startswith("-")]
+        options = [part for part in parts if part.startswith("-")]
+        return compiled(f"{sources[0].stem}.{mpi.suffix}", [compiler, "-O1", "-g", "-fPIC", "-w", *options, *sources])
 
-    return compile_once
+    return build
 
 
 class Job:

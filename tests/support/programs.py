@@ -1,5 +1,6 @@
 """Programs under the library: compiling the tiny ones of tests/apps, and running any as a job of its own."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -19,30 +21,41 @@ BUILD = ROOT / os.environ.get("BUILD", "build")
 LIBRARY = BUILD / "lib" / "libslicewise.so"
 COLLECTOR = BUILD / "bin" / "slicewise-collect"
 SHARED_MEMORY = Path("/dev/shm")
-# Where go keeps what it compiled: its own library takes 10 s.
-GO_CACHE = BUILD / "go"
+# Where programs are kept, for all processes and runs of the tests, and what go compiled: its own library takes 10 s.
+COMPILED, GO_CACHE = BUILD / "apps", BUILD / "go"
 JOB_NAME = "job"
 TIMEOUT_SECONDS = 120
 
 Command = Sequence[str | Path]
 
 
+@cache
+def _headers() -> bytes:
+    """What programs may include."""
+    files = [path for pattern in ("schema/*.def", "*/*.h", "*/*/*.h") for path in sorted(ROOT.glob(pattern))]
+    return b"".join(path.read_bytes() for path in files)
+
+
+def compiled(name: str, command: Command) -> Path:
+    """What a compiler's command makes of files of tests/apps; made once for the same files and words."""
+    sources = [part.read_bytes() for part in command if isinstance(part, Path) and part.parent == APPS]
+    told = b"\0".join([*map(os.fsencode, command), *sources, _headers()])
+    target = COMPILED / f"{name}-{int.from_bytes(hashlib.blake2b(told, digest_size=5).digest())}"
+    if not target.exists():
+        COMPILED.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=COMPILED) as folder:  # modules of Fortran stay there
+            subprocess.run([*command, "-o", f"{folder}/program"], cwd=folder, check=True)
+            Path(folder, "program").replace(target)
+    return target
+
+
 class Apps:
-    """The programs of tests/apps, each compiled once a session for each set of options."""
+    """The programs of tests/apps, each compiled once for each set of options."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._built: dict[tuple[str, ...], Path] = {}
-
-    def build(self, name: str, *options: str) -> Path:
+    def build(self, name: str, *options: str | Path) -> Path:
         """The path of the program (or with -shared the library) made from `name`.c."""
-        key = (name, *options)
-        if key not in self._built:
-            target = self._folder / f"{name}-{len(self._built)}"
-            command = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Werror", APPS / f"{name}.c"]
-            subprocess.run([*command, *options, "-o", target], check=True)
-            self._built[key] = target
-        return self._built[key]
+        command = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Werror", APPS / f"{name}.c"]
+        return compiled(name, [*command, *options])
 
 
 def build_go(folder: Path, name: str, cgo: str = "0") -> Path:
