@@ -188,14 +188,14 @@ PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # first: what was written before is still on its way to it. The others run side by side,
 # one more than there are processors, since many wait; each with one thread of polars, for threads that wait for each other beside load take longer.
 ALONE = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,crowds.py live.py others.py profiling_cost.py tutorial.py hostile_processes.py \
-    contention.py)) \
+  $(addprefix endtoend/,$(addprefix test_,crowds.py others.py profiling_cost.py tutorial.py contention.py)) \
   $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
 # Those that mind a crowd, and not one neighbour of another file: kills at random moments, a testbed's networks, whose links are slow beside a
 # processor, and costs in instructions and bytes. The longest comes first, and files stay in this order: else it is the last one, and runs without a
 # neighbour.
 IN_PAIRS = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py life.py life_asleep.py load.py real_stress.py sampled.py sites.py)) \
+  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py hostile_processes.py life.py life_asleep.py live.py load.py real_stress.py \
+    sampled.py sites.py)) \
   bench \
   $(addprefix endtoend/,$(addprefix test_,live_costs.py slurm.py footprint.py stdio_served.py)) \
   $(addprefix fault/,$(addprefix test_,busiest_files.py hung_recovery.py hung_spool.py pid_namespaces.py sudden_death.py valgrind.py)))

@@ -19,7 +19,7 @@ from testbed.contention import LIMIT_MIB_S, Contention, contention
 
 SLICEWISE = BUILD / "bin" / "slicewise"
 TESTS = Path(__file__).resolve().parents[1]
-SECONDS = 4  # of each job alone, whatever its processes
+SECONDS = 3  # of each job alone, whatever its processes
 VOLUME_MIB = SECONDS * LIMIT_MIB_S
 PROCESSES = {"large": 4, "small": 1}
 

@@ -47,7 +47,7 @@ MAKE_INPUT = "seq 1 40000 > input\n"
 GIT = """
 export GIT_AUTHOR_DATE=2026-01-01T00:00:00Z GIT_COMMITTER_DATE=2026-01-01T00:00:00Z GIT_CONFIG_NOSYSTEM=1 HOME=$PWD
 git init -q repo && cd repo && git config pack.threads 1 && git config gc.auto 0
-seq 500 | split -l 1 -a 3 - f
+seq 150 | split -l 1 -a 3 - f
 git add . && git -c user.name=a -c user.email=a@b commit -q -m one
 seq 9 > more && git add . && git -c user.name=a -c user.email=a@b commit -q -m two
 git gc -q && git fsck --full && git log --oneline && git archive HEAD | md5sum && git count-objects -v

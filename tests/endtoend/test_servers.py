@@ -207,12 +207,12 @@ def test_a_thousand_jobs_on_sixteen_targets(server: Server):
     for target in targets:
         server.says(target, jobs)
     looks = 12
-    with server.sampled(SLICEWISE_SLICE="1") as running:
-        time.sleep(looks)
+    with server.sampled() as running:
+        time.sleep(looks * SLICE_SECONDS)
         idle = _processor_seconds(running.pid)
         for target in targets:
             server.says(target, {job: done + (number % 10 == 0) for number, (job, done) in enumerate(jobs.items())})
-        time.sleep(2)
+        time.sleep(2 * SLICE_SECONDS)
         peak = int(
             next(
                 line for line in Path(f"/proc/{running.pid}/status").read_text().splitlines() if "VmHWM" in line

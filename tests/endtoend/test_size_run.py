@@ -27,7 +27,7 @@ def test_a_campaign_keeps_its_measurements_and_removes_its_files(tmp_path):
     need("mpicc.openmpi", "mpirun.openmpi")
     need_built(BUILD / "bin" / "slicewise-trials")
     done = run_slicewise(
-        "storage", "measure", "here", "--sizes", "4KiB,64KiB", "--repeat", "2", "--seconds", "8", "--file-size", "1MiB",
+        "storage", "measure", "here", "--sizes", "4KiB,64KiB", "--repeat", "2", "--seconds", "5", "--file-size", "1MiB",
         "--json", directory=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

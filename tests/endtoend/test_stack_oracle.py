@@ -32,7 +32,6 @@ STEPPED = {
     "clang-O0": ["clang", "-O0", "stacks.c"],
     "clang-O2-framed": ["clang", "-O2", "-fno-omit-frame-pointer", "stacks.c"],
     "clang-O3": ["clang", "-O3", "stacks.c"],
-    "g++-O0": ["g++", "-O0", "stacks.cpp"],
     "g++-O2": ["g++", "-O2", "stacks.cpp"],
     "clang++-O3-stripped": ["clang++", "-O3", "-s", "stacks.cpp"],
     "gfortran-O0": ["gfortran", "-O0", "stacks.f90"],

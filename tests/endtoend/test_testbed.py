@@ -25,7 +25,7 @@ SEGMENT_HEAD_BYTES = 256 << 10
 MIB = 1 << 20
 # So slow that the link is the bottleneck on any machine; small transfers, so that slices see every process. Windows of
 # connections need not be as large as those of what is recorded.
-SLOW = ["--link", "100mbit", "--warm-up", "1", "--volume", "64", "--slice", "1", "--load", "--fsync --transfer 64K"]
+SLOW = ["--link", "100mbit", "--warm-up", "1", "--volume", "64", "--slice", "0.5", "--load", "--fsync --transfer 64K"]
 
 
 def require_testbed(server: str) -> None:
@@ -66,7 +66,7 @@ def belongs_to(segment: Path, folder: Path) -> bool:
 
 # By mount the jobs' times are alike however long they are; a fit needs slices, and a run alone.
 @pytest.mark.parametrize(
-    ("server", "is_by_process", "runs", "mib"), [("glusterfs", True, "4 1+4", 64), ("sshfs", False, "1+4", 16)]
+    ("server", "is_by_process", "runs", "mib"), [("glusterfs", True, "4 1+4", 32), ("sshfs", False, "1+4", 16)]
 )
 def test_by_what_a_server_shares(tmp_path, server, is_by_process, runs, mib):
     before = traces(tmp_path)

@@ -1,4 +1,5 @@
-"""The wheel in each Python that its classifiers name: it profiles there, and its answers are the same everywhere.
+"""The wheel in each Python that its classifiers name, but the one that runs all other tests (test_packages.py has the
+wheel there): it profiles, and its answers are the same everywhere.
 
 A Python that is not installed here is skipped. What the wheel needs comes from the tests' own environment if another
 Python can load it (polars takes 170 MB), and from the package index otherwise.
@@ -39,9 +40,7 @@ for number, arguments in enumerate(json.loads(sys.argv[1])):
 
 
 def interpreters(version: str) -> Iterator[str]:
-    """Where a Python of that version may be, the one that runs the tests and pyenv's newest first."""
-    if version == RUNNING:
-        yield sys.executable
+    """Where a Python of that version may be, pyenv's newest first."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob(f"versions/{version}.*/bin/python")
     yield from sorted(
         map(str, pyenv), key=lambda path: [int(number) for number in re.findall(r"\d+", path)], reverse=True
@@ -75,10 +74,10 @@ def needed(name: str) -> dict[str, importlib.metadata.Distribution]:
     return found
 
 
-def is_loadable(package: importlib.metadata.Distribution, version: str) -> bool:
+def is_loadable(package: importlib.metadata.Distribution) -> bool:
     """Whether a Python of another version can load a package: it is pure Python, or of the stable binary interface."""
     tags = re.findall(r"^Tag: \w+-(\w+)-", package.read_text("WHEEL") or "", re.MULTILINE)
-    return version == RUNNING or {*tags} <= {"none", "abi3"}
+    return {*tags} <= {"none", "abi3"}
 
 
 def installed(wheel: Path, version: str, directory: Path) -> Path:
@@ -93,7 +92,7 @@ def installed(wheel: Path, version: str, directory: Path) -> Path:
         if whole_version not in SpecifierSet(package.metadata["Requires-Python"] or ""):
             continue
         pins.append(f"{package.metadata['Name']}=={package.version}\n")
-        if is_loadable(package, version):
+        if is_loadable(package):
             for name in {file.parts[0] for file in package.files or []} - {"..", "__pycache__"}:
                 (lent / name).symlink_to(package.locate_file(name))
     (directory / "pins").write_text("".join(pins))
@@ -141,7 +140,7 @@ def unpacked(file: Path) -> bytes:
     return re.sub(rb"H4sI[\w+/=]+", lambda packed: gzip.decompress(base64.b64decode(packed[0])), file.read_bytes())
 
 
-@pytest.mark.parametrize("version", sorted({*NAMED, RUNNING}, key=lambda version: int(version.split(".")[1])))
+@pytest.mark.parametrize("version", [version for version in NAMED if version != RUNNING])
 def test_the_wheel_profiles_and_answers_the_same(
     version: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
