@@ -1,7 +1,5 @@
 """CSV with documented columns (docs/imports.md): a call in a row, or several calls that are known in sum."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +10,7 @@ from slicewise.constants import SECOND_NS
 from slicewise.contract import job_name
 from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
-from slicewise.imports.job import WAYS, Gathered, ImportedJob, Mount, Process, identity, refuse_lines
+from slicewise.imports.job import WAYS, Gathered, ImportedJob, Met, Mount, Process, identity, refuse_lines
 from slicewise.kinds import KINDS
 from slicewise.profile.plausible import MOST_NS, MOST_OF_ANYTHING
 
@@ -36,16 +34,7 @@ class _BadRow(Exception):
 class _CsvJob(Gathered):
     name: str = ""
     user: int = 0
-    who: dict[tuple[str, str], _CsvProcess] = field(default_factory=dict)
-
-
-@dataclass
-class _CsvProcess:
-    place: int
-    rank: int
-    program: str
-    begin_ns: int
-    end_ns: int
+    who: dict[tuple[str, str], Met] = field(default_factory=dict)
 
 
 def read_csv(files: Sequence[Path], slice_ns: int) -> list[ImportedJob]:
@@ -114,8 +103,8 @@ def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _CsvJob]) -> None:
     job = jobs.setdefault(name, _CsvJob(name=name))
     job.user = max(job.user, user)
     key = (row.get("node") or unknown_node(), row.get("process") or str(max(rank, 0)))
-    who = job.who.setdefault(key, _CsvProcess(len(job.who), rank, row.get("program") or "", begin_ns, end_ns))
-    who.begin_ns, who.end_ns = min(who.begin_ns, begin_ns), max(who.end_ns, end_ns)
+    who = job.who.setdefault(key, Met(len(job.who), begin_ns, end_ns, row.get("program") or UNKNOWN, rank))
+    who.calls(begin_ns, end_ns)
     mount = Mount(row.get("mount") or "/", row.get("type") or UNKNOWN, row.get("source") or "")
     path = job.paths(row["path"]) if row.get("path") else -1
     place = job.mounts(mount)
@@ -148,12 +137,11 @@ def _made(job: _CsvJob, slice_ns: int) -> ImportedJob:
             number=identity(SOURCE, job.name, node, process, who.begin_ns),
             host=node,
             pid=int(process) if WHOLE.fullmatch(process) else who.place + 1,
-            rank=who.rank,
-            ranks=ranks,
-            program=who.program or UNKNOWN,
+            program=who.program,
             start_ns=who.begin_ns,
             end_ns=who.end_ns,
-            clock_error_ns=0,
+            rank=who.rank,
+            ranks=ranks,
         )
         for (node, process), who in job.who.items()
     ]

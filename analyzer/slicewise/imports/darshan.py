@@ -406,10 +406,10 @@ def _processes(log: Log) -> Iterator[Process]:
             number=identity("darshan", log.digest, rank),
             host=log.hosts.get(rank) or elsewhere,
             pid=log.pid or rank + 1,
-            rank=rank if is_mpi else NON_MPI,
-            ranks=log.ranks if is_mpi else 0,
             program=log.program or "unknown",
             start_ns=log.start_ns,
             end_ns=log.end_ns,
+            rank=rank if is_mpi else NON_MPI,
+            ranks=log.ranks if is_mpi else 0,
             clock_error_ns=log.clock_error_ns,
         )

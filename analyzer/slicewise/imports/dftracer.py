@@ -18,6 +18,7 @@ from slicewise.imports.job import (
     WAYS,
     Gathered,
     ImportedJob,
+    Met,
     Mount,
     Process,
     identity,
@@ -31,18 +32,8 @@ SOURCE = "DFTracer"
 LAYERS = {"POSIX": "posix", "STDIO": "stdio"}
 READS = {"read", "pread", "pread64", "readv", "preadv", "preadv64", "preadv2", "fread", "fgets", "fgetc", "getc"}
 WRITES = {
-    "write",
-    "pwrite",
-    "pwrite64",
-    "writev",
-    "pwritev",
-    "pwritev64",
-    "pwritev2",
-    "fwrite",
-    "fputs",
-    "fputc",
-    "putc",
-}
+    "write", "pwrite", "pwrite64", "writev", "pwritev", "pwritev64", "pwritev2", "fwrite", "fputs", "fputc", "putc",
+}  # fmt: skip
 SYNCS = {"fsync", "fdatasync", "sync", "syncfs", "msync", "fflush", "sync_file_range"}
 # What these give back is a number of items, of the size that is among their arguments.
 OF_ITEMS = {"fread", "fwrite"}
@@ -66,21 +57,9 @@ class _BadLine(Exception):
 
 
 @dataclass
-class _TracedProcess:
-    place: int
-    host: str
-    pid: int
-    program: str
-    begin_ns: int
-    end_ns: int
-    has_begin: bool = False
-    has_end: bool = False
-
-
-@dataclass
 class _TracedJob(Gathered):
     known: Mapping[str, Mount] = field(default_factory=dict)
-    who: dict[tuple[str, int], _TracedProcess] = field(default_factory=dict)
+    who: dict[tuple[str, int], Met] = field(default_factory=dict)
     unsized: int = 0
 
 
@@ -180,8 +159,8 @@ def _take(event: Any, names: dict[str, dict[str, str]], job: _TracedJob) -> None
     if begin_ns < 0 or length_ns < 0 or begin_ns + length_ns > MOST_NS:
         raise _BadLine(f"was at no time that a clock tells ({event['ts']})")
     pid, end_ns = int(event["pid"]), begin_ns + length_ns
-    who = job.who.setdefault((host, pid), _TracedProcess(len(job.who), host, pid, UNKNOWN, begin_ns, end_ns))
-    who.begin_ns, who.end_ns = min(who.begin_ns, begin_ns), max(who.end_ns, end_ns)
+    who = job.who.setdefault((host, pid), Met(len(job.who), begin_ns, end_ns, UNKNOWN))
+    who.calls(begin_ns, end_ns)
     if category == OWN:
         _take_own(event["name"], arguments, names, who)
         return
@@ -202,9 +181,7 @@ def _take(event: Any, names: dict[str, dict[str, str]], job: _TracedJob) -> None
         job.opens[who.place, file] += 1
 
 
-def _take_own(
-    name: str, arguments: Mapping[str, Any], names: Mapping[str, Mapping[str, str]], who: _TracedProcess
-) -> None:
+def _take_own(name: str, arguments: Mapping[str, Any], names: Mapping[str, Mapping[str, str]], who: Met) -> None:
     """What DFTracer says of a process as it starts and ends."""
     if name == "start":
         who.has_begin = True
@@ -245,17 +222,7 @@ def _made(job: _TracedJob, name: str, slice_ns: int) -> ImportedJob:
         are = "1 process has" if open_ended == 1 else f"{open_ended:,} processes have"
         job.notes.append(f"{are} no end in the traces: killed, perhaps, and their last calls are missing")
     processes = [
-        Process(
-            number=identity(SOURCE, name, who.host, who.pid, who.begin_ns),
-            host=who.host,
-            pid=who.pid,
-            rank=-1,
-            ranks=0,
-            program=who.program,
-            start_ns=who.begin_ns,
-            end_ns=who.end_ns,
-            clock_error_ns=0,
-        )
-        for who in job.who.values()
+        Process(identity(SOURCE, name, host, pid, who.begin_ns), host, pid, who.program, who.begin_ns, who.end_ns)
+        for (host, pid), who in job.who.items()
     ]
     return job.job(name, SOURCE, 0, slice_ns, processes)

@@ -4,6 +4,7 @@ as those of a heat map's bin, are spread over the slices of their time, each of 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -33,22 +34,40 @@ def events(rows: Sequence[tuple[object, ...]] | Mapping[str, object]) -> pl.Data
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def slices_of(found: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
-    """Events as rows of a profile's slices, by KEYS, with spread. All sums are those of the events."""
-    begin, end = (found[name].to_numpy() for name in ("begin_ns", "end_ns"))
+@dataclass(frozen=True)
+class Parts:
+    """Times cut at the boundaries of slices. count: into how many parts each; then for each part its row, its slice,
+    and what share of the time has passed at its end."""
+
+    count: Numbers
+    row: Numbers
+    slice: Numbers
+    share: npt.NDArray[np.float64]
+    is_first: npt.NDArray[np.bool_]
+    is_last: npt.NDArray[np.bool_]
+
+    def shared(self, totals: pl.Series) -> Numbers:
+        """A total of each row, spread over its parts by time."""
+        return _shared_out(totals.to_numpy()[self.row], self.share, self.is_first, self.is_last)
+
+
+def in_parts(times: pl.DataFrame, slice_ns: int) -> Parts:
+    """Times from begin_ns to end_ns, cut."""
+    begin, end = (times[name].to_numpy() for name in ("begin_ns", "end_ns"))
     first = begin // slice_ns
-    parts = np.maximum(end - 1, begin) // slice_ns - first + 1
-    row = np.repeat(np.arange(found.height), parts)
-    part = np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
+    count = np.maximum(end - 1, begin) // slice_ns - first + 1
+    row = np.repeat(np.arange(times.height), count)
+    part = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
     number = first[row] + part
     until = np.minimum(end[row], (number + 1) * slice_ns) - begin[row]
-    is_last = part == parts[row] - 1
     share = until / np.maximum(end - begin, SHORTEST_NS)[row]
-    in_sum = found["is_in_sum"].to_numpy()
+    return Parts(count, row, number, share, part == 0, part == count[row] - 1)
 
-    def shared(name: str) -> Numbers:
-        return shared_out(found[name].to_numpy()[row], share, part == 0, is_last)
 
+def slices_of(found: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
+    """Events as rows of a profile's slices, by KEYS, with spread. All sums are those of the events."""
+    parts = in_parts(found, slice_ns)
+    row, in_sum = parts.row, found["is_in_sum"].to_numpy()
     calls = found["calls"].to_numpy()
     cut = pl.DataFrame(
         {
@@ -56,11 +75,11 @@ def slices_of(found: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
             "mount": found["mount"].to_numpy()[row],
             "layer": found["layer"].gather(row),
             "kind": found["kind"].gather(row),
-            "slice": number,
-            "bytes": shared("bytes"),
-            "ops": np.where(in_sum[row], shared("calls"), np.where(is_last, calls[row], 0)),
-            "ns": shared("busy_ns"),
-            "spread": np.where(in_sum & (found["bytes"].to_numpy() > 0), parts, 1)[row],
+            "slice": parts.slice,
+            "bytes": parts.shared(found["bytes"]),
+            "ops": np.where(in_sum[row], parts.shared(found["calls"]), np.where(parts.is_last, calls[row], 0)),
+            "ns": parts.shared(found["busy_ns"]),
+            "spread": np.where(in_sum & (found["bytes"].to_numpy() > 0), parts.count, 1)[row],
         }
     )
     return (
@@ -76,8 +95,8 @@ def slices_of(found: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def shared_out(totals: Numbers, share: npt.NDArray[np.float64], is_first: npt.NDArray[np.bool_],
-               is_last: npt.NDArray[np.bool_]) -> Numbers:  # fmt: skip
+def _shared_out(totals: Numbers, share: npt.NDArray[np.float64], is_first: npt.NDArray[np.bool_],
+                is_last: npt.NDArray[np.bool_]) -> Numbers:  # fmt: skip
     """Whole numbers that add up to each total. share: what part of it has come until the end of each, rising."""
     until = np.where(is_last, totals, np.floor(totals * share).astype(np.int64))
     before = np.concatenate([np.zeros(1, np.int64), until[:-1]])
@@ -89,7 +108,7 @@ def by_weight(total: int, weights: Numbers) -> Numbers:
     """Whole numbers that add up to a total, in proportion to weights, which are not all 0."""
     place = np.arange(len(weights))
     share = np.cumsum(weights) / weights.sum()
-    return shared_out(np.full(len(weights), total), share, place == 0, place == len(weights) - 1)
+    return _shared_out(np.full(len(weights), total), share, place == 0, place == len(weights) - 1)
 
 
 def files_of(found: pl.DataFrame) -> pl.DataFrame:

@@ -34,12 +34,12 @@ class Process:
     number: int
     host: str
     pid: int
-    rank: int
-    ranks: int
     program: str
     start_ns: int
     end_ns: int
-    clock_error_ns: int
+    rank: int = -1
+    ranks: int = 0
+    clock_error_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,23 @@ class Numbered(Generic[Thing]):
     @property
     def things(self) -> list[Thing]:
         return list(self._places)
+
+
+@dataclass
+class Met:
+    """A process while its logs are read. place: how many were met before it; begin_ns, end_ns: of its calls so far."""
+
+    place: int
+    begin_ns: int
+    end_ns: int
+    program: str = ""
+    rank: int = -1
+    has_begin: bool = False
+    has_end: bool = False
+
+    def calls(self, begin_ns: int, end_ns: int) -> None:
+        """Takes note of a call's times."""
+        self.begin_ns, self.end_ns = min(self.begin_ns, begin_ns), max(self.end_ns, end_ns)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from slicewise.contract import job_name
 from slicewise.digest.storages import POOLS
 from slicewise.errors import UserError
 from slicewise.imports import write
-from slicewise.imports.events import shared_out
+from slicewise.imports.events import in_parts
 from slicewise.imports.job import identity
 from slicewise.imports.served_counts import COUNTS
 from slicewise.imports.write import SCHEMA_PROCESS, Chunks, Packer
@@ -91,17 +91,9 @@ def in_slices(rows: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
 
 
 def _cut(rows: pl.DataFrame, slice_ns: int, keys: Sequence[str]) -> pl.DataFrame:
-    begin, end = rows["begin_ns"].to_numpy(), rows["end_ns"].to_numpy()
-    first = begin // slice_ns
-    count = np.maximum(end - 1, begin) // slice_ns - first + 1
-    row = np.repeat(np.arange(rows.height), count)
-    part = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    share = (np.minimum(end[row], (first[row] + part + 1) * slice_ns) - begin[row]) / np.maximum(end - begin, 1)[row]
-    is_last = part == count[row] - 1
-    spread = {name: shared_out(rows[name].to_numpy()[row], share, part == 0, is_last) for name in COUNTS}
-    return rows.select(keys)[row].with_columns(
-        pl.Series("slice", first[row] + part), *(pl.Series(name, values) for name, values in spread.items())
-    )
+    parts = in_parts(rows, slice_ns)
+    spread = [pl.Series(name, parts.shared(rows[name])) for name in COUNTS]
+    return rows.select(keys)[parts.row].with_columns(pl.Series("slice", parts.slice), *spread)
 
 
 def _write(slices: pl.DataFrame, storage: str, day: str, slice_ns: int, into: Path, source: str) -> WrittenProfile:

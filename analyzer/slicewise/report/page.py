@@ -155,7 +155,7 @@ def html_of(page: Page) -> str:
         "number_of": timed.number_of,
         "on_clock": on_clock,
         "in_words": in_words,
-        "packed_sums": lambda _: packed(json.dumps(timed.record(page.axis), separators=(",", ":"))),
+        "packed_sums": lambda _: packed(timed.record(page.axis)),
     }
     script = "".join(_template_text(templates, f"{name}.js") for name in SCRIPTS)
     plotly = packed_plotly()
@@ -169,9 +169,9 @@ def html_of(page: Page) -> str:
         script=Markup(script),
         script_hashes=[hash_of(script.encode()), hash_of(gzip.decompress(plotly))],
         plotly=in_base64(plotly),
-        figures=packed(f"[{','.join(map(figure_json, charts))}]"),
-        flames=packed(json.dumps(safe_text.visible_in(flames), separators=(",", ":"))),
-        selection=packed(json.dumps(safe_text.visible_in(page.selection), separators=(",", ":"))),
+        figures=packed([chart.plain() for chart in charts]),
+        flames=packed(flames),
+        selection=packed(page.selection),
     )
 
 
@@ -208,12 +208,9 @@ def _visible(value: Any) -> Any:
     return safe_text.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def figure_json(chart: Figure) -> str:
-    return json.dumps(safe_text.visible_in(chart.plain()), separators=(",", ":"))
-
-
-def packed(text: str) -> str:
-    """Text gzipped, in a form that is safe inside a script element whatever it holds."""
+def packed(value: Any) -> str:
+    """JSON gzipped, in a form that is safe inside a script element whatever it holds."""
+    text = json.dumps(safe_text.visible_in(value), separators=(",", ":"))
     return in_base64(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 

@@ -35,6 +35,7 @@ class MetricsServer(ThreadingMixIn, TCPServer):
 
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = MOST_CLIENTS  # where fewer may wait to be greeted, one more waits a second, and then three
 
     def __init__(self, bind: str, port: int, text: Callable[[], str], context: ssl.SSLContext | None = None) -> None:
         """bind: an address, a host's name, or unix:/PATH. context: without one there is no encryption. Raises UserError

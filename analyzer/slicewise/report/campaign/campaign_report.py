@@ -184,7 +184,7 @@ def figures_table(figures: pl.DataFrame) -> Table:
         _text("jobs", "jobs"),
         _text("runs", "runs"),
         _count("runtimes", "count"),
-        columns.figure("not predicted", _not_predicted),
+        columns.known("not predicted", "not_predicted", lambda count: f"{count:,}" if count else ""),
         _percent("mean |RE|", "mean"),
         _percent("largest |RE|", "largest"),
         _signed("bias", "bias"),
@@ -195,10 +195,6 @@ def figures_table(figures: pl.DataFrame) -> Table:
         _percent("told halfway, but within", "warned_falsely"),
         title="Predicted runtimes (Kuo et al., figures 6 and 7)",
     )
-
-
-def _not_predicted(row: Row) -> Cell:
-    return Cell(f"{row['not_predicted']:,}" if row["not_predicted"] else "", row["not_predicted"])
 
 
 def combinations_table(combinations: pl.DataFrame) -> Table:

@@ -73,7 +73,10 @@ def headline(comparison: Comparison) -> str:
         other = f"the median run, {other}"
         name = f"{name}, the slowest of {len(comparison.runs)} runs,"
     if told.is_none:
-        return f"{name} took as long as {other}: {_runtimes(told, ' and ')}.{_though(told)}"
+        return (
+            f"{name} took as long as {other}: {_seconds(told.of.runtime_ns)} and "
+            f"{_seconds(told.against.runtime_ns)}.{_though(told)}"
+        )
     sign, longer = (1, "more") if told.difference_seconds > 0 else (-1, "less")
     size = abs(told.difference_seconds)
     parts = [
@@ -90,10 +93,6 @@ def headline(comparison: Comparison) -> str:
         return f"{start} in all, {words.listing(clauses)}."
     clauses = [f"{words.duration(abs(value))} of it {text}" for value, text in along[:2]]
     return f"{start}, {words.listing(clauses)}." if clauses else f"{start}."
-
-
-def _runtimes(told: Difference, between: str) -> str:
-    return f"{_seconds(told.of.runtime_ns)}{between}{_seconds(told.against.runtime_ns)}"
 
 
 def _seconds(ns: int) -> str:

@@ -122,14 +122,10 @@ def anomalies(found: Expectation) -> list[str]:
                 continue
             if run.is_anomaly:
                 of = "" if boxes.kind == "aggregate" else f" ({KIND_NAMES[boxes.kind]})"
-                lines.append(
-                    f"Anomaly, left out of the union: {run.run.name}{of}: {run.why}.{_lag_clause(run.laggards)}"
-                )
+                lagged = [lag_line(lag, is_run_named=False) for lag in run.laggards]
+                said = f"Anomaly, left out of the union: {run.run.name}{of}: {run.why}."
+                lines.append(" ".join([said, *lagged]))
     return lines
-
-
-def _lag_clause(lags: Sequence[Laggards]) -> str:
-    return "".join(f" {lag_line(lag, is_run_named=False)}" for lag in lags)
 
 
 def lag_line(lag: Laggards, is_run_named: bool = True) -> str:

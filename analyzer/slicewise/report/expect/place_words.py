@@ -133,8 +133,9 @@ def measured(placed: Placed) -> str:
     if placed.measured is None:
         return f"{of}. When that was is not said.{_sizes(placed)}"
     seconds = (placed.start - placed.measured).total_seconds()
-    when = f"{words.duration(abs(seconds)) if abs(seconds) < DAY_SECONDS else _days(abs(seconds))}"
-    old = " Measure it anew." if abs(seconds) > OLD_DAYS * DAY_SECONDS else ""
+    days = abs(seconds) / DAY_SECONDS
+    when = words.duration(abs(seconds)) if days < 1 else words.count(round(days), "day")
+    old = " Measure it anew." if days > OLD_DAYS else ""
     return f"{of}, the newest {when} {'before' if seconds >= 0 else 'after'} the job.{old}{_sizes(placed)}"
 
 
@@ -146,10 +147,6 @@ def _sizes(placed: Placed) -> str:
     return (
         f" It ran with {words.count(most, 'process')}, the job with {placed.processes:,}: more of them may reach more."
     )
-
-
-def _days(seconds: float) -> str:
-    return words.count(round(seconds / DAY_SECONDS), "day")
 
 
 def company(placed: Placed) -> list[str]:

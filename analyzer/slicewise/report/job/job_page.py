@@ -69,6 +69,7 @@ ONE_CALL = {"read": "read", "write": "write", "meta": "metadata call"}
 
 # Where the ends of an interval are so many times apart, both are told and no value in between.
 FAR_APART = 2.0
+NO_IO = Section("No I/O on files", text=["No process of this job read, wrote or looked at a file."])
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
         facts=_facts(report),
         sections=with_marks(
             [
-                *(_over_time(report) if report.slices else [_no_io()]),
+                *(_over_time(report) if report.slices else [NO_IO]),
                 *_call_sites(report),
                 *_distributions(report),
                 *_tables(report),
@@ -238,10 +239,6 @@ def _axis(report: JobReport) -> range:
 
 def _when(report: JobReport) -> str:
     return f", {words.date_and_zone(report.slices.start * report.slice_ns)}" if report.slices else ""
-
-
-def _no_io() -> Section:
-    return Section("No I/O on files", text=["No process of this job read, wrote or looked at a file."])
 
 
 def _facts(report: JobReport) -> list[Fact]:

@@ -31,7 +31,8 @@ def run_lines(summary: JobTotals, io_time: IoTime, job_dir: Path) -> Iterator[st
         yield f"profile in {shown}; next: slicewise report {shown}"
         return
     who = words.processes_on_nodes(summary.processes, len(summary.hosts))
-    did = words.wrote_and_read(*(_file_bytes(summary, direction) for direction in ("write", "read")))
+    moved = (sum(summary.totals[layer][f"{way}_bytes"] for layer in OWN_LAYERS) for way in ("write", "read"))
+    did = words.wrote_and_read(*moved)
     how_long = words.duration_between(summary.start, summary.end)
     yield f"{who} {did} in a runtime of {how_long}; {_in_calls(summary, io_time)}"
     yield from turn_lines(summary)
@@ -78,10 +79,6 @@ def nothing_line(program: str, reason: str, write_bytes: int, read_bytes: int, h
 def _is_short(summary: JobTotals) -> bool:
     seconds = words.seconds_between(summary.start, summary.end)
     return seconds is not None and seconds < SHORT_SECONDS
-
-
-def _file_bytes(summary: JobTotals, direction: str) -> int:
-    return sum(summary.totals[layer][f"{direction}_bytes"] for layer in OWN_LAYERS)
 
 
 def _in_calls(summary: JobTotals, io_time: IoTime) -> str:

@@ -143,7 +143,11 @@ def claims_lines(found: Claims, name: str) -> list[str]:
     """Who claimed far more or less than he moved, and of whom nothing can be said."""
     told = [one for one in found.jobs if one.is_far_off]
     compared = sum(one.ratio is not None for one in found.jobs)
-    lines = [f"{words.count(compared, 'job')} of {name} can be compared with a profile; {_far_off(len(told))}."]
+    they = "it" if len(told) == 1 else "they"
+    lines = [
+        f"{words.count(compared, 'job')} of {name} can be compared with a profile; {len(told) or 'none'} claimed less "
+        f"than half or more than twice of what {they} moved."
+    ]
     lines += [
         f"{one.job} claimed {words.size(one.claimed_bytes)} and moved {words.size(one.moved_bytes)} in these phases: "
         f"{words.number(one.ratio)} times as much."
@@ -157,10 +161,6 @@ def claims_lines(found: Claims, name: str) -> list[str]:
     if found.absent:
         lines.append(f"Not in the log, or with another secret: {words.listing(found.absent)}.")
     return lines
-
-
-def _far_off(count: int) -> str:
-    return f"{count or 'none'} claimed less than half or more than twice of what {'it' if count == 1 else 'they'} moved"
 
 
 def replay_lines(found: Replay, name: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.size.points import CompanyEffect, Curve, Mean, SizeCurve, SizePoint
-from slicewise.analysis.size.predict import HeldOutAccuracy, Predictions
+from slicewise.analysis.size.predict import Predictions
 from slicewise.analysis.size.size import Advice, CurveAdvice, Requirements, SizeResult
 from slicewise.charts import size as charts
 from slicewise.report import columns
@@ -179,15 +179,12 @@ def models(found: SizeResult) -> list[str]:
     said = []
     for target in dict.fromkeys(model.target for model in told.models):
         of_target = [model for model in told.models if model.target == target]
-        each = words.listing(f"{rmse_words(model)} by the {model.model}" for model in of_target)
+        said_as = words.rate if target == "bandwidth" else words.duration
+        each = words.listing(f"{said_as(model.rmse)} by the {model.model}" for model in of_target)
         said.append(
             f"{target.capitalize()} of configurations that were not learnt from, root mean squared error: {each}."
         )
     return [*said, *([told.refused] if told.refused else [])]
-
-
-def rmse_words(model: HeldOutAccuracy) -> str:
-    return words.rate(model.rmse) if model.target == "bandwidth" else words.duration(model.rmse)
 
 
 def mean_rate(mean: Mean) -> str:
