@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -120,19 +121,15 @@ class Job:
         **settings: str,
     ) -> Ended:
         """Run a command under the library to its end."""
-        return self._run(command, stdin, cwd, self.environment(settings), timeout_seconds)
+        done = subprocess.run(
+            command, env=self.environment(settings), cwd=cwd or self.data, input=stdin, capture_output=True,
+            timeout=timeout_seconds, check=False,
+        )  # fmt: skip
+        return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), self.folder / "told")
 
-    def run_plainly(
-        self,
-        command: Command,
-        *,
-        stdin: bytes = b"",
-        cwd: Path | None = None,
-        timeout_seconds: float = TIMEOUT_SECONDS,
-        **settings: str,
-    ) -> Ended:
+    def run_plainly(self, command: Command, **options: Any) -> Ended:
         """Run a command as if there were no Slicewise."""
-        return self._run(command, stdin, cwd, self.environment(settings | {"LD_PRELOAD": ""}), timeout_seconds)
+        return self.run(command, **options | {"LD_PRELOAD": ""})
 
     def start(self, command: Command, **settings: str) -> subprocess.Popen[bytes]:
         """Start a command under the library."""
@@ -158,20 +155,6 @@ class Job:
     def segments(self) -> list[Path]:
         """What lies in the directory of segments."""
         return sorted(self.segment_dir.glob("slicewise-*/*"))
-
-    def _run(
-        self,
-        command: Command,
-        stdin: bytes,
-        cwd: Path | None,
-        environment: Mapping[str, str],
-        timeout_seconds: float = TIMEOUT_SECONDS,
-    ) -> Ended:
-        done = subprocess.run(
-            command, env=environment, cwd=cwd or self.data, input=stdin, capture_output=True, timeout=timeout_seconds,
-            check=False,
-        )  # fmt: skip
-        return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), self.folder / "told")
 
 
 @contextmanager

@@ -114,6 +114,11 @@ DISTRIBUTION = {
 SAMPLED_PROCESS = Field(
     pl.UInt64(), "", "unique id of the collector's run, which sampled the process; `nth` says which process it was"
 )
+UNSURE_NS = number(
+    "ns",
+    "doubt about the slice's edges: what was transferred within this many ns may belong to the slice before or after, "
+    "since the collector did not look exactly at the edges",
+)
 SAMPLED_COUNTS = {
     "read_bytes": number("bytes", "bytes read"),
     "write_bytes": number("bytes", "bytes written"),
@@ -355,11 +360,7 @@ FRAMES: dict[str, Frame] = {
             "nth": number("", "number of the process within that run"),
             "slice": NODE_SLICE,
             **SAMPLED_COUNTS,
-            "unsure_ns": number(
-                "ns",
-                "doubt about the slice's edges: what was transferred within this many ns may belong to the slice "
-                "before or after, since the collector did not look exactly at the edges",
-            ),
+            "unsure_ns": UNSURE_NS,
         },
     ),
     "others": Frame(
@@ -373,11 +374,7 @@ FRAMES: dict[str, Frame] = {
             "slice": NODE_SLICE,
             "processes": number("processes", "the most processes of the user without a profile at one time"),
             **SAMPLED_COUNTS,
-            "unsure_ns": number(
-                "ns",
-                "doubt about the slice's edges: what was transferred within this many ns may belong to the slice "
-                "before or after, since the collector did not look exactly at the edges",
-            ),
+            "unsure_ns": UNSURE_NS,
         },
     ),
     "distributions": Frame(

@@ -39,10 +39,15 @@ def figure(heading: str, of: Callable[[T], Cell | str], unit: str = "", spare: i
 
 
 def known(
-    heading: str, name: str, said: Callable[[Any], str], unit: str = "", none: str = "-"
+    heading: str, name: str, said: Callable[[Any], str], unit: str = "", none: str = "-", scale: float | None = None
 ) -> Made[Mapping[str, Any]]:
-    """A figure by its key, as a function says it; where it is None, `none`."""
-    return figure(heading, lambda row: Cell(none if row[name] is None else said(row[name]), row[name]), unit)
+    """A figure by its key, as a function says it; where it is None, `none`. scale: of what is copied, in `unit`."""
+
+    def cell(row: Mapping[str, Any]) -> Cell:
+        value = row[name]
+        return Cell(none) if value is None else Cell(said(value), value if scale is None else value * scale)
+
+    return figure(heading, cell, unit)
 
 
 def count(heading: str, of: Callable[[T], int], unit: str = "", spare: int = 0) -> Made[T]:

@@ -249,36 +249,21 @@ def _count(heading: str, name: str) -> Made[Row]:
     return columns.count(heading, lambda row: row[name])
 
 
-def _where_known(heading: str, name: str, unit: str, scale: float, form: str) -> Made[Row]:
-    """A figure by its scale in a form; nothing where it is not known."""
-
-    def cell(row: Row) -> Cell:
-        value = row[name]
-        return Cell("") if value is None else Cell(form.format(value * scale), value * scale)
-
-    return columns.figure(heading, cell, unit)
-
-
 def _rate(heading: str, name: str) -> Made[Row]:
-    return _where_known(heading, name, "MiB/s", 1 / words.MIB, "{:.1f} MiB/s")
+    return columns.known(heading, name, lambda value: f"{value / words.MIB:.1f} MiB/s", "MiB/s", "", 1 / words.MIB)
 
 
 def _two_digits(heading: str, name: str, unit: str = "") -> Made[Row]:
-    return _where_known(heading, name, unit, 1, f"{{:.2f}} {unit}".rstrip())
+    return columns.known(heading, name, lambda value: f"{value:.2f} {unit}".rstrip(), unit, "")
 
 
 def _percent(heading: str, name: str) -> Made[Row]:
-    return _where_known(heading, name, "%", 100, "{:.1f} %")
+    return columns.known(heading, name, lambda value: f"{100 * value:.1f} %", "%", "", 100)
 
 
 def _signed(heading: str, name: str) -> Made[Row]:
     """A relative error; never "-0.0 %"."""
-
-    def cell(row: Row) -> Cell:
-        value = row[name]
-        return Cell("") if value is None else Cell(f"{round(100 * value, 1) + 0.0:+.1f} %", 100 * value)
-
-    return columns.figure(heading, cell, "%")
+    return columns.known(heading, name, lambda value: f"{round(100 * value, 1) + 0.0:+.1f} %", "%", "", 100)
 
 
 def _if_setting_tells(heading: str, name: str, unit: str, cell: Callable[[float], Cell]) -> Made[Row]:
