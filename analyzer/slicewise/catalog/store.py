@@ -31,7 +31,7 @@ from slicewise.catalog import sums
 from slicewise.catalog.find import number_of
 from slicewise.catalog.schema import FRAMES, KEY, conform, order_of
 from slicewise.constants import SECOND_NS
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 
 ABOUT, SALT, LOCK, JOURNAL, ASIDE = "catalog.json", ".salt", ".lock", ".journal.json", ".aside"
 BATCH_ABOUT, INDEX = "_batch.json", "_jobs.index"
@@ -183,7 +183,7 @@ class Catalog:
         """Open a catalog, or make one in a directory that is empty or not there. Raises UserError."""
         if (path / ABOUT).exists():
             return cls(path)
-        try:
+        with mended_by(f"{path}: cannot be made", "name another directory"):
             path.mkdir(parents=True, exist_ok=True, mode=OWNER_ALONE)
             there = {entry.name for entry in os.scandir(path) if not entry.name.startswith(".")}
             if there and ABOUT not in there:
@@ -199,8 +199,6 @@ class Catalog:
                     }
                     salted = {"salt_crc32": sums.crc32_text(sums.crc32_of(path / SALT))} if hashes_names else {}
                     _write_whole(path / ABOUT, json.dumps(about | salted).encode())
-        except OSError as error:
-            raise UserError(f"{path}: cannot be made: {error.strerror}; name another directory") from error
         return cls(path)
 
     @property
@@ -209,10 +207,8 @@ class Catalog:
         if self.has_names:
             return b""
         file = self.path / SALT
-        try:
+        with mended_by(f"{file}: cannot be read", "its owner alone may"):
             salt = file.read_bytes()
-        except OSError as error:
-            raise UserError(f"{file}: cannot be read: {error.strerror}; its owner alone may") from error
         if len(salt) != SALT_BYTES or self._salt_crc32 not in (None, sums.crc32_text(zlib.crc32(salt))):
             # Another salt would give each job another key, and let it in once more.
             raise sums.Damaged(f"{file}: is damaged: it is not the one of this catalog; fetch it from a backup", file)

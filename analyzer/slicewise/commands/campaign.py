@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slicewise.analysis.campaign.result import CampaignResult, campaign_result
 from slicewise.catalog.sources import read_digests
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.campaign import campaign_report
@@ -48,10 +48,8 @@ def _placement(file: Path) -> dict[str, str]:
 
 
 def _write_csv(result: CampaignResult, directory: Path) -> None:
-    try:
+    with mended_by(f"{directory}: cannot be written", "give another directory to --csv"):
         directory.mkdir(parents=True, exist_ok=True)
         for name, table in tables(result).items():
             with (directory / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
                 csv.writer(file).writerows(table.csv_rows())
-    except OSError as error:
-        raise UserError(f"{directory}: cannot be written: {error.strerror}; give another directory to --csv") from error

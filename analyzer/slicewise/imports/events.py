@@ -35,7 +35,7 @@ def events(rows: Sequence[tuple[object, ...]] | Mapping[str, object]) -> pl.Data
 
 
 @dataclass(frozen=True)
-class Parts:
+class CutTimes:
     """Times cut at the boundaries of slices. count: into how many parts each; then for each part its row, its slice,
     and what share of the time has passed at its end."""
 
@@ -51,7 +51,7 @@ class Parts:
         return _shared_out(totals.to_numpy()[self.row], self.share, self.is_first, self.is_last)
 
 
-def in_parts(times: pl.DataFrame, slice_ns: int) -> Parts:
+def in_parts(times: pl.DataFrame, slice_ns: int) -> CutTimes:
     """Times from begin_ns to end_ns, cut."""
     begin, end = (times[name].to_numpy() for name in ("begin_ns", "end_ns"))
     first = begin // slice_ns
@@ -61,7 +61,7 @@ def in_parts(times: pl.DataFrame, slice_ns: int) -> Parts:
     number = first[row] + part
     until = np.minimum(end[row], (number + 1) * slice_ns) - begin[row]
     share = until / np.maximum(end - begin, SHORTEST_NS)[row]
-    return Parts(count, row, number, share, part == 0, part == count[row] - 1)
+    return CutTimes(count, row, number, share, part == 0, part == count[row] - 1)
 
 
 def slices_of(found: pl.DataFrame, slice_ns: int) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from slicewise import __version__
 from slicewise.charts.figure import Figure
-from slicewise.errors import UserError
+from slicewise.errors import mended_by
 from slicewise.report.chart_words import in_words
 from slicewise.report.marking import TermLinks, kept_together, term_of, terms_in
 from slicewise.report.over_time import OverTime, TimeAxis, Timed, on_clock
@@ -130,13 +130,9 @@ def joined_names(jobs: Iterable[str]) -> str:
 
 def write_page(page: Page, path: Path) -> None:
     """Write the page to `path`. Raises UserError where that cannot be."""
-    try:
+    with mended_by(f"{path}: the page cannot be written", "name another place with --html FILE"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(html_of(page), encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"{path}: the page cannot be written: {error.strerror}; name another place with --html FILE"
-        ) from error
 
 
 def html_of(page: Page) -> str:

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 from slicewise.running.installation import find_installation
 from slicewise.running.started import IN_ITS_OWN_GROUP, SECONDS_TO_END, end, started
 from slicewise.text import words
@@ -76,10 +76,8 @@ def _collector(
 ) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes], IO[bytes]]]:
     command = ["ssh", "-oBatchMode=yes", "--", host, f"exec sh -c {shlex.quote(_script(job, slice_seconds))}"]
     with tempfile.TemporaryFile() as archive, tempfile.TemporaryFile() as words:
-        try:
+        with mended_by("ssh", "leave out nodes_a, nodes_b and servers, or mend that"):
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=archive, stderr=words, **IN_ITS_OWN_GROUP)
-        except OSError as error:
-            raise UserError(f"ssh: {error.strerror}; leave out nodes_a, nodes_b and servers, or mend that") from error
         try:
             yield process, archive, words
         finally:
@@ -465,11 +463,9 @@ def _describe(plan: SweepPlan, directory: Path) -> None:
                 raise UserError(
                     f"{directory}: its panel {panel.name} is another one; rename it or choose another --dir"
                 )
-    try:
+    with mended_by(f"{directory}: cannot be used", "choose another --dir"):
         directory.mkdir(parents=True, exist_ok=True)
         described.write_text(json.dumps(asdict(plan), indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{directory}: cannot be used: {error.strerror}; choose another --dir") from error
 
 
 def _around(command: str, directory: Path, name: str) -> None:
@@ -477,13 +473,11 @@ def _around(command: str, directory: Path, name: str) -> None:
     if not command:
         return
     log = directory / f"{name}.log"
-    try:
-        with (
-            log.open("wb") as output,
-            started(shlex.split(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output) as process,
-        ):
-            status = process.wait()
-    except OSError as error:
-        raise UserError(f"{command}: cannot be run: {error.strerror}; mend the plan") from error
+    with (
+        mended_by(f"{command}: cannot be run", "mend the plan"),
+        log.open("wb") as output,
+        started(shlex.split(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output) as process,
+    ):
+        status = process.wait()
     if status != 0:
         raise UserError(f"{command}: ended with status {status}; its output is in {log}")

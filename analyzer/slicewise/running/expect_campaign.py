@@ -14,7 +14,7 @@ from pathlib import Path
 
 from slicewise.analysis.expect.expectation import box_of, growth
 from slicewise.contract import without_library
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 from slicewise.io500 import results
 from slicewise.io500.results import SUMMARY_FILES, read_results
 from slicewise.io500.texts import Phase, api_name
@@ -45,14 +45,12 @@ def run_campaign(plan: CampaignPlan, directory: Path, say: Callable[[str], None]
     """Do runs until the union stops growing, or time or number is used up. Raises UserError."""
     directory = directory.absolute()
     data = directory / "data"
-    try:
+    with mended_by(f"{directory}: cannot be used", "choose another directory"):
         directory.mkdir(parents=True, exist_ok=True)
         taken = [entry for entry in directory.iterdir() if not entry.name.startswith("run-")]
         if taken:
             raise UserError(f"{directory}: holds other files ({taken[0].name}); choose another directory")
         data.mkdir()
-    except OSError as error:
-        raise UserError(f"{directory}: cannot be used: {error.strerror}; choose another directory") from error
     try:
         _runs(plan, directory, data, say)
     finally:
@@ -113,11 +111,9 @@ def _one(plan: CampaignPlan, size: RunSize, place: Path | None, data: Path) -> l
         return found
     phases, label = {phase.name: phase for phase in found}, benchmarks.LABELS[plan.benchmark]
     run = results.IO500Run(place.name, place, phases, api_name(plan.api), start, label, size.processes)
-    try:
+    with mended_by(f"{place}: cannot be written", "choose another directory"):
         place.mkdir()
         (place / results.RUN_FILE).write_text(results.run_text(run), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{place}: cannot be written: {error.strerror}; choose another directory") from error
     return found
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.size.points import POINTS
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 from slicewise.running.installation import find_installation
 from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
@@ -138,11 +138,9 @@ def run_size_campaign(plan: SizePlan, say: Callable[[str], None]) -> SizeCampaig
 
 @contextlib.contextmanager
 def _place(directory: Path) -> Iterator[Path]:
-    try:
+    with mended_by(f"{directory}: cannot be used", "choose another directory"):
         directory.mkdir(parents=True, exist_ok=True)
         place = Path(tempfile.mkdtemp(prefix="slicewise-size-", dir=directory)).resolve()
-    except OSError as error:
-        raise UserError(f"{directory}: cannot be used: {error.strerror}; choose another directory") from error
     try:
         yield place
     finally:

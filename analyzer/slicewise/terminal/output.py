@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from slicewise.errors import UserError
+from slicewise.errors import mended_by
 from slicewise.text import safe_text
 
 if TYPE_CHECKING:
@@ -87,10 +87,8 @@ def _write(text: str) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    try:
+    with mended_by(f"{output}: cannot be written", "give another file to -o"):
         output.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise UserError(f"{output}: cannot be written: {error.strerror}; give another file to -o") from error
 
 
 def _plain(value: Any) -> Any:

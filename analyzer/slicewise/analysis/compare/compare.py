@@ -18,12 +18,11 @@ from slicewise.analysis.blame.to_runtime import job_strands
 from slicewise.analysis.compare.difference import Difference, Loss, difference
 from slicewise.analysis.compare.work import Tasks, place_names, work_of
 from slicewise.analysis.runs.limits import limits_of
-from slicewise.analysis.runs.matching import company
+from slicewise.analysis.runs.matching import company, require_different
 from slicewise.analysis.runs.storage import busy_on, describe_all
 from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import Digest
 from slicewise.digest.outlines import Progress
-from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 
 UNPROFILED = "traffic without a profile"
@@ -54,7 +53,7 @@ def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None)
     losses: what runs lost to neighbours, by job; of those that are not in it this is unknown. Raises UserError for
     fewer than two runs, and for one that is given twice.
     """
-    _require_different(digests)
+    require_different(digests, "compare", "run")
     losses = losses or {}
     runs = [work_of(digest) for digest in digests]
     by_time = sorted(runs, key=lambda run: run.runtime_ns)
@@ -101,17 +100,6 @@ def _lower_limit(of: Digest, against: Digest, io_alone: float, unexplained: floa
     found = lowered(where, limits_of(where, of), of, [against])
     cost = [replace(one, seconds=min(unexplained, io_alone * (one.alone / one.rate - 1))) for one in found]
     return max((one for one in cost if one.seconds > 0), key=lambda one: one.seconds, default=None)
-
-
-def _require_different(digests: Sequence[Digest]) -> None:
-    if len(digests) < 2:
-        raise UserError("compare needs the profiles of two runs or more; for a single one: slicewise report PROFILE")
-    for place, digest in enumerate(digests):
-        for earlier in digests[:place]:
-            if set(earlier.processes["process"]) & set(digest.processes["process"]):
-                raise UserError(
-                    f"{digest.path} and {earlier.path} are profiles of the same processes; give each run once"
-                )
 
 
 def _shares(differences: Sequence[Difference]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slicewise.analysis.policies.replay import Present, decide, set_of, turns_by_delay
-from slicewise.analysis.sharing.proportional import VOLUME_ROUNDING, checked_capacity, fair_rates
+from slicewise.analysis.sharing.proportional import VOLUME_ROUNDING, checked_capacity, fair_rates, require_sound
 from slicewise.constants import NO_SECONDS
 from slicewise.kinds import Metric, Simulable
 
@@ -44,20 +44,14 @@ class PolicyJob:
     period: float = 0.0
 
     def __post_init__(self) -> None:
-        numbers = [("weight", self.weight)]
+        require_sound(self.job, self.start, weight=[self.weight], volume=[phase.volume for phase in self.phases])
         for phase in self.phases:
-            numbers += [("volume", phase.volume)]
             if not (phase.cap > 0 and phase.computing >= 0 and math.isfinite(phase.computing)):
                 raise ValueError(f"{self.job} has a phase with a cap of {phase.cap:g} after {phase.computing:g} s")
-        for name, value in numbers:
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} of {self.job} is {value:g}; it must be a number above 0")
         if not self.phases:
             raise ValueError(f"{self.job} has no I/O phase")
         if self.processes < 1:
             raise ValueError(f"{self.job} has {self.processes} processes; it must have 1 or more")
-        if not math.isfinite(self.start):
-            raise ValueError(f"start of {self.job} is {self.start:g}; it must be a number")
         for name, value in (("unit", self.unit), ("period", self.period)):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} of {self.job} is {value:g}; it must be 0 or more")

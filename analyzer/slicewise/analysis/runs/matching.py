@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
 
 import polars as pl
 
@@ -42,18 +43,23 @@ class Run:
         return self.job.job
 
 
+def require_different(digests: Sequence[Digest], command: str, one: str) -> None:
+    """Raises UserError for fewer than two, and for profiles of the same processes. one: what each is to the command."""
+    if len(digests) < 2:
+        raise UserError(
+            f"{command} needs the profiles of two {one}s or more; for a single one: slicewise report PROFILE"
+        )
+    for earlier, digest in combinations(digests, 2):
+        if set(earlier.processes["process"]) & set(digest.processes["process"]):
+            raise UserError(
+                f"{digest.path} and {earlier.path} are profiles of the same processes; give each {one} once"
+            )
+
+
 def runs_to_compare(digests: Sequence[Digest]) -> list[Run]:
     """The runs of jobs that overlap in time. Raises UserError for fewer than two, doubles, and one apart."""
-    if len(digests) < 2:
-        raise UserError("overlap needs the profiles of two jobs or more; for a single one: slicewise report PROFILE")
-    runs: list[Run] = []
-    for digest in digests:
-        for earlier in runs:
-            if set(earlier.digest.processes["process"]) & set(digest.processes["process"]):
-                raise UserError(
-                    f"{digest.path} and {earlier.digest.path} are profiles of the same processes; give each job once"
-                )
-        runs.append(run_of(digest))
+    require_different(digests, "overlap", "job")
+    runs = [run_of(digest) for digest in digests]
     for run in runs:
         others = [other.job for other in runs if other is not run]
         if not any(run.job.start_ns < other.end_ns and other.start_ns < run.job.end_ns for other in others):

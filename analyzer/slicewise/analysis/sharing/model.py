@@ -14,7 +14,7 @@ import numpy as np
 from slicewise.analysis.capacity.by_clients import CapacityCurve, Clients, CostLine, CurvePoint
 from slicewise.analysis.sharing.proportional import ServedJob, SharingJob, share_out
 from slicewise.analysis.sharing.weights import WEIGHT_KINDS, Candidate, WeightFit, Weighting
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 from slicewise.estimate import Estimate
 from slicewise.statistics import student_t
 from slicewise.text.safe_text import json_text
@@ -297,10 +297,8 @@ def model_record(model: FittedModel) -> dict[str, Any]:
 
 def write_model(model: FittedModel, path: Path) -> None:
     """Write the model. Raises UserError where that cannot be."""
-    try:
+    with mended_by(f"{path}: cannot be written", "give another file to -o"):
         path.write_text(json_text(model_record(model), indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}; give another file to -o") from error
 
 
 def read_model(path: Path) -> FittedModel:

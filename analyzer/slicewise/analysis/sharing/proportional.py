@@ -11,6 +11,16 @@ from itertools import pairwise
 VOLUME_ROUNDING = 1e-12
 
 
+def require_sound(job: str, start: float, **numbers: Sequence[float]) -> None:
+    """Raises ValueError where a job's start is no number, or one of these is not above 0."""
+    for name, values in numbers.items():
+        for value in values:
+            if not (math.isfinite(value) and value > 0):
+                raise ValueError(f"{name} of {job} is {value:g}; it must be a number above 0")
+    if not math.isfinite(start):
+        raise ValueError(f"start of {job} is {start:g}; it must be a number")
+
+
 @dataclass(frozen=True)
 class SharingJob:
     """A job to be served: volume, weight of its share, cap (the rate alone; inf: the whole capacity), start (s)."""
@@ -22,13 +32,9 @@ class SharingJob:
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in (("volume", self.volume), ("weight", self.weight)):
-            if not (math.isfinite(value) and value > 0):
-                raise ValueError(f"{name} of {self.job} is {value:g}; it must be a number above 0")
+        require_sound(self.job, self.start, volume=[self.volume], weight=[self.weight])
         if not self.cap > 0:
             raise ValueError(f"cap of {self.job} is {self.cap:g}; it must be a number above 0")
-        if not math.isfinite(self.start):
-            raise ValueError(f"start of {self.job} is {self.start:g}; it must be a number")
 
 
 @dataclass(frozen=True)

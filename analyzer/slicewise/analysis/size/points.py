@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 from slicewise.estimate import Estimate
 from slicewise.statistics import error_of_mean
 from slicewise.text.amounts import amount
@@ -187,11 +187,9 @@ def read_table(path: Path) -> pl.DataFrame:
 
 def write_table(points: pl.DataFrame, path: Path, remarks: Iterable[str] = ()) -> None:
     """Write POINTS as a table that `read_table` reads. remarks: lines that open it as comments."""
-    try:
+    with mended_by(f"{path}: cannot be written", "choose another directory"):
         head = "".join(f"# {line}\n" for line in remarks)
         path.write_text(head + points.write_csv(), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written: {error.strerror}; choose another directory") from error
 
 
 def _columns(path: Path, named: Iterable[str]) -> dict[str, str]:

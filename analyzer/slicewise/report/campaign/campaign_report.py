@@ -13,7 +13,14 @@ from slicewise.charts import campaign as charts
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.report import columns
 from slicewise.report.columns import Made
-from slicewise.report.model.model_report import HELD_OUT, MEANS, answer, capacity_lines, check_table, check_words
+from slicewise.report.model.model_report import (
+    HELD_OUT,
+    answer,
+    bars_and_diamonds,
+    capacity_lines,
+    check_table,
+    check_words,
+)
 from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.records import picked
 from slicewise.report.tables import Cell, Table
@@ -393,11 +400,10 @@ def _moved(result: CampaignResult, job: str, run: pl.DataFrame) -> list[float]:
 def _predicted(result: CampaignResult, shown: dict[str, Table]) -> list[Section]:
     if "predictions" not in shown:
         return []
-    means = MEANS if campaign.shows_means(result.checked) else ""
     return [
         Section(
             "Predicted and observed",
-            text=[f"Bars are what was observed, diamonds what was predicted, with intervals{means}."],
+            text=[bars_and_diamonds(result.checked)],
             chart=campaign.predicted_and_observed(result.checked),
             tables=_some(shown, "predictions", "combinations"),
             note=ABOUT_STAKES,

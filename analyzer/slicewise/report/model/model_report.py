@@ -312,7 +312,12 @@ def _outliers_words(found: CheckSummary) -> list[str]:
     ]
 
 
-MEANS = ", means of the runs of a combination, without those that stood out among them"
+def bars_and_diamonds(checked: pl.DataFrame) -> str:
+    means = ", means of the runs of a combination, without those that stood out among them"
+    return (
+        "Bars are what was observed, diamonds what was predicted, with intervals"
+        f"{means if campaign.shows_means(checked) else ''}."
+    )
 
 
 def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
@@ -330,10 +335,7 @@ def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
         sections=[
             Section(
                 "Every run",
-                text=[
-                    "Bars are what was observed, diamonds what was predicted, with intervals"
-                    f"{MEANS if campaign.shows_means(checked) else ''}."
-                ],
+                text=[bars_and_diamonds(checked)],
                 chart=campaign.predicted_and_observed(checked),
                 tables=[check_table(checked)],
                 note="A runtime is from the first to the last byte that the job moved beside the others.",
