@@ -1,13 +1,12 @@
 """What to change, held against a stopwatch: a program as it was, and as it is told to be."""
 
-import json
 import os
 import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
-from support.command_line import slicewise_command
+from support.command_line import json_of
 from support.programs import BUILD, LIBRARY, Apps, need_built
 
 SLICEWISE = BUILD / "venv/bin/slicewise"
@@ -82,4 +81,4 @@ def did(command: list[object]) -> str:
 
 
 def advice(job: Path) -> list[dict]:
-    return json.loads(slicewise_command("report", job, "--json", "--html", job.parent / "page.html").text)["advice"]
+    return json_of("report", job, "--html", job.parent / "page.html")["advice"]

@@ -27,8 +27,7 @@ def test_allocator_that_reads_files(job: Job, apps: Apps, allocator: Path, place
     link = ["-Wl,--no-as-needed", str(allocator), f"-Wl,-rpath,{allocator.parent}"] if place == "linked" else []
     program = apps.build("allocating", "-pthread", *link)
     preload = {"linked": [LIBRARY], "before": [allocator, LIBRARY], "behind": [LIBRARY, allocator]}[place]
-    ended = job.run([program, way], LD_PRELOAD=":".join(map(str, preload)))
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([program, way], LD_PRELOAD=":".join(map(str, preload)))
     assert job.segments() == []
     if WRITTEN[way] == 0 and not job.spool_dir.exists():  # an allocator that does no I/O, in a program that does none
         return

@@ -18,9 +18,7 @@ def requests(profile: Profile, column: str) -> int:
 
 @pytest.mark.parametrize("options", [(), ("-DNAMES_64",)], ids=["plain", "names64"])
 def test_posix_aio(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
-    ended = job.run([apps.build("aio_requests", *options), job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("aio_requests", *options), job.data / "file"])
     counted = calls(profile)
     assert {name: counted[name] for name in ("aio_write", "aio_read", "aio_fsync", "lio_listio")} == {
         "aio_write": 8 + 8 + 1 + 1, "aio_read": 1 + 8 + 2, "aio_fsync": 1, "lio_listio": 2,
@@ -38,9 +36,7 @@ def test_posix_aio(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("way", SYSTEM_CALLS)
 def test_kernel_aio(job: Job, apps: Apps, way: str) -> None:
-    ended = job.run([apps.build("aio_kernel", *SYSTEM_CALLS[way]), job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("aio_kernel", *SYSTEM_CALLS[way]), job.data / "file"])
     counted = calls(profile)
     expected = {"libaio_read": 16 + 5, "libaio_write": 16, "libaio_sync": 1, "io_submit": 5, "io_getevents": 4}
     assert {name: counted[name] for name in expected} == expected
@@ -54,9 +50,7 @@ def test_kernel_aio(job: Job, apps: Apps, way: str) -> None:
 def test_libraries_of_a_plug_in(job: Job, apps: Apps) -> None:
     """A library that a plug-in brought along, out of everybody else's scope."""
     plug_in = apps.build("aio_plug_in", "-DPLUG_IN", "-shared", "-fPIC", "-laio", "-luring")
-    ended = job.run([apps.build("aio_plug_in"), plug_in, job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("aio_plug_in"), plug_in, job.data / "file"])
     assert requests(profile, "write_bytes") == 4096 + 100
     assert mishaps(profile) == {"uring_used": 1}
 
@@ -71,9 +65,7 @@ RINGS = {
 
 @pytest.mark.parametrize("setup", RINGS)
 def test_liburing(job: Job, apps: Apps, setup: str) -> None:
-    ended = job.run([apps.build("uring_requests", f"-DSETUP={RINGS[setup]}", "-luring"), job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("uring_requests", f"-DSETUP={RINGS[setup]}", "-luring"), job.data / "file"])
     counted = calls(profile)
     assert {name: counted[name] for name in counted if name.startswith("uring")} == {
         "uring_write": 16 * BATCHES + 4 + 1, "uring_read": BATCHES + 2, "uring_sync": BATCHES, "uring_other": 1,
@@ -87,9 +79,7 @@ def test_liburing(job: Job, apps: Apps, setup: str) -> None:
 
 
 def test_rings_entered_by_number(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("uring_numbers"), job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("uring_numbers"), job.data / "file"])
     assert requests(profile, "write_ops") == 30 * 8
     assert requests(profile, "write_bytes") == 30 * 8 * 3000
     assert mishaps(profile) == {"uring_used": 1}
@@ -104,9 +94,7 @@ def test_rings_entered_unseen(job: Job, apps: Apps, options: list[str], expected
     """Instructions of the program's own pass by every library: their requests are known by
     number, while the ring is there to be read.
     """
-    ended = job.run([apps.build("uring_numbers", *options), job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("uring_numbers", *options), job.data / "file"])
     assert requests(profile, "write_ops") == 0
     assert mishaps(profile).get("uring_unseen", 0) == expected
     assert mishaps(profile)["uring_used"] == 1

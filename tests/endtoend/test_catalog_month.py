@@ -2,22 +2,19 @@
 first, with the seconds that it cost others. `make bench-catalog-month` does it with a whole month.
 """
 
-import json
 from pathlib import Path
 
 import pytest
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.store import Catalog
-from support.command_line import slicewise_command
+from support.command_line import json_of
 from support.site_month import AGGRESSOR, Month
 
 DAYS = Month(days=6, file_systems=1, shift_seconds=600, jobs=4, seed=3)
 
 
 def told(*words: object) -> list[dict]:
-    done = slicewise_command("catalog", *words, "--json")
-    assert done.status == 0, done.errors
-    return json.loads(done.text)
+    return json_of("catalog", *words)
 
 
 def test_worst_names_the_aggressor_first_with_what_it_cost(tmp_path: Path):

@@ -1,6 +1,5 @@
 """The job's control group, of a hierarchy that a test made: a slice's counts, and what is said of what is missing."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -9,7 +8,7 @@ import polars as pl
 import pytest
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from support.command_line import completed
+from support.command_line import completed, json_of
 from support.programs import BUILD, LIBRARY, need, need_built
 
 SLICEWISE, COLLECTOR = BUILD / "bin" / "slicewise", BUILD / "bin" / "slicewise-collect"
@@ -74,7 +73,7 @@ def test_what_a_control_group_did_is_told_by_disk_and_slice(hierarchy, tmp_path)
     slices = digest.node_slices.filter(pl.col("signal") == "cgroup_disk_written")
     assert slices.height == 1
 
-    record = json.loads(completed("report", place, "--json", directory=tmp_path).stdout)
+    record = json_of("report", place, directory=tmp_path)
     (written,) = [row for row in record["nodes"] if row["signal"] == "cgroup_disk_written"]
     assert (written["kind"], written["unit"]) == ("cgroup_disk", "bytes/s")
     (level,) = [row for row in record["nodes"] if row["signal"] == "cgroup_file_bytes"]

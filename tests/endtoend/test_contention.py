@@ -2,7 +2,6 @@
 cost the smaller one, what its copies would lose; and the testbed cleans up.
 """
 
-import json
 import math
 import os
 import shutil
@@ -12,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.command_line import slicewise_command
+from support.command_line import json_of
 from support.programs import BUILD
 from support.workload import LOAD, require_load
 from testbed.contention import LIMIT_MIB_S, Contention, contention
@@ -40,12 +39,6 @@ def finish(process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, said
 
 
-def told(*arguments: object) -> dict:
-    done = slicewise_command(*arguments, "--json")
-    assert done.status == 0, done.errors
-    return json.loads(done.output)
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """large-alone, small-alone and small-more (twice the bytes); then large and small together."""
@@ -69,7 +62,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_two_jobs_of_different_size(runs: Path) -> None:
     alone = [word for job in PROCESSES for word in ("--alone", runs / f"{job}-alone")]
-    large, small = told("overlap", *(runs / job for job in PROCESSES), *alone, "--html", runs / "page.html")["jobs"]
+    large, small = json_of("overlap", *(runs / job for job in PROCESSES), *alone, "--html", runs / "page.html")["jobs"]
     assert (large["processes"], small["processes"]) == (4, 1)
     # The limit is shared by process, and is all that there is to share.
     assert large["region_mib_s"] / small["region_mib_s"] == pytest.approx(4, rel=0.5)
@@ -80,7 +73,7 @@ def test_more_work_and_a_neighbour_are_told_apart_and_copies_foretold(runs: Path
     """Whoever shares the limit, the smaller job ends last, and has had to wait for all of the larger one's bytes."""
 
     def compared(job: str) -> dict:
-        return told("compare", runs / "small-alone", runs / job, "--html", runs / "page.html")
+        return json_of("compare", runs / "small-alone", runs / job, "--html", runs / "page.html")
 
     more = compared("small-more")
     assert more["own_io_seconds"]["value"] == pytest.approx(SECONDS, rel=0.2)
@@ -92,7 +85,7 @@ def test_more_work_and_a_neighbour_are_told_apart_and_copies_foretold(runs: Path
     assert abs(beside["unexplained_seconds"]["value"]) < 0.25 * SECONDS
 
     seen = [word for job in PROCESSES for word in ("--seen", runs / job)]
-    copies = told("predict", "--copies", runs / "small-alone", *seen, "--html", runs / "page.html")
+    copies = json_of("predict", "--copies", runs / "small-alone", *seen, "--html", runs / "page.html")
     assert copies["copies"] == 1
     assert copies["capacity"]["mib_s"] == pytest.approx(LIMIT_MIB_S, rel=0.2)
     # Beside as many bytes of another job it lost what a copy of it would have cost.

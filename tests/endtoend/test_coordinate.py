@@ -22,7 +22,7 @@ from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
 from slicewise.kinds import Policy
 from slicewise.profile.reader import read_profile
 from slicewise.text import words
-from support.command_line import run_slicewise, slicewise_command
+from support.command_line import json_of, run_slicewise, slicewise_command
 from support.coordination import (
     MIB,
     Coordinator,
@@ -181,8 +181,7 @@ def test_a_phase_is_judged_by_the_one_before_it(job: Job, tmp_path: Path) -> Non
     load = [LOAD, "--volume", "8M", "--transfer", "256K", "--phases-at", "0,2.5", tmp_path / "file"]
     with coordinator(tmp_path, "--policy", "fcfs", "--capacity", "1e9") as service:
         settings = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
-        done = job.run([*MPIRUN, "1", *load], SLICEWISE_COORDINATE_BURST="0.25", **settings)
-        assert (done.status, done.errors) == (0, "")
+        job.must_run([*MPIRUN, "1", *load], SLICEWISE_COORDINATE_BURST="0.25", **settings)
         events = service.events()
     begins = [place for place, event in enumerate(events) if event["event"] == "authorise"]
     assert [events[place - 1]["bytes"] for place in begins] == [MIB // 4, 8 * MIB]
@@ -243,8 +242,7 @@ def test_what_was_asked_for_and_not_moved_is_no_burst(job: Job, apps: Apps, tmp_
     with coordinator(tmp_path) as service:
         ours = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": service.address}
         ours |= {"SLICEWISE_COORDINATE_BURST": "64", "SLICEWISE_COORDINATE_READS": "1"}
-        done = job.run([sys.executable, "-I", "-S", "-c", reads], **ours)
-        assert (done.status, done.errors) == (0, "")
+        job.must_run([sys.executable, "-I", "-S", "-c", reads], **ours)
         assert service.has_logged("inform") == (mebibytes > 0)
 
 
@@ -380,9 +378,8 @@ for _ in range(3):
 """
     with coordinator(tmp_path, "--policy", "fcfs") as service:
         settings = {"SLICEWISE_COORDINATE_AT": service.address, "SLICEWISE_SLICE": "0.1"}
-        done = job.run([sys.executable, "-c", program], **settings)
-        assert (done.status, done.errors) == (0, "")
-    found = json.loads(slicewise_command("turns", "claims", service.log, job.spool_dir, "--json").text)
+        job.must_run([sys.executable, "-c", program], **settings)
+    found = json_of("turns", "claims", service.log, job.spool_dir)
     (one,) = found["jobs"]
     assert (one["phases"], one["compared"], one["is_far_off"]) == (3, 2, True)
     assert one["ratio"] == pytest.approx(64, rel=0.01)

@@ -32,9 +32,7 @@ def test_a_thousand_threads_at_once(job: Job, apps: Apps) -> None:
 def test_five_thousand_processes(job: Job) -> None:
     """As configure and make have them; on a job of which every process is accounted for."""
     script = 'for i in {1..5000}; do (echo $i > "n$((i % 100))") & (( i % 50 )) || wait; done; wait'
-    ended = job.run(["bash", "-c", script])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled(["bash", "-c", script])
     assert profile.processes.height == 5001
     assert total(profile, "write_bytes", layers=["stdio"], obj="file") == sum(len(f"{i}\n") for i in range(1, 5001))
     assert set(profile.processes["ending"]) <= {"exit", "underscore_exit"}

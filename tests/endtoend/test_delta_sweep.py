@@ -11,7 +11,7 @@ from endtoend.test_delta_run import PROGRAM
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
 from slicewise.running.delta_campaign import read_plan
-from support.command_line import completed, run_slicewise
+from support.command_line import answer_of, completed, refusal_of, run_slicewise
 
 # A node has one collector a job, and these jobs have the same names.
 pytestmark = pytest.mark.xdist_group("sweeps")
@@ -67,15 +67,13 @@ def test_two_panels_are_run_once_and_drawn_from_what_was_recorded(tmp_path):
     assert (tmp_path / "set-up").read_text().split() == ["1", "2"]
 
     (tmp_path / "swept" / "two" / "done").unlink()
-    drawn = completed("study", "sweep", "--page", "swept", "--html", "again.html", directory=tmp_path)
-    assert drawn.returncode == 0, drawn.stderr
-    assert "two: not recorded yet" in drawn.stdout
+    drawn = answer_of("study", "sweep", "--page", "swept", "--html", "again.html", directory=tmp_path)
+    assert "two: not recorded yet" in drawn
     assert (tmp_path / "again.html").read_text().startswith("<!")
 
     (tmp_path / "plan.toml").write_text(python + PLAN.replace("step = 1", "step = 2") + PANELS.replace("= 2", "= 3"))
-    other = completed(*arguments, directory=tmp_path)
-    assert other.returncode == 2
-    assert "its panel two is another one" in other.stderr
+    other = refusal_of(*arguments, directory=tmp_path)
+    assert "its panel two is another one" in other
 
 
 def test_a_server_is_sampled_over_ssh_for_as_long_as_a_job_runs(tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from slicewise.report.policy.policy_report import for_whom, machine_facts, polic
 from slicewise.report.policy.probability_words import probability_page
 from slicewise.running.delta_campaign import DESCRIBED, DeltaPlan, SweepPanel, SweepPlan, runs_of
 from support import browser
-from support.command_line import slicewise_command
+from support.command_line import answer_of
 from support.io500_results import write_example, write_result
 from support.jobs import write_competing_jobs, write_job
 from support.size_tables import measured
@@ -88,14 +88,12 @@ def probabilities(file):
 
 
 def box(file):
-    done = slicewise_command("storage", "expect", write_example(file.parent / "results"), "--html", file)
-    assert done.status == 0, done.errors
+    answer_of("storage", "expect", write_example(file.parent / "results"), "--html", file)
 
 
 def sizes(file):
     write_table(measured(0.05, 4), file.parent / "sizes.csv")
-    done = slicewise_command("storage", "size", "--table", file.parent / "sizes.csv", "--own", "64KiB", "--html", file)
-    assert done.status == 0, done.errors
+    answer_of("storage", "size", "--table", file.parent / "sizes.csv", "--own", "64KiB", "--html", file)
 
 
 OF_FIGURES = {"expect-box": box, "size-table": sizes, "policies": policies, "probabilities": probabilities}
@@ -111,8 +109,7 @@ def jobs(tmp_path_factory, job_with_sites):  # noqa: F811
     write_competing_jobs(directory, OTHER, JOB)
     write_job(directory / f"alone-{OTHER}", 60, 12, {range(43): 102.0})
     write_job(directory / ALONE, 12, 12, {range(39): 101.0}, program="/opt/postproc")
-    done = slicewise_command("catalog", "ingest", directory / "catalog", directory)
-    assert done.status == 0, done.errors
+    answer_of("catalog", "ingest", directory / "catalog", directory)
     write_result(beside / "io500" / "run", (0.05, 0.1), (2.0, 10))
     (beside / "sites").symlink_to(job_with_sites)
     write_sweep(beside / "sweep")
@@ -138,8 +135,7 @@ def test_a_page_is_whole_and_accessible(window, jobs, tmp_path, kind, monkeypatc
     if kind in OF_FIGURES:
         OF_FIGURES[kind](page)
     else:
-        done = slicewise_command(*COMMANDS[kind], "--html", page)
-        assert done.status == 0, done.errors
+        answer_of(*COMMANDS[kind], "--html", page)
     window.troubles.clear()
     window.requests.clear()
     window.resize(min(LOOKS), 1000)

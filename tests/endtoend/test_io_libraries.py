@@ -1,6 +1,5 @@
 """Calls of libraries above MPI-IO and POSIX: each counted once, as its function, and passed on as it came."""
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -8,11 +7,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
-from support.command_line import slicewise_command
+from support.command_line import json_of, slicewise_command
 from support.programs import ROOT, Apps, Job, need, total
 
 NAME = "io_libraries"
 PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture(scope="module")
+def apps(tmp_path_factory: pytest.TempPathFactory) -> Apps:
+    """In a folder of their own, for libraries get further names there."""
+    return Apps(tmp_path_factory.mktemp("apps"))
 
 
 def library(apps: Apps, salt: int, *options: str) -> Path:
@@ -63,7 +68,7 @@ def test_a_call_within_another_of_its_library_is_none_and_takes_time_off_nothing
 def test_report_says_where_the_time_went(job: Job, apps: Apps) -> None:
     job.run([linked(apps, "-DPROGRAM", library(apps, 5)), job.data / "file"])
     command = ["report", str(job.spool_dir), "--html", str(job.folder / "page.html")]
-    told = json.loads(slicewise_command(*command, "--json").text)["libraries"]
+    told = json_of(*command)["libraries"]
     assert [(row["library"], row["function"], row["calls"]) for row in told] == [
         ("hdf5", "H5Fflush", 2),
         ("netcdf", "nc_enddef", 1),
@@ -104,8 +109,7 @@ def test_each_plug_in_reaches_the_library_that_it_needs(job: Job, apps: Apps, na
     """Two packages of a Python program may each bring an HDF5 of their own."""
     opener = [apps.build(NAME, "-DOPENER"), *plug_ins(apps, named=named)]
     assert job.run_plainly(opener).status == 0
-    ended = job.run(opener)
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run(opener)
     assert rows(job.profile())["H5Dread"]["calls"] == 3 * (1 + 2 + 3)
 
 
@@ -124,8 +128,7 @@ def test_two_versions_that_a_program_is_linked_with(job: Job, apps: Apps) -> Non
         NAME, "-DBETWEEN", "-Wl,--no-as-needed", str(owns[1]), str(between), f"-Wl,-rpath,{between.parent}"
     )
     assert job.run_plainly([program]).status == 0
-    ended = job.run([program])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([program])
     assert rows(job.profile())["H5Dread"]["calls"] == 4
 
 
@@ -138,8 +141,7 @@ def test_so_it_does_where_memory_must_not_be_copied(job: Job, apps: Apps, answer
 
 def test_a_function_of_that_name_in_another_library_is_called_past_us(job: Job, apps: Apps) -> None:
     foreign = apps.build(NAME, "-DFOREIGN", "-shared", "-fPIC")
-    ended = job.run([linked(apps, "-DOPENER", foreign)])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([linked(apps, "-DOPENER", foreign)])
     assert not job.spool_dir.exists() or job.profile().library_calls.is_empty()
 
 

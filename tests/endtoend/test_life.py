@@ -28,9 +28,7 @@ def written_by_process(profile: Profile) -> pl.DataFrame:
 def test_family(job: Job, apps: Apps) -> None:
     command = [apps.build("life_family"), job.data]
     seen, _ = trace(job, command)
-    ended = job.run(command)
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled(command)
     assert doors_of(calls(profile)) == seen.doors()
     assert total(profile, "write_bytes", obj="file") == seen.bytes_written()
     first, child, grandchild = written_by_process(profile).to_dicts()
@@ -43,8 +41,7 @@ def test_family(job: Job, apps: Apps) -> None:
 
 
 def test_programs_started(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_spawn"), apps.build("life_start"), "after"])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("life_spawn"), apps.build("life_start"), "after"])
     rows = written_by_process(job.profile())
     assert rows.filter(pl.col("write_bytes") == 50).height == 1
     assert rows.filter(pl.col("write_bytes") == 200).height == 4
@@ -64,8 +61,7 @@ def test_sudden_ending(job: Job, apps: Apps, way: str) -> None:
     ended = job.run([apps.build("life_ending"), way])
     assert (ended.status, ended.errors) == (SUDDEN[way], "")
     assert len(job.segments()) == 1
-    recovered = job.recover(job.spool_dir)
-    assert (recovered.returncode, recovered.stderr) == (0, "")
+    job.must_recover(job.spool_dir)
     profile = job.profile()
     assert written_by_process(profile).select("ending", "write_bytes", "write_ops").rows() == [("killed", 300, 3)]
     assert calls(profile) == {"open": 1, "write": 3}
@@ -73,9 +69,7 @@ def test_sudden_ending(job: Job, apps: Apps, way: str) -> None:
 
 
 def test_threads(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_threads", "-pthread"), "8"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("life_threads", "-pthread"), "8"])
     assert total(profile, "write_bytes", obj="file") == 8 * 1000 + 1 + 2 + 3
     assert total(profile, "write_ops", obj="file") == 8 * 10 + 3
     assert profile.processes["ending"].to_list() == ["exit"]
@@ -85,8 +79,7 @@ def test_threads(job: Job, apps: Apps) -> None:
 
 def test_signal_handler_that_writes(job: Job, apps: Apps) -> None:
     writes = 20_000
-    ended = job.run([apps.build("life_signals"), str(writes)], SLICEWISE_SLICE="0.1")
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run([apps.build("life_signals"), str(writes)], SLICEWISE_SLICE="0.1")
     handled = ended.told["handled"]
     assert handled > 100
     profile = job.profile()
@@ -99,9 +92,7 @@ def test_signal_handler_that_writes(job: Job, apps: Apps) -> None:
 
 
 def test_before_main_and_after(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_early_and_late")])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("life_early_and_late")])
     # All but the 1 of .preinit_array: libc itself has not started there, and has no environment to find settings in.
     assert total(profile, "write_bytes", obj="file") == 2 + 4 + 8 + 16
     assert calls(profile) == {"open": 4, "write": 4, "close": 4}
@@ -111,9 +102,7 @@ def test_constructor_that_runs_before_ours(job: Job, apps: Apps) -> None:
     """Its first call lasts as long as it took, in the slice in which it was."""
     library = apps.build("life_first", "-DFIRST", "-shared", "-fPIC")
     program = apps.build("life_first", str(library), f"-Wl,-rpath,{library.parent}")
-    ended = job.run([program])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([program])
     assert calls(profile) == {"open": 2, "read": 2, "close": 2}
     begin, end, slice_ns = profile.processes.select("start_ns", "end_ns", "slice_ns").row(0)
     assert set(profile.slices["slice"]) <= set(range(begin // slice_ns, end // slice_ns + 1))
@@ -122,8 +111,7 @@ def test_constructor_that_runs_before_ours(job: Job, apps: Apps) -> None:
 
 def test_library_opened_while_running(job: Job, apps: Apps) -> None:
     plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
-    ended = job.run([apps.build("life_plug_in"), plug_in])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("life_plug_in"), plug_in])
     assert total(job.profile(), "write_bytes", obj="file") == 10 + 200 + 3000
 
 

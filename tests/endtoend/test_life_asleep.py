@@ -80,8 +80,7 @@ def test_a_chain_of_execs_is_finished_by_its_last_program(job: Job) -> None:
     """Each program finds what the one before it left; a start finishes nothing, and no segment is left over."""
     steps = 25
     script = 'echo "$1" >> steps; [ "$1" -gt 0 ] && exec bash -c "$0" "$0" $(($1 - 1)); exec true'
-    ended = job.run(["bash", "-c", script, script, str(steps)])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run(["bash", "-c", script, script, str(steps)])
     assert (job.data / "steps").read_text().split() == [str(step) for step in range(steps, -1, -1)]
     profile = job.profile()
     assert profile.processes.filter(pl.col("ending") == "exec").height >= steps

@@ -72,8 +72,7 @@ def test_not_carried_if_told_not_to(job: Job, apps: Apps, way: str) -> None:
 def test_commands_by_the_shell(job: Job, apps: Apps, way: str) -> None:
     """What system and popen run is profiled in an emptied environment too, and does what it would do without us."""
     other = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
-    ended = job.run([apps.build("life_commands"), way, other])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("life_commands"), way, other])
     assert (job.data / "said").read_text() == (job.data / "copy").read_text() == "it's sh\n"
     assert (job.data / "taken").read_text() == "given"
     job.recover(job.spool_dir)
@@ -95,8 +94,7 @@ def test_commands_are_left_alone_if_told_to(job: Job, apps: Apps) -> None:
 def test_env_i(job: Job) -> None:
     """The everyday case: a shell's `env -i`; and the job is still the one that the first process named."""
     script = "env -i PATH=$PATH sh -c 'echo inner > inner; env -i cat inner > copy'"
-    ended = job.run(["sh", "-c", script], SLICEWISE_JOB="")
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run(["sh", "-c", script], SLICEWISE_JOB="")
     (spool_dir,) = [path for path in job.folder.iterdir() if path.name.startswith("dash-")]
     job.spool_dir = spool_dir
     profile = job.profile()
@@ -105,9 +103,7 @@ def test_env_i(job: Job) -> None:
 
 
 def test_clone(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_clone")])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("life_clone")])
     assert written(profile) == [
         ("underscore_exit", 20), ("underscore_exit", 50), ("underscore_exit", 300), ("exit", 1 + 2 + 4000),
     ]  # fmt: skip
@@ -142,8 +138,7 @@ def test_daemon(job: Job, apps: Apps, is_kept: int) -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_workers_of_multiprocessing(job: Job, method: str) -> None:
-    ended = job.run([sys.executable, APPS / "life_workers.py", method])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([sys.executable, APPS / "life_workers.py", method])
     job.recover(job.spool_dir)
     profile = job.profile()
     by_file = (
@@ -157,9 +152,7 @@ def test_workers_of_multiprocessing(job: Job, method: str) -> None:
 @pytest.mark.parametrize("way", ["deep", "apart", "both"])
 def test_library_bound_apart(job: Job, apps: Apps, way: str) -> None:
     plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
-    ended = job.run([apps.build("life_apart"), plug_in, way])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("life_apart"), plug_in, way])
     assert total(profile, "write_bytes", obj="file") == 3000
     assert total(profile, "write_bytes", layers=["kernel"]) == 3000 + 10 + 200  # the witness
     assert profile.mishaps.select("mishap", "count").rows() == [("bound_apart", 1)]
@@ -174,9 +167,7 @@ def test_library_beside_the_program(job: Job, apps: Apps, search: str) -> None:
     plug_in = apps.build("life_plug_in", "-DPLUG_IN", "-shared", "-fPIC")
     program = apps.build("life_apart", "-Wl,--enable-new-dtags,-rpath,$ORIGIN")
     assert plug_in.parent == program.parent
-    ended = job.run([program, search + plug_in.name, "near"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([program, search + plug_in.name, "near"])
     assert total(profile, "write_bytes", obj="file") == 3000 + 10 + 200
     assert calls(profile)["dlopen"] == 2
     assert profile.mishaps.is_empty()
@@ -218,8 +209,7 @@ def test_setuid_program(open_job: Job, apps: Apps) -> None:
     assert refused.returncode == 1
     assert "belongs to another user" in refused.stderr
     assert len(job.segments()) == 1
-    recovered = job.recover("--into", job.folder / "roots")
-    assert (recovered.returncode, recovered.stderr) == (0, "")
+    job.must_recover("--into", job.folder / "roots")
     (program,) = read_profile(job.folder / "roots" / "job").processes["program"]
     assert Path(program).name == "setpriv"
     assert job.segments() == []
@@ -234,9 +224,7 @@ def test_a_build_of_many_short_programs(job: Job) -> None:
         f"all: {' '.join(targets)}\n{' '.join(targets)}:\n\t@/bin/true; /bin/true && /bin/echo $@ > $@; test -s $@\n"
     )
     (job.data / "Makefile").write_text(rules)
-    ended = job.run(["make", "-s", "-j8"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled(["make", "-s", "-j8"])
     ends = profile.processes.select(pl.col("program").str.split("/").list.last(), "ending").rows()
     assert (ends.count(("true", "exit")), ends.count(("echo", "exit")), ends.count(("make", "exit"))) == (0, 60, 1)
     moved = total(profile, "kernel_write_bytes", layers=["stdio"], obj="file")  # echo ends lines in line
@@ -276,8 +264,7 @@ def test_program_that_becomes_another_user(open_job: Job) -> None:
 
 
 def test_handlers_at_fork(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_at_fork")])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("life_at_fork")])
     assert written(job.profile()) == [("exit", 1), ("exit", 20 + 300)]
     assert job.segments() == []
 

@@ -4,9 +4,7 @@ from support.programs import Apps, Job, calls, total
 
 
 def test_files_in_memory(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("mmap_files"), job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("mmap_files"), job.data / "file"])
     counted = calls(profile)
     assert {name: counted[name] for name in ("mmap", "mremap", "munmap", "msync")} == {
         "mmap": 5, "mremap": 6, "munmap": 5, "msync": 7,

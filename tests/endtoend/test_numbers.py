@@ -7,9 +7,7 @@ from support.programs import Apps, Job, calls, total
 def test_calls_by_number(job: Job, apps: Apps) -> None:
     command = [apps.build("posix_numbers"), job.data / "file"]
     seen, _ = trace(job, command)
-    ended = job.run(command)
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled(command)
     counted = calls(profile)
     assert_same(profile, seen, unseen_objects=("pipe",))  # strace does not tell which end a vmsplice is of
     assert counted["statx"] == 1

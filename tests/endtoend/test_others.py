@@ -2,7 +2,6 @@
 who is left out, and what a site hides."""
 
 import contextlib
-import json
 import os
 import shutil
 import subprocess
@@ -16,7 +15,7 @@ import polars as pl
 import pytest
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from support.command_line import slicewise_command
+from support.command_line import json_of, slicewise_command
 from support.kernel_witness import Witness
 from support.programs import COLLECTOR, LIBRARY, Apps, need, need_built
 from support.waiting import wait_until
@@ -150,7 +149,7 @@ def test_report_names_the_neighbours(recorded: Recording, tmp_path: Path, mode: 
     assert said in text
     page = (tmp_path / "page.html").read_text()
     assert "Unprofiled neighbours on this job" in page
-    others = json.loads(slicewise_command(*words, "--json").text)["others"]
+    others = json_of(*words)["others"]
     moved = {user["user"]: user for user in others["users"]}
     assert set(moved) >= ({STEADY, LOOPING} if mode == "named" else {None})
     for user in moved.values():

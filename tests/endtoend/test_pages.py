@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from support import browser
+from support.command_line import answer_of, json_of, refusal_of
 from support.command_line import completed as slicewise
 from support.jobs import write_competing_jobs, write_job
 
@@ -19,13 +20,11 @@ def jobs(tmp_path_factory):
     write_competing_jobs(directory, "48213", NASTY, interface=NASTY)
     write_job(directory / "alone-48213", 60, 12, {range(43): 102.0})
     write_job(directory / "alone-48190", 12, 12, {range(39): 101.0}, program="/opt/postproc")
-    made = slicewise(
+    answer_of(
         "overlap", "48213", NASTY, "--alone", "alone-48213", "--alone", "alone-48190", "--html", "overlap.html",
         directory=directory,
     )  # fmt: skip
-    assert made.returncode == 0, made.stderr
-    made = slicewise("report", NASTY, "--html", "report.html", directory=directory)
-    assert made.returncode == 0, made.stderr
+    answer_of("report", NASTY, "--html", "report.html", directory=directory)
     return directory
 
 
@@ -131,8 +130,7 @@ def test_the_terminal_says_what_happened_and_where_the_page_is(tmp_path):
 
 def test_overlap_as_json_has_its_documented_keys(tmp_path):
     write_competing_jobs(tmp_path)
-    made = slicewise("overlap", "48213", "48190", "--json", "-o", "overlap.json", directory=tmp_path)
-    assert made.returncode == 0, made.stderr
+    answer_of("overlap", "48213", "48190", "--json", "-o", "overlap.json", directory=tmp_path)
     record = json.loads((tmp_path / "overlap.json").read_text())
     region = record["region"]
     assert (region["end_slice"] - region["first_slice"], region["seconds"]) == (51, 204)
@@ -152,7 +150,7 @@ def test_overlap_as_json_has_its_documented_keys(tmp_path):
 
 def test_report_as_json_has_its_documented_keys(tmp_path):
     job = write_job(tmp_path / "48213", 4, 2, {range(5): 10.0})
-    record = json.loads(slicewise("report", job, "--json", directory=tmp_path).stdout)
+    record = json_of("report", job, directory=tmp_path)
     assert record["summary"]["processes"] == 4
     assert len(record["per_slice"]) == 5
     documented = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
@@ -175,7 +173,5 @@ def test_report_as_json_has_its_documented_keys(tmp_path):
 def test_a_users_error_is_one_line(tmp_path, arguments, line):
     write_job(tmp_path / "48213", 2, 2, {range(5): 10.0})
     write_job(tmp_path / "late", 2, 2, {range(100, 105): 10.0})
-    made = slicewise(*arguments, directory=tmp_path)
-    assert made.returncode == 2
-    assert made.stderr.startswith(line)
-    assert made.stderr.count("\n") == 1
+    made = refusal_of(*arguments, directory=tmp_path)
+    assert made.startswith(line)

@@ -86,8 +86,7 @@ def test_objects(job: Job, apps: Apps) -> None:
 
 
 def test_paths(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("posix_paths"), job.data])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("posix_paths"), job.data])
     written = dict(job.profile().files.filter(pl.col("path") != "").select("path", "write_bytes").iter_rows())
     assert written == {
         str(job.data / "same"): 100 + 300, str(job.data / "deep/same"): 200, str(job.data / "deep/one"): 5,
@@ -117,9 +116,7 @@ def test_nobody_asks_for_a_name_that_has_just_been_removed(job, tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 def test_calls_that_fail_are_on_the_mount_that_their_name_leads_to_then(job: Job, apps: Apps) -> None:
     """The kernel is not asked at each call, and yet: mounts, links, roots and directories come and go between them."""
-    ended = job.run([apps.build("posix_elsewhere"), job.data])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("posix_elsewhere"), job.data])
     failed = profile.slices.filter(layer="posix").join(profile.mounts.select("mount", "source"), on="mount")
     by_source = dict(failed.group_by("source").agg(pl.col("errors").sum()).iter_rows())
     one, two = 2 + 8 + 16 + 32 + 256 + 512 + 1, 4

@@ -55,8 +55,7 @@ def test_a_copys_time_is_that_of_the_side_that_is_no_memory(job: Job, tmp_path_f
             "send(sys.argv[2] + '/copy', sys.argv[1] + '/from')\n"
             "send(sys.argv[1] + '/to', sys.argv[2] + '/copy')\n"
         )
-        ended = job.run([sys.executable, "-c", code, disk, memory])
-        assert (ended.status, ended.errors) == (0, "")
+        job.must_run([sys.executable, "-c", code, disk, memory])
     rows = job.profile().files.filter(pl.col("path").str.contains("/(from|to|copy)$"))
     took = {
         Path(path).name: (read, write) for path, read, write in rows.select("path", "read_ns", "write_ns").iter_rows()
@@ -76,8 +75,7 @@ def test_attributes(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("options", [(), FORTIFIED], ids=["plain", "fortified"])
 def test_functions_of_several_system_calls(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
     program = apps.build("posix_composed", *options)
-    ended = job.run([program, job.data])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([program, job.data])
     assert calls(job.profile()) == {
         "open": 12, "close": 12, "dup": 1, "mkdir": 1,
         "opendir": 3, "readdir": 13 + 13 + 1, "getdents": 3, "seekdir": 2, "closedir": 3, "scandir": 3,

@@ -42,9 +42,7 @@ def make_program(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_threads_forks_exceptions_and_jumps(job: Job, program: Path) -> None:
-    ended = job.run([program, job.data / "file"], **SLICE)
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([program, job.data / "file"], **SLICE)
     thrown = {"scope": 17 + 19, "left by an exception": 19} if program.name.endswith("g++") else {}
     assert written(profile) == thrown | {
         "batch": ROUNDS * BYTES * sum(range(1, THREADS + 1)),
@@ -131,8 +129,7 @@ def test_python(job: Job) -> None:
     command = [sys.executable, "-S", "-c", script]
     settings = {"PYTHONPATH": str(INTERFACE)}
     assert job.run_plainly(command, **settings).status == 0
-    ended = job.run(command, **settings)
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run(command, **settings)
     assert written(job.profile()) == {"epoch": 6000, "failing": 7, "save": 10}
     assert job.profile().regions["left"].sum() == 0
 
@@ -161,9 +158,7 @@ def test_ranges_of_nvtx(job: Job, tmp_path: Path) -> None:
     256 are none.
     """
     program = build(tmp_path, "gcc", APPS / "nvtx_client.c")
-    ended = job.run([program, job.data / "file"], NVTX_INJECTION64_PATH=NVTX)
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([program, job.data / "file"], NVTX_INJECTION64_PATH=NVTX)
     assert written(profile) == {
         "ascii": 1 + 2 + 4, "wide ?": 2 + 4, "in attributes": 4, "registered": 8 + 16, "other": 16,
         "registered wide": 64, "NVTX": 256 * 128,

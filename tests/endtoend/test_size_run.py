@@ -5,7 +5,7 @@ import json
 import pytest
 from slicewise.analysis.size.points import read_table
 from slicewise.running.size_campaign import SECOND_JOB, SizePlan, trials_of
-from support.command_line import completed, run_slicewise
+from support.command_line import answer_of, run_slicewise
 from support.programs import BUILD, need, need_built
 
 KIB = 1 << 10
@@ -42,8 +42,7 @@ def test_a_campaign_keeps_its_measurements_and_removes_its_files(tmp_path):
         for point in curve["points"]:
             assert 0.3 < point["law_ratio"] < 1.01
             assert point["latency"]["value"] <= point["latency_p99"] * 100
-    again = completed("storage", "size", "--table", "here/slicewise-size.csv", directory=tmp_path)
-    assert again.returncode == 0, again.stderr
+    answer_of("storage", "size", "--table", "here/slicewise-size.csv", directory=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -104,9 +104,7 @@ def test_bytes_that_libc_reads_again(job: Job, apps: Apps, mode: str, room: int)
 def test_corners(job: Job, apps: Apps) -> None:
     command = [apps.build("stdio_corners"), job.data]
     seen, _ = trace(job, command)
-    ended = job.run(command)
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled(command)
     names = profile.processes["program"].str.split("/").list.last()
     own = profile.processes.filter(names.str.starts_with("stdio_corners"))["process"].item()
     files = profile.files.filter(pl.col("process") == own)
@@ -135,9 +133,7 @@ def test_corners(job: Job, apps: Apps) -> None:
 def test_bytes_that_libc_writes_at_the_end(job: Job, apps: Apps, way: str, size: int, processes: int) -> None:
     """Characters put by macros into a large buffer, of which a forked child has a copy: what is written is counted, and
     a child that does not write it, and did nothing else, is no process of the profile."""
-    ended = job.run([apps.build("stdio_left"), job.data / "file", way])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("stdio_left"), job.data / "file", way])
     assert (job.data / "file").stat().st_size == size
     assert total(profile, "kernel_write_bytes", layers=["stdio"], obj="file") == size
     assert total(profile, "write_bytes", layers=["kernel"]) == size
@@ -176,8 +172,7 @@ def test_bytes_that_libc_cannot_write_at_the_end(job: Job, apps: Apps, place: st
 @pytest.mark.parametrize("way", ["writers", "flushers"])
 def test_other_threads_that_write_at_the_end(job: Job, apps: Apps, way: str) -> None:
     """They may still write what is not counted; what is counted twice is what the stream held, at most."""
-    ended = job.run([apps.build("stdio_left", "-pthread"), job.data / "file", way])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("stdio_left", "-pthread"), job.data / "file", way])
     size = (job.data / "file").stat().st_size
     assert size > 0
     assert 0 < total(job.profile(), "kernel_write_bytes", layers=["stdio"], obj="file") <= size + (1 << 20)
@@ -217,9 +212,7 @@ def test_commands_words_and_messages(job: Job, apps: Apps) -> None:
 
 def test_bytes_underneath_where_others_are_pushed_back(job: Job, apps: Apps) -> None:
     """What the kernel read is what the file had, and what a stream held when it was reopened is written, too."""
-    ended = job.run([apps.build("stdio_pushed_back")])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("stdio_pushed_back")])
     assert total(profile, "kernel_read_bytes", layers=["stdio"]) == 100_000
     assert total(profile, "kernel_write_bytes", layers=["stdio"]) == 100_000 + 2 * 1234
     assert total(profile, "write_bytes", layers=["stdio"]) == 100_000 + 2 * 1234

@@ -30,8 +30,7 @@ FORTIFIED = ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 @pytest.mark.parametrize("options", [(), FORTIFIED], ids=["plain", "fortified"])
 def test_calls_of_one_thread(job: Job, apps: Apps, options: tuple[str, ...]) -> None:
     target = job.data / "file"
-    ended = job.run([apps.build("stdio_served", *options), "families", target])
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run([apps.build("stdio_served", *options), "families", target])
     profile = job.profile(bins=True)
     assert_as_told(profile, ended.output.decode())
     assert total(profile, "kernel_write_bytes", layers=STDIO, obj="file") == target.stat().st_size
@@ -42,8 +41,7 @@ def test_calls_of_one_thread(job: Job, apps: Apps, options: tuple[str, ...]) -> 
 def test_calls_that_tell_only_afterwards(job: Job, apps: Apps, mode: str) -> None:
     """Words and lines of all lengths, and wide characters: sums are right, and so is what the kernel gave and got."""
     target = job.data / "file"
-    ended = job.run([apps.build("stdio_served"), mode, target])
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run([apps.build("stdio_served"), mode, target])
     profile = job.profile(bins=True)
     assert_as_told(profile, ended.output.decode())
     size = target.stat().st_size
@@ -54,8 +52,7 @@ def test_calls_that_tell_only_afterwards(job: Job, apps: Apps, mode: str) -> Non
 def test_calls_of_threads_on_one_stream(job: Job, apps: Apps) -> None:
     """What one of them moves while another waits for the stream is counted for one of them."""
     target = job.data / "file"
-    ended = job.run([apps.build("stdio_served", "-pthread"), "threads", target])
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run([apps.build("stdio_served", "-pthread"), "threads", target])
     profile = job.profile(bins=True)
     assert_as_told(profile, ended.output.decode())
     assert total(profile, "kernel_write_bytes", layers=STDIO, obj="file") == target.stat().st_size
@@ -64,22 +61,18 @@ def test_calls_of_threads_on_one_stream(job: Job, apps: Apps) -> None:
 def test_threads_that_read_one_stream(job: Job, apps: Apps) -> None:
     target = job.data / "file"
     target.write_bytes(b"line\n" * 200_000)
-    ended = job.run([apps.build("stdio_served", "-pthread"), "read", target])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("stdio_served", "-pthread"), "read", target])
     for column in ("read_bytes", "kernel_read_bytes"):
         assert total(profile, column, layers=STDIO, obj="file") == target.stat().st_size
 
 
 def test_a_thread_that_is_cancelled_in_a_write(job: Job, apps: Apps) -> None:
     """It lets its stream go, as without us: another thread goes on to write into it."""
-    ended = job.run([apps.build("stdio_served", "-pthread"), "cancelled", "-"])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("stdio_served", "-pthread"), "cancelled", "-"])
 
 
 def test_streams_in_memory_and_by_lines(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("stdio_served"), "memory", job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run([apps.build("stdio_served"), "memory", job.data / "file"])
     words = ended.output.decode().split()
     profile = job.profile()
     assert total(profile, "write_ops", layers=STDIO, obj="file") == int(words[3])
@@ -89,9 +82,7 @@ def test_streams_in_memory_and_by_lines(job: Job, apps: Apps) -> None:
 def test_descriptor_that_becomes_another_one_beneath_its_stream(job: Job, apps: Apps) -> None:
     """Each file has what was written while it was the stream's, whoever changed that: this thread or one that ended."""
     target = job.data / "file"
-    ended = job.run([apps.build("stdio_served", "-pthread"), "swapped", target])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("stdio_served", "-pthread"), "swapped", target])
     written = dict(profile.files.group_by("path").agg(pl.col("write_bytes").sum()).rows())
     for file in (target, target.with_suffix(".other")):
         assert written[str(file)] == file.stat().st_size > 0
@@ -115,8 +106,7 @@ def test_child_that_nobody_saw_begin(job: Job, apps: Apps) -> None:
 
 
 def test_lines_of_two_streams(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("stdio_served"), "lines", job.data / "file"])
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run([apps.build("stdio_served"), "lines", job.data / "file"])
     assert_as_told(job.profile(bins=True), ended.output.decode())
 
 
@@ -132,8 +122,7 @@ def test_killed_with_bytes_in_the_buffer(job: Job, apps: Apps) -> None:
 
 def test_slices_of_calls_that_come_slowly(job: Job, apps: Apps) -> None:
     """Whatever comes 100 ms apart has a slice of its own; the first 64 calls of a burst may be in the slice before."""
-    ended = job.run([apps.build("stdio_served"), "slowly", job.data / "file"], SLICEWISE_SLICE="0.1")
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("stdio_served"), "slowly", job.data / "file"], SLICEWISE_SLICE="0.1")
     names = job.profile().mounts.filter(pl.col("object") == "file").select("process", "mount")
     rows = job.profile().slices.join(names, on=["process", "mount"], how="semi")
     ops = rows.filter(pl.col("layer") == "stdio", pl.col("write_ops") > 0).sort("slice")["write_ops"]

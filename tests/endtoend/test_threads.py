@@ -1,6 +1,5 @@
 """Waits of threads for each other: counted as long as the program's own clock says, and no call answers otherwise."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from support.command_line import slicewise_command
+from support.command_line import json_of, slicewise_command
 from support.programs import APPS, BUILD, Apps, Ended, Job, need, total
 
 THREADS = BUILD / "lib" / "libslicewise-threads.so"
@@ -65,7 +64,7 @@ def test_waits_are_as_long_as_the_programs_own_clock_says(job: Job, apps: Apps, 
     assert by_slice.height >= 4
     assert (by_slice["main_ns"] <= SLICE_NS).all()
     command = ["report", str(job.spool_dir), "--html", str(job.folder / "page.html")]
-    shown = json.loads(slicewise_command(*command, "--json").text)["threads"]
+    shown = json_of(*command)["threads"]
     for column, seconds in {"ns": "seconds", "main_ns": "main_seconds"}.items():
         assert {row["kind"]: round(row[seconds] * 1e9) for row in shown["kinds"]} == waits(job, column)
     assert sum(row["waits"] for row in shown["slices"]) == sum(waits(job, "waits").values())

@@ -51,8 +51,7 @@ def unprofiled_of(job: Job) -> list[Unprofiled]:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_static_program_is_noted_however_it_is_begun(job, parent, static_writer, way):
     command = shutil.copy(static_writer, job.data / "writer")
-    ended = job.run([parent, way, "writer", "out"], PATH=f"{job.data}:/usr/bin")
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([parent, way, "writer", "out"], PATH=f"{job.data}:/usr/bin")
     assert (job.data / "out").stat().st_size == 3 * MIB
     assert unprofiled_of(job) == [Unprofiled(str(command), "static", 1)]
 
@@ -316,9 +315,7 @@ def test_a_profiled_program_has_no_gap(job, apps):
 
 @pytest.mark.parametrize("order", ["ttv", "ttf", "tts", "ftt", "ltwt", "lttdw", "dvd", "t" * 20 + "vt", "v" + "d" * 20])
 def test_what_threads_counted_that_ended_is_known_when_children_were_waited_for(job, apps, order):
-    ended = job.run([apps.build("life_reaped", "-pthread"), job.data, order])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("life_reaped", "-pthread"), job.data, order])
     seen = coverage(Digest(profile))
     assert (seen.processes, seen.of) == (count_processes(Digest(profile).processes),) * 2
     own = profile.processes.sort("start_ns")["process"][0]
@@ -345,9 +342,7 @@ def test_every_process_of_pythons_pools_is_compared(job, way):
         "        pool.close(); pool.join()\n"
         "    work(9)\n"
     )
-    ended = job.run(["/usr/bin/python3", "-I", script, way, job.data])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled(["/usr/bin/python3", "-I", script, way, job.data])
     seen = coverage(Digest(profile))
     assert (seen.processes, seen.of) == (count_processes(Digest(profile).processes),) * 2
     assert seen.kernel_write_bytes >= 1_000_000

@@ -42,8 +42,7 @@ def test_recover_with_a_spool_that_hangs(job: Job, apps: Apps, hanging: HangingF
     assert total(job.profile(), "write_bytes", obj="file") == 300
 
     hanging.answer()
-    done = job.recover(**WAIT)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = job.must_recover(**WAIT)
     assert "recovered 3 processes killed before " in done.stdout
     job.spool_dir = hanging.export / "job"
     assert total(job.profile(), "write_bytes", obj="file") == 3 * 300

@@ -13,8 +13,7 @@ SLOWER_AT_MOST = 1.5
 
 
 def run(job: Job, apps: Apps, hertz: int, mode: str) -> Ended:
-    ended = job.run([apps.build("jumps"), job.data / "file", "0.5", str(hertz), mode])
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run([apps.build("jumps"), job.data / "file", "0.5", str(hertz), mode])
     return ended
 
 
@@ -66,8 +65,7 @@ def test_exceptions_and_cancelled_threads(job: Job, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["yield", "preempt"])
 def test_contexts_that_wander_from_thread_to_thread(job: Job, apps: Apps, mode: str) -> None:
-    ended = job.run([apps.build("contexts", "-pthread"), job.data / "file", "0.5", mode], SLICEWISE_SLICE="0.1")
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run([apps.build("contexts", "-pthread"), job.data / "file", "0.5", mode], SLICEWISE_SLICE="0.1")
     profile = job.profile()
     mishaps = dict(profile.mishaps.select("mishap", "count").iter_rows())
     left = mishaps.pop(JUMPED, 0)

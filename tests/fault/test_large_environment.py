@@ -11,7 +11,6 @@ def test_large_environment_on_small_stack(job: Job, apps: Apps, way: str) -> Non
     program = [apps.build("large_environment", "-pthread"), way, "/bin/sh", "-c", ": > file; exit 7"]
     bare = job.run_plainly(program)
     assert (bare.status, bare.errors) == (0, "")
-    ended = job.run(program)
-    assert (ended.status, ended.errors) == (0, "")
+    ended = job.must_run(program)
     assert ended.told["pages_more"] < ROUNDS
     assert job.profile().processes.height == ROUNDS + 1

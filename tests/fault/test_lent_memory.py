@@ -18,9 +18,7 @@ def written_by_name(profile: Profile) -> dict[str, int]:
 
 @pytest.mark.parametrize("how", ["vfork", "clone_vfork"])
 def test_childs_descriptors_are_its_own(job: Job, apps: Apps, how: str) -> None:
-    ended = job.run([apps.build("lent"), job.data / "file", job.data / "other", how])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled([apps.build("lent"), job.data / "file", job.data / "other", how])
     of_parent = ROUNDS * (10 + 1000 * 5000)
     assert total(profile, "write_bytes", obj="file") == of_parent + ROUNDS * 5
     assert total(profile, "write_bytes", obj="device") == ROUNDS * 3
@@ -31,8 +29,7 @@ def test_childs_descriptors_are_its_own(job: Job, apps: Apps, how: str) -> None:
 
 def test_child_that_nobody_waits_for(job: Job, apps: Apps) -> None:
     """It shares even the thread's state, so it is let alone."""
-    ended = job.run([apps.build("lent"), job.data / "file", job.data / "other", "clone"])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("lent"), job.data / "file", job.data / "other", "clone"])
     assert total(job.profile(), "write_bytes", obj="file") == ROUNDS * (10 + 1000 * 5000)
 
 
@@ -48,8 +45,6 @@ for _ in range(5):
 def test_python_starts_programs(job: Job) -> None:
     """Its `subprocess` forks by vfork, and points the child's standard output elsewhere."""
     command = f"exec {sys.executable} -c '{PYTHON}' > {job.data}/out"
-    ended = job.run(["/bin/sh", "-c", command])
-    assert (ended.status, ended.errors) == (0, "")
-    profile = job.profile()
+    profile = job.profiled(["/bin/sh", "-c", command])
     assert total(profile, "write_bytes", obj="file") == 5 * 5_001_000
     assert total(profile, "write_bytes", obj="device") == 0

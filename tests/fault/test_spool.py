@@ -12,9 +12,7 @@ from support.programs import COLLECTOR, LIBRARY, Apps, Job, need, total
 
 def assert_recovered(job: Job) -> None:
     assert len(job.segments()) == 1
-    recovered = job.recover()
-    assert (recovered.returncode, recovered.stderr) == (0, "")
-    assert job.segments() == []
+    job.must_recover()
     profile = job.profile()
     assert total(profile, "write_bytes", obj="file") == 300
     assert profile.processes["ending"].to_list() == ["exit"]
@@ -98,8 +96,7 @@ def test_segments_of_another_build_are_left_alone(job: Job, apps: Apps) -> None:
     content = segment.read_bytes()
     segment.write_bytes(content[:8] + b"9.9.9\0" + content[14:])
     recovered = job.recover()
-    assert (recovered.returncode, recovered.stderr) == (0, "")
-    assert job.segments() == [segment]
+    assert (recovered.returncode, recovered.stderr, job.segments()) == (0, "", [segment])
 
 
 @pytest.mark.parametrize("garbage", [b"", b"x" * 100, b"slicewis" + bytes(5000)])
@@ -108,8 +105,7 @@ def test_garbage_among_segments_is_left_alone(job: Job, apps: Apps, garbage: byt
     stray = job.segments()[0].parent / "job.1.0"
     stray.write_bytes(garbage)
     recovered = job.recover()
-    assert (recovered.returncode, recovered.stderr) == (0, "")
-    assert job.segments() == [stray]
+    assert (recovered.returncode, recovered.stderr, job.segments()) == (0, "", [stray])
     assert job.profile().processes["ending"].to_list() == ["killed"]
 
 
@@ -144,8 +140,7 @@ def test_nothing_is_said_when_asked_to_be_quiet(job: Job, apps: Apps) -> None:
 def test_the_line_is_not_written_into_a_programs_file(job: Job) -> None:
     """A program may close its standard error and open a file that gets the number."""
     job.spool_dir.write_text("in the way")
-    ended = job.run(["bash", "-c", "exec 2> replaced; echo told >&2"])
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run(["bash", "-c", "exec 2> replaced; echo told >&2"])
     assert (job.data / "replaced").read_text() == "told\n"
 
 

@@ -27,9 +27,7 @@ def assert_kept(job: Job, ended: Ended, words: str) -> None:
 
 
 def assert_recovered(job: Job, ending: str = "exit") -> None:
-    recovered = job.recover()
-    assert (recovered.returncode, recovered.stderr) == (0, "")
-    assert job.segments() == []
+    job.must_recover()
     profile = job.profile()
     assert total(profile, "write_bytes", obj="file") == 300
     assert profile.processes["ending"].to_list() == [ending]
@@ -58,8 +56,7 @@ def test_a_program_that_changes_its_root_before_its_first_call(job: Job, apps: A
     assert ended.status == 3
     assert "another root directory" in ended.errors
     assert list(jail.rglob("*.swz")) == []
-    recovered = job.recover(SLICEWISE_SEGMENT_DIR=str(segments))
-    assert (recovered.returncode, recovered.stderr) == (0, "")
+    job.must_recover(SLICEWISE_SEGMENT_DIR=str(segments))
     assert total(job.profile(), "write_bytes", obj="file") == 300
 
 
@@ -90,9 +87,7 @@ def test_a_working_directory_that_was_deleted_before(job: Job) -> None:
     assert "slicewise: " in ended.errors
     assert job.recover().returncode == 1
     assert len(job.segments()) == 1
-    recovered = job.recover("--into", job.folder / "rescued")
-    assert (recovered.returncode, recovered.stderr) == (0, "")
-    assert job.segments() == []
+    job.must_recover("--into", job.folder / "rescued")
     job.spool_dir = job.folder / "rescued" / "job"
     assert total(job.profile(), "write_bytes", layers=["posix", "stdio"], obj="file") == 300
 

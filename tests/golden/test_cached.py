@@ -15,7 +15,7 @@ from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest
 from slicewise.imports.jobstats import read_served
 from slicewise.profile.servers import read_servers
-from support.command_line import completed
+from support.command_line import answer_of, completed, json_of, refusal_of
 from testbed import measured, recordings
 from testbed.cached_tables import Told, told
 
@@ -80,9 +80,7 @@ def without_runs(recorded) -> list[Told]:
 
 
 def answer(where: Path, *words: str) -> dict:
-    done = completed("blame", *words, "--json", directory=where)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json_of("blame", *words, directory=where)
 
 
 def took_in(where: Path, job: str) -> float:
@@ -184,10 +182,10 @@ def test_a_reader_of_a_mapped_file_has_one_time_and_one_rate(recorded, kind, nei
     took = json.loads((where / "took.json").read_text())["mapped"]
     fetched = int(read_digest(where / "mapped").fetched["fetched_bytes"].sum())
     blamed = answer(where, "mapped", neighbour)
-    spent = json.loads(completed("report", "mapped", "--json", directory=where).stdout)["phases"]["time_in_io"]
+    spent = json_of("report", "mapped", directory=where)["phases"]["time_in_io"]
     assert spent["mapped_seconds"] == pytest.approx(blamed["mapped_seconds"])
     assert spent["slowest"] * blamed["runtime_seconds"] == pytest.approx(blamed["io_seconds"], rel=0.001)
-    compared = json.loads(completed("overlap", "mapped", neighbour, "--json", directory=where).stdout)
+    compared = json_of("overlap", "mapped", neighbour, directory=where)
     own, its = compared["directions"]["read"]["jobs"]
     assert own["seconds"]["value"] == pytest.approx(took, rel=0.03)
     assert fetched <= own["bytes"] <= fetched + (128 << 10)  # and by calls the program and its libraries
@@ -269,8 +267,7 @@ def servers(recorded, tmp_path_factory) -> Path:
     """The profile of the servers of /lus, made of what they said."""
     made = tmp_path_factory.mktemp("servers")
     log = recorded / "lustre" / "jobstats"
-    done = completed("import", "jobstats", str(log), "--storage", "lus", "--into", str(made), directory=made)
-    assert done.returncode == 0, done.stderr
+    answer_of("import", "jobstats", str(log), "--storage", "lus", "--into", str(made), directory=made)
     return made
 
 
@@ -324,16 +321,14 @@ def test_neighbours_of_a_real_nfs_server(recorded, job):
 @pytest.mark.parametrize("names", ["plain", "hash"])
 def test_a_catalog_blames_no_job_on_its_own_node(recorded, tmp_path, names, monkeypatch):
     """There the clients are jobs of their own, and c1's bytes are those of the jobs that ran there once more."""
-    made = completed("catalog", "ingest", str(tmp_path / "site"), "nfs-server", "--names", names, directory=recorded)
-    assert made.returncode == 0, made.stderr
+    answer_of("catalog", "ingest", str(tmp_path / "site"), "nfs-server", "--names", names, directory=recorded)
     monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
     for job, moved in (("small", 42.8), ("small-same-node", 73.6)):
         done = completed("blame", job, "--json", directory=tmp_path)
         (one,) = [each for each in json.loads(done.stdout)["neighbours"] if each["job"]]
         assert one["write_bytes"] == pytest.approx(moved * (1 << 20), rel=0.01)
         assert (one["job"] == "the rest of c1") == (job == "small-same-node")
-    worst = completed("catalog", "worst", str(tmp_path / "site"), "--json", directory=tmp_path)
-    assert worst.returncode == 0, worst.stderr
+    answer_of("catalog", "worst", str(tmp_path / "site"), "--json", directory=tmp_path)
 
 
 def test_everyone_of_a_directory_with_the_servers_counts(recorded):
@@ -350,10 +345,8 @@ def test_who_lost_nothing_beside_a_reader_is_told_so(recorded):
 
 
 def test_a_name_that_the_servers_do_not_know_is_one_line(recorded, servers):
-    done = completed("report", "4799", "--servers", str(servers), directory=recorded / "lustre")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "no job of that name" in done.stderr
+    done = refusal_of("report", "4799", "--servers", str(servers), directory=recorded / "lustre")
+    assert "no job of that name" in done
 
 
 def test_all_losses_are_told_with_few_seconds_of_error(trial):
@@ -460,8 +453,7 @@ def catalogs(recorded, tmp_path_factory) -> Path:
     """The sampler was told what clients mount."""
     made = tmp_path_factory.mktemp("catalogs")
     for place in {place for place, *_ in IN_CATALOGS}:
-        done = completed("catalog", "ingest", str(made / place), place, directory=recorded)
-        assert done.returncode == 0, done.stderr
+        answer_of("catalog", "ingest", str(made / place), place, directory=recorded)
     return made
 
 
@@ -470,7 +462,7 @@ def test_a_catalog_finds_runs_alone_where_servers_counted_their_nodes(
     recorded, catalogs, tmp_path, monkeypatch, place, job
 ):
     monkeypatch.setenv("SLICEWISE_CATALOG", str(catalogs / place))
-    found = json.loads(completed("blame", job, "--json", directory=tmp_path).stdout)
+    found = json_of("blame", job, directory=tmp_path)
     alone, neighbour = SERVED[place][2][job]
     lost = took_in(recorded / place, job) - took_in(recorded / place, alone)
     assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
@@ -481,10 +473,9 @@ def test_a_catalog_finds_runs_alone_where_servers_counted_their_nodes(
 
 def test_a_catalog_finds_the_run_alone_where_servers_counted_jobs(recorded, servers, tmp_path, monkeypatch):
     """Beside small-alone they counted `mkdir` and `lfs`, of a few requests each."""
-    made = completed("catalog", "ingest", str(tmp_path / "site"), "lustre", str(servers), directory=recorded)
-    assert made.returncode == 0, made.stderr
+    answer_of("catalog", "ingest", str(tmp_path / "site"), "lustre", str(servers), directory=recorded)
     monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
-    found = json.loads(completed("blame", "smallu", "--json", directory=tmp_path).stdout)
+    found = json_of("blame", "smallu", directory=tmp_path)
     assert [run["job"] for run in found["standalone_runs"] if run["is_taken"]] == ["small-alone"]
     assert (found["confidence"], found["neighbours"][0]["job"]) == ("high", "4716")
     assert found["lost_seconds"]["value"] == pytest.approx(TOOK["smallu"] - LUSTRE_ALONE, rel=MOST_ERROR)
@@ -493,7 +484,7 @@ def test_a_catalog_finds_the_run_alone_where_servers_counted_jobs(recorded, serv
 def test_a_catalog_shows_no_job_beside_its_own_node(catalogs, tmp_path):
     """c1's address is of the victims, c3's of the other; a client that wrote 1 MiB makes no run one with company."""
     place = str(catalogs / "samba-server")
-    rows = json.loads(completed("catalog", "overlaps", place, "--json", directory=tmp_path).stdout)
+    rows = json_of("catalog", "overlaps", place, directory=tmp_path)
     pairs = {frozenset((one["job"], one["other_job"])) for one in rows}
     assert {frozenset(("victim", "10.9.0.12")), frozenset(("other", "victim-of-other"))} <= pairs
     assert not [pair for pair in pairs if "10.9.0.11" in pair]
@@ -535,10 +526,9 @@ def test_servers_of_beegfs_count_their_clients_alone(recorded):
 
 def test_servers_of_beegfs_are_the_storage_of_their_clients_in_a_catalog(recorded, tmp_path, monkeypatch):
     """All clients mount beegfs_nodev, and nobody told the sampler so."""
-    made = completed("catalog", "ingest", str(tmp_path / "site"), "beegfs-server", directory=recorded)
-    assert made.returncode == 0, made.stderr
+    answer_of("catalog", "ingest", str(tmp_path / "site"), "beegfs-server", directory=recorded)
     monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "site"))
-    found = json.loads(completed("blame", "victim", "--json", directory=tmp_path).stdout)
+    found = json_of("blame", "victim", directory=tmp_path)
     took = json.loads((recorded / "beegfs-server" / "took.json").read_text())
     assert found["neighbours"][0]["job"] == "10.9.0.12"
     assert found["lost_seconds"]["value"] == pytest.approx(took["victim"] - took["alone"], rel=MOST_ERROR)
@@ -571,7 +561,7 @@ def test_memory_that_was_short_is_nobodys_io(recorded, job):
     assert "not because of I/O" in found["sentences"][0]
     assert "memory was short" in found["sentences"][0]
     assert not [one["job"] for one in found["neighbours"] if one["lost_seconds"]["value"] > 1]
-    compared = json.loads(completed("compare", f"{job}-alone", job, "--json", directory=where).stdout)
+    compared = json_of("compare", f"{job}-alone", job, directory=where)
     assert compared["outside"]["memory_seconds"] == pytest.approx(found["outside"]["memory_seconds"], rel=0.05)
     assert compared["outside"]["memory_seconds"] <= compared["computing_seconds"]
 

@@ -8,12 +8,10 @@ from slicewise.analysis.blame.case import case_of, kept_case
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.site.at_once import AroundMany
 from slicewise.analysis.site.worst import runs_alone
-from slicewise.catalog.find import places
-from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
-from slicewise.catalog.store import Catalog
 from slicewise.digest.beside import Surroundings
 from slicewise.profile.files import job_places
+from support.catalogs import catalog_of
 from support.consistency import contradictions
 from testbed import recordings
 
@@ -40,8 +38,7 @@ def test_a_catalog_says_what_the_files_say(name: str, tmp_path: Path) -> None:
     where = recordings.unpacked(ARCHIVES)
     is_apart = name != POLICIES
     jobs = job_places([where / name]) if is_apart else sorted({profile.parent for profile in where.glob("*/*.swz")})
-    catalog = Catalog.make(tmp_path / "site")
-    ingest(catalog, places(jobs))
+    catalog = catalog_of(tmp_path / "site", *jobs)
     many = AroundMany(catalog, catalog.batches(), 0, LAST, runs_alone(catalog, catalog.batches()))
     is_open = dict(many.open_jobs(catalog.days()).select("key", "is_open").rows())
     around = Surroundings()

@@ -143,8 +143,7 @@ def run_and_compare(job: Job, apps: Apps, seed: int, lines: int, beside: list[st
         name = start.split()[-1]
         (job.data / name).write_text(oracle.draw(name, lines, beside if start == "main" else []))
     oracle.calls["pthread_create"] = sum(start.startswith("thread") for start in beside)
-    ended = job.run([apps.build("script", "-pthread"), "main"], SLICEWISE_SLICE=slice_seconds)
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("script", "-pthread"), "main"], SLICEWISE_SLICE=slice_seconds)
     profile = job.profile(bins=True)
     assert calls(profile) == {name: count for name, count in oracle.calls.items() if count > 0}
     for obj in ("file", "other"):

@@ -2,10 +2,12 @@
 
 import contextlib
 import io
+import json
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import slicewise.cli
@@ -52,3 +54,22 @@ def completed(*arguments: object, directory: Path = Path()) -> subprocess.Comple
     with contextlib.chdir(directory):
         done = slicewise_command(*arguments)
     return subprocess.CompletedProcess(["slicewise", *map(str, arguments)], done.status, done.text, done.errors)
+
+
+def answer_of(*arguments: object, directory: Path = Path()) -> str:
+    """What `slicewise ARGUMENTS` prints, which must succeed."""
+    done = completed(*arguments, directory=directory)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def json_of(*arguments: object, directory: Path = Path()) -> Any:
+    """The same with --json, as Python has it."""
+    return json.loads(answer_of(*arguments, "--json", directory=directory))
+
+
+def refusal_of(*arguments: object, directory: Path = Path()) -> str:
+    """The one line with which `slicewise ARGUMENTS` refuses what cannot be."""
+    done = completed(*arguments, directory=directory)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    return done.stderr

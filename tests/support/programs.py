@@ -37,26 +37,29 @@ def _headers() -> bytes:
     return b"".join(path.read_bytes() for path in files)
 
 
-def compiled(name: str, command: Command) -> Path:
+def compiled(name: str, command: Command, into: Path = COMPILED) -> Path:
     """What a compiler's command makes of files of tests/apps; made once for the same files and words."""
     sources = [part.read_bytes() for part in command if isinstance(part, Path) and part.parent == APPS]
     told = b"\0".join([*map(os.fsencode, command), *sources, _headers()])
-    target = COMPILED / f"{name}-{int.from_bytes(hashlib.blake2b(told, digest_size=5).digest())}"
+    target = into / f"{name}-{int.from_bytes(hashlib.blake2b(told, digest_size=5).digest())}"
     if not target.exists():
-        COMPILED.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=COMPILED) as folder:  # modules of Fortran stay there
+        into.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=into) as folder:  # modules of Fortran stay there
             subprocess.run([*command, "-o", f"{folder}/program"], cwd=folder, check=True)
             Path(folder, "program").replace(target)
     return target
 
 
+@dataclass(frozen=True)
 class Apps:
     """The programs of tests/apps, each compiled once for each set of options."""
+
+    folder: Path = COMPILED
 
     def build(self, name: str, *options: str | Path) -> Path:
         """The path of the program (or with -shared the library) made from `name`.c."""
         command = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Werror", APPS / f"{name}.c"]
-        return compiled(name, [*command, *options])
+        return compiled(name, [*command, *options], self.folder)
 
 
 def build_go(folder: Path, name: str, cgo: str = "0") -> Path:
@@ -127,6 +130,17 @@ class Job:
         )  # fmt: skip
         return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), self.folder / "told")
 
+    def must_run(self, command: Command, **options: Any) -> Ended:
+        """Run a command under the library, which must end well and say nothing."""
+        ended = self.run(command, **options)
+        assert (ended.status, ended.errors) == (0, ""), (ended.status, ended.errors)
+        return ended
+
+    def profiled(self, command: Command, **options: Any) -> Profile:
+        """The profile of such a run."""
+        self.must_run(command, **options)
+        return self.profile()
+
     def run_plainly(self, command: Command, **options: Any) -> Ended:
         """Run a command as if there were no Slicewise."""
         return self.run(command, **options | {"LD_PRELOAD": ""})
@@ -145,6 +159,12 @@ class Job:
             [COLLECTOR, "recover", *arguments], cwd=cwd, env=self.environment(settings) | {"LD_PRELOAD": ""},
             capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
+
+    def must_recover(self, *arguments: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
+        """Recover what processes left, which must end well, say nothing on stderr, and leave no segment."""
+        done = self.recover(*arguments, **settings)
+        assert (done.returncode, done.stderr, self.segments()) == (0, "", []), done
+        return done
 
     def profile(self, *, bins: bool = False, is_damaged: bool = False) -> Profile:
         """The job's profile, which must be whole unless damage is expected."""

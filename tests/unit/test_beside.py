@@ -5,8 +5,6 @@ import shutil
 
 import polars as pl
 from slicewise.catalog.beside import Around, Company
-from slicewise.catalog.find import places
-from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
 from slicewise.catalog.store import Catalog, day_of
 from slicewise.digest.beside import Surroundings, servers_beside
@@ -14,6 +12,7 @@ from slicewise.digest.company import MOST_RUNS
 from slicewise.digest.digest import read_digest
 from slicewise.digest.outlines import JOBS_AT_ONCE, outlines
 from slicewise.terminal.progress import reading_profiles
+from support.catalogs import catalog_of
 from support.jobs import write_competing_jobs
 from support.runs import metadata, read, write_run, wrote
 from support.site_days import SLICE_NS, day_frames
@@ -84,8 +83,7 @@ def test_runs_on_the_same_storage_come_before_nearer_ones_elsewhere(tmp_path):
     write_run(tmp_path / "jobs" / "other-work", 2, few, program="/opt/simulation", begin=900)
     expected = ["same0", "same1", "elsewhere0", "elsewhere1", "elsewhere2"]
     assert names(Surroundings().beside(own).quiet) == expected
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([tmp_path / "jobs"]))
+    catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
     assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "own"))] == expected
 
 
@@ -96,8 +94,7 @@ def test_a_quiet_run_is_found_behind_many_with_company(tmp_path):
         writer(tmp_path / "jobs" / f"near{place:02}", 1100 + 10 * place)
         writer(tmp_path / "jobs" / f"with{place:02}", 1100 + 10 * place, program="/opt/other")
     writer(tmp_path / "jobs" / "quiet", 9000)
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([tmp_path / "jobs"]))
+    catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
     assert names(Surroundings().beside(own).quiet) == ["quiet"]
     assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "own"))] == ["quiet"]
 
@@ -131,8 +128,7 @@ def test_a_job_that_was_active_only_between_is_no_neighbour_beside_a_profile_nor
         write_run(tmp_path / "jobs" / name, 10, [{at: wrote(10, 0.5) for at in when}], **nfs)
     write_run(tmp_path / "jobs" / "after", 12, [{at: wrote(10, 0.5) for at in (10, 11)}], spans=[(10, 12)], **nfs)
     assert names(Surroundings().beside(own).neighbours) == ["at-once"]
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([tmp_path / "jobs"]))
+    catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
     assert [job.job for job in Around(catalog).neighbours_of(find_job(catalog, "own"))] == ["at-once"]
 
 
@@ -148,8 +144,7 @@ def test_a_server_of_several_names_is_one_storage_by_its_address(tmp_path):
         write_run(tmp_path / "jobs" / name, 10, rows, mounts={"type": kind, "source": source, "address": address})
     own = tmp_path / "jobs" / "own"
     assert names(Surroundings().beside(own).neighbours) == ["alias"]
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([tmp_path / "jobs"]))
+    catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
     assert [job.job for job in Around(catalog).neighbours_of(find_job(catalog, "own"))] == ["alias"]
 
 

@@ -1,6 +1,5 @@
 """All jobs of a directory: who lost how much to whom."""
 
-import json
 from types import SimpleNamespace
 
 import polars as pl
@@ -10,12 +9,11 @@ from slicewise.analysis.calls import Rows
 from slicewise.analysis.site import at_once
 from slicewise.analysis.site.at_once import AroundMany, around_jobs
 from slicewise.catalog.beside import Around
-from slicewise.catalog.find import places
-from slicewise.catalog.ingest import ingest
 from slicewise.catalog.store import Catalog
 from slicewise.estimate import Estimate
 from slicewise.report.blame import all_words
-from support.command_line import slicewise_command
+from support.catalogs import catalog_of
+from support.command_line import answer_of, json_of, refusal_of
 from support.jobs import write_competing_jobs, write_job
 from support.site_days import write_days
 from support.swz import build_profile
@@ -98,17 +96,15 @@ def test_the_command(tmp_path):
             [{"process": number, "host": "n", "start_ns": 10 * 10**9, "end_ns": 20 * 10**9, "slice_ns": 10**9}],
             slices,
         )
-    done = slicewise_command("blame", "--all", tmp_path / "jobs")
-    assert done.status == 0, done.errors
-    assert "one" in done.text
-    found = json.loads(slicewise_command("blame", "--all", tmp_path / "jobs", "--json").text)
+    done = answer_of("blame", "--all", tmp_path / "jobs")
+    assert "one" in done
+    found = json_of("blame", "--all", tmp_path / "jobs")
     assert {job["job"] for job in found["jobs"]} == {"one", "two"}
 
 
 def test_more_than_a_directory_is_refused(tmp_path):
-    done = slicewise_command("blame", "--all", tmp_path, tmp_path)
-    assert done.status == 2
-    assert "--all takes one directory" in done.errors
+    done = refusal_of("blame", "--all", tmp_path, tmp_path)
+    assert "--all takes one directory" in done
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +115,7 @@ def competing(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     for number in (1, 2):
         rates = {range(-400 * number, -400 * number + 40): 102.0}
         write_job(directory / f"4800{number}", 12, 12, rates, first_node=6, program="/opt/postproc")
-    catalog = Catalog.make(tmp_path_factory.mktemp("catalog") / "site")
-    ingest(catalog, places([directory]))
-    return catalog
+    return catalog_of(tmp_path_factory.mktemp("catalog") / "site", directory)
 
 
 @pytest.fixture(scope="module")

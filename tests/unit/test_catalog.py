@@ -27,7 +27,8 @@ from slicewise.digest.processes import usage_in_sum
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
 from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
-from support.command_line import slicewise_command
+from support.catalogs import catalog_of
+from support.command_line import answer_of, refusal_of, slicewise_command
 from support.hostile import sound_tables
 from support.hostile import write_job as write_hostile_job
 from support.jobs import write_competing_jobs, write_job
@@ -92,8 +93,7 @@ def test_page_is_up_to_date():
 
 def test_a_kept_job_has_the_frames_of_its_digest(jobs, undisturbed, tmp_path):
     hostile = write_hostile_job(tmp_path / "hostile", sound_tables())
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([hostile]))
+    catalog = catalog_of(tmp_path / "catalog", hostile)
     cases = [(Catalog(undisturbed), digest) for digest in read_digests(sorted((jobs / "anna").iterdir()))]
     for opened, digest in [*cases, (catalog, read_digest(hostile))]:
         kept = KeptDigest(opened, find_job(opened, digest.job))
@@ -111,8 +111,7 @@ def test_a_storage_has_the_name_by_which_its_job_mounted_it(tmp_path):
     for name in ("one", "two"):
         mounts = {"type": "nfs4", "source": f"{name}:/home", "address": "10.0.0.9"}
         write_run(tmp_path / "jobs" / name, 10, [{0: wrote(10, 0.5)}], mounts=mounts)
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([tmp_path / "jobs"]))
+    catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
     first, second = read_digests(sorted((tmp_path / "jobs").iterdir()))
     assert first.storages["storage"].to_list() == second.storages["storage"].to_list()
     for digest in (first, second):
@@ -121,8 +120,7 @@ def test_a_storage_has_the_name_by_which_its_job_mounted_it(tmp_path):
 
 def test_paths_are_kept_as_absolute_ones(jobs, tmp_path, monkeypatch):
     monkeypatch.chdir(jobs / "anna")
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([Path("48213"), Path("48190/n6.swz")]))
+    catalog = catalog_of(tmp_path / "catalog", Path("48213"), Path("48190/n6.swz"))
     kept = catalog.scan("jobs").collect()["path"].sort().to_list()
     assert kept == [str(jobs / "anna" / "48190" / "n6.swz"), str(jobs / "anna" / "48213")]
 
@@ -169,8 +167,7 @@ def test_a_fuller_profile_takes_the_place_of_one_that_lacks_a_node(jobs, tmp_pat
     done = ingest(both, places([whole]))
     assert (done.added, done.replaced) == (0, 1)
     assert ingest(both, places([part])).known == 1
-    plain = Catalog.make(tmp_path / "plain")
-    ingest(plain, places([jobs / "anna"]))
+    plain = catalog_of(tmp_path / "plain", jobs / "anna")
     assert_equal(contents(both.path), contents(plain.path))
 
 
@@ -341,8 +338,7 @@ def test_two_at_once_make_what_one_makes(jobs, undisturbed, tmp_path):
 
 def test_hashed_names_are_nowhere_in_the_catalog(jobs, tmp_path):
     catalog = tmp_path / "catalog"
-    done = slicewise_command("catalog", "ingest", catalog, jobs / "anna", "--names", "hash")
-    assert done.status == 0, done.errors
+    answer_of("catalog", "ingest", catalog, jobs / "anna", "--names", "hash")
     opened = Catalog(catalog)
     assert not opened.has_names
     assert stat.S_IMODE((catalog / ".salt").stat().st_mode) == 0o600
@@ -400,10 +396,8 @@ def test_bad_input_is_one_line(words, line, tmp_path, monkeypatch):
     (tmp_path / "nothing").mkdir()
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    done = slicewise_command("catalog", *words)
-    assert done.status == 2
-    assert done.errors.startswith(f"slicewise: {line}")
-    assert done.errors.count("\n") == 1
+    done = refusal_of("catalog", *words)
+    assert done.startswith(f"slicewise: {line}")
 
 
 def test_an_index_says_which_batches_need_not_be_read(undisturbed, tmp_path):

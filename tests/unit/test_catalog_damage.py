@@ -17,7 +17,7 @@ from slicewise.catalog.ingest import MOST_BATCHES, ingest
 from slicewise.catalog.kept import find_job
 from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError
-from support.command_line import Done, slicewise_command
+from support.command_line import Done, json_of, slicewise_command
 from support.earlier_catalogs import without_sums
 from support.jobs import write_competing_jobs, write_job
 
@@ -347,6 +347,6 @@ def test_another_salt_lets_no_job_in_twice(content, jobs, tmp_path):
     (catalog / ".salt").write_bytes(content)
     for words in (("ingest", catalog, jobs), ("show", catalog, "48190")):
         one_line(slicewise_command("catalog", *words), catalog, catalog / ".salt")
-    key = json.loads(slicewise_command("catalog", "list", catalog, "--json").text)[0]["key"]
+    key = json_of("catalog", "list", catalog)[0]["key"]
     assert slicewise_command("catalog", "list", catalog, "--user", "1").status == 2
     assert len(key) == 16

@@ -18,7 +18,7 @@ from slicewise.catalog.store import ASIDE, Catalog
 from slicewise.errors import UserError
 from slicewise.running import dask_workers
 from slicewise.running.dask_workers import DaskWorkers, local_cluster, workers_at
-from support.command_line import slicewise_command
+from support.command_line import answer_of, refusal_of, slicewise_command
 from support.jobs import write_competing_jobs, write_job
 
 ALWAYS = (0, 2**62)
@@ -81,11 +81,8 @@ def test_workers_give_what_this_process_gives(jobs, expected, workers, tmp_path)
     assert on_workers.rows.equals(here.rows)
     assert on_workers.beside == here.beside
     page = "--html", tmp_path / "page.html"
-    done = slicewise_command(
-        "catalog", "page", catalog.path, "--dask", workers._client.scheduler_info()["address"], *page
-    )
-    assert done.status == 0, done.errors
-    assert slicewise_command("catalog", "page", catalog.path, *page).text == done.text
+    done = answer_of("catalog", "page", catalog.path, "--dask", workers._client.scheduler_info()["address"], *page)
+    assert slicewise_command("catalog", "page", catalog.path, *page).text == done
 
 
 def test_a_killed_worker_loses_and_doubles_nothing(jobs, expected, workers, tmp_path):
@@ -122,7 +119,5 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch, expected):
     monkeypatch.setattr(dask_workers, "FIRST_SECONDS", 0.3)
     with pytest.raises(UserError, match="no scheduler answers"):
         workers_at("tcp://127.0.0.1:9").__enter__()
-    done = slicewise_command("catalog", "overlaps", expected[0].path, "--dask", "nonsense://nowhere")
-    assert done.status == 2
-    assert len(done.errors.splitlines()) == 1
-    assert "no scheduler answers" in done.errors
+    done = refusal_of("catalog", "overlaps", expected[0].path, "--dask", "nonsense://nowhere")
+    assert "no scheduler answers" in done

@@ -18,7 +18,7 @@ from slicewise.constants import DAY_NS
 from slicewise.report.page import html_of
 from slicewise.report.site.site_page import site_page
 from support import browser
-from support.command_line import slicewise_command
+from support.command_line import answer_of
 from support.jobs import write_competing_jobs
 from support.site_days import FIRST_DAY, write_days
 
@@ -81,9 +81,8 @@ def test_metadata_without_calls_that_took_time(month: Catalog) -> None:
 
 def test_a_day_with_jobs_that_cost_each_other_time(catalog: Catalog, tmp_path: Path) -> None:
     page = tmp_path / "day.html"
-    done = slicewise_command("catalog", "page", catalog.path, "--pages", "4", "--html", page)
-    assert done.status == 0, done.errors
-    assert re.match(r"2 jobs lost .* in all to others; 48213 .* cost them most", done.text)
+    done = answer_of("catalog", "page", catalog.path, "--pages", "4", "--html", page)
+    assert re.match(r"2 jobs lost .* in all to others; 48213 .* cost them most", done)
     links = re.findall(r'<a href="(day-pages/[0-9a-f-]+\.html)">', page.read_text())
     assert len(set(links)) == 3  # of two jobs and of a pair
     assert all((tmp_path / link).is_file() for link in links)

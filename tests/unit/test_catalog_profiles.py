@@ -8,7 +8,7 @@ import pytest
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.store import Catalog
-from support.command_line import slicewise_command
+from support.command_line import answer_of, json_of, refusal_of, slicewise_command
 from support.jobs import write_competing_jobs, write_job
 
 COMMANDS = Path(__file__).resolve().parents[2] / "analyzer" / "slicewise" / "commands"
@@ -71,9 +71,8 @@ def test_a_kept_job_is_told_as_its_profile_where_that_still_lies(whole, words):
 
 
 def test_sizes_of_a_kept_job_are_those_of_its_profile(whole):
-    done = slicewise_command("storage", "size", "48213", "--json", "--html", "/dev/null")
-    assert done.status == 0, done.errors
-    assert json.loads(done.text)["job"]
+    done = answer_of("storage", "size", "48213", "--json", "--html", "/dev/null")
+    assert json.loads(done)["job"]
 
 
 @pytest.mark.parametrize(
@@ -90,20 +89,19 @@ def test_sizes_of_a_kept_job_are_those_of_its_profile(whole):
     ],
 )
 def test_a_kept_job_is_taken_though_its_profile_is_gone(bare, words):
-    done = slicewise_command(*words)
-    assert done.status == 0, done.errors
+    done = answer_of(*words)
     if words[0] == "report":
-        assert "which keeps sums over layers, files alone, and no sizes, latencies or errors of calls" in done.text
+        assert "which keeps sums over layers, files alone, and no sizes, latencies or errors of calls" in done
 
 
 def test_what_a_catalog_does_not_keep_is_missing_and_not_zero(bare):
-    kept = json.loads(slicewise_command("report", "--detail", "48213", "--json").text)
-    known = json.loads(slicewise_command("report", "--detail", bare / "gone" / "48213", "--json").text)
+    kept = json_of("report", "--detail", "48213")
+    known = json_of("report", "--detail", bare / "gone" / "48213")
     assert set(kept["totals"]) == {"all"}
     assert set(kept["by_object"]) == {"file"}
     assert kept["by_object"]["file"].items() <= known["by_object"]["file"].items()
     assert kept["mounts"][0].items() <= known["mounts"][0].items()
-    record = json.loads(slicewise_command("report", "48213", "--json").text)
+    record = json_of("report", "48213")
     assert (record["sizes"], record["latencies"]) == ([], [])
     page = Path("report-48213.html").read_text(encoding="utf-8")
     assert "keeps sums over layers" in page
@@ -112,10 +110,8 @@ def test_what_a_catalog_does_not_keep_is_missing_and_not_zero(bare):
 
 @pytest.mark.parametrize("words", [("storage", "size", "48213"), ("export", "48213", "--format", "csv")])
 def test_what_needs_the_profile_itself_says_so(bare, words):
-    done = slicewise_command(*words)
-    assert done.status == 2
-    assert done.errors.count("\n") == 1
-    assert f"are not in the catalog, and its profile is not at {bare}/jobs/48213 as it was" in done.errors
+    done = refusal_of(*words)
+    assert f"are not in the catalog, and its profile is not at {bare}/jobs/48213 as it was" in done
 
 
 def test_a_profile_that_has_changed_is_not_taken_for_the_kept_job(whole):

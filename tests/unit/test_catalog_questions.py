@@ -17,7 +17,7 @@ from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
 from slicewise.catalog.store import Catalog
-from support.command_line import slicewise_command
+from support.command_line import answer_of, json_of, refusal_of, slicewise_command
 from support.earlier_catalogs import without_sums
 from support.jobs import write_competing_jobs, write_job
 from support.site_days import SLICE_NS, write_days
@@ -41,12 +41,6 @@ def catalog(jobs: Path, tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     return opened
 
 
-def told(*words: object) -> list[dict]:
-    done = slicewise_command(*words, "--json")
-    assert done.status == 0, done.errors
-    return json.loads(done.text)
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -60,16 +54,16 @@ def told(*words: object) -> list[dict]:
     ],
 )
 def test_list_filters(catalog, words, expected):
-    assert [row["job"] for row in told("catalog", "list", catalog.path, *words)] == expected
+    assert [row["job"] for row in json_of("catalog", "list", catalog.path, *words)] == expected
 
 
 def test_list_of_a_directory_is_that_of_a_catalog(jobs, catalog):
-    assert told("list", jobs) == told("catalog", "list", catalog.path)
+    assert json_of("list", jobs) == json_of("catalog", "list", catalog.path)
     assert "48213" in slicewise_command("list", jobs).text
 
 
 def test_show_says_who_was_there(catalog):
-    (row,) = told("catalog", "show", catalog.path, "48190")
+    (row,) = json_of("catalog", "show", catalog.path, "48190")
     (storage,) = row["storages"]
     assert (storage["point"], storage["type"]) == ("/scratch", "lustre")
     (partner,) = row["partners"]
@@ -85,10 +79,10 @@ def test_pairs_and_partners_agree(catalog):
     job, other = (find_job(catalog, name) for name in ("48190", "48213"))
     assert {found["key"][0], found["other"][0]} == {job.key, other.key}
     assert found["seconds"][0] == partners(catalog, job)["seconds"][0] == partners(catalog, other)["seconds"][0] == 204
-    (pair,) = told("catalog", "overlaps", catalog.path, "--until", "2023-11-15")
+    (pair,) = json_of("catalog", "overlaps", catalog.path, "--until", "2023-11-15")
     assert {pair["job"], pair["other_job"]} == {"48190", "48213"}
-    assert told("catalog", "overlaps", catalog.path) == []
-    assert [row["job"] for row in told("catalog", "overlaps", catalog.path, "48213")] == ["48190"]
+    assert json_of("catalog", "overlaps", catalog.path) == []
+    assert [row["job"] for row in json_of("catalog", "overlaps", catalog.path, "48213")] == ["48190"]
 
 
 def test_pairs_are_those_of_all_jobs(tmp_path):
@@ -121,8 +115,8 @@ def test_pairs_are_those_of_all_jobs(tmp_path):
 
 
 def test_quality_names_what_is_missing(jobs, catalog, tmp_path):
-    assert [row["job"] for row in told("catalog", "quality", catalog.path)] == []
-    assert len(told("catalog", "quality", catalog.path, "--all")) == 5
+    assert [row["job"] for row in json_of("catalog", "quality", catalog.path)] == []
+    assert len(json_of("catalog", "quality", catalog.path, "--all")) == 5
     part = tmp_path / "48213"
     part.mkdir()
     for name in ("n1.swz", "n2.swz"):
@@ -132,7 +126,7 @@ def test_quality_names_what_is_missing(jobs, catalog, tmp_path):
     (part / "n2.swz").write_bytes(content)
     opened = Catalog.make(tmp_path / "catalog")
     assert ingest(opened, places([part])).damaged == 1
-    (row,) = told("catalog", "quality", opened.path)
+    (row,) = json_of("catalog", "quality", opened.path)
     assert (row["job"], row["is_good"], row["damage"]) == ("48213", False, 1)
     assert row["missing_ranks"] >= 36
     assert "1 job of 1 is incomplete" in slicewise_command("catalog", "quality", opened.path).text
@@ -147,7 +141,7 @@ def test_what_the_loader_reads_for_itself_makes_no_job_a_bad_one(catalog, tmp_pa
         columns = [value.alias(name) for value, name in zip(unseen_reads, ("read_kernel", "read_seen"), strict=True)]
         frame = pl.read_parquet(file)
         frame.with_columns(one.cast(frame.schema[one.meta.output_name()]) for one in columns).write_parquet(file)
-    compared = [row for row in told("catalog", "quality", opened.path, "--all") if row["read_seen"] is not None]
+    compared = [row for row in json_of("catalog", "quality", opened.path, "--all") if row["read_seen"] is not None]
     assert {row["is_good"] for row in compared} == {is_good}
     assert {row["read_seen"] for row in compared} == {0.0}
 
@@ -159,14 +153,14 @@ def test_files_of_an_older_version_lack_columns(catalog, monkeypatch, tmp_path):
         for file in opened.path.rglob(f"{name}.parquet"):
             pl.read_parquet(file).drop("command", "directory").write_parquet(file)
     shutil.rmtree(opened.path / ANSWERS, ignore_errors=True)
-    assert {one["command"] for one in told("catalog", "list", opened.path)} == {None}
+    assert {one["command"] for one in json_of("catalog", "list", opened.path)} == {None}
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLICEWISE_CATALOG", str(opened.path))
-    (blamed,) = [json.loads(slicewise_command("blame", "48190", "--json").text)]
+    (blamed,) = [json_of("blame", "48190")]
     assert (blamed["command"], blamed["lost_seconds"]["value"] > 0) == (None, True)
     more = write_job(tmp_path / "new" / "48999", 1, 1, {range(4): 1.0}, first_node=50)
     assert ingest(Catalog(opened.path), places([more])).added == 1
-    assert {one["command"] for one in told("catalog", "list", opened.path)} == {None, ""}
+    assert {one["command"] for one in json_of("catalog", "list", opened.path)} == {None, ""}
 
 
 def test_a_kept_job_is_blamed_as_its_profile_is(jobs, catalog, monkeypatch, tmp_path):
@@ -178,9 +172,8 @@ def test_a_kept_job_is_blamed_as_its_profile_is(jobs, catalog, monkeypatch, tmp_
     assert (ours.lost, ours.confidence) == (theirs.lost, theirs.confidence)
     assert [(one.job, one.lost) for one in ours.neighbours] == [(one.job, one.lost) for one in theirs.neighbours]
     assert ours.slices.equals(theirs.slices)
-    done = slicewise_command("blame", "48190")
-    assert done.status == 0, done.errors
-    assert f"From the catalog {catalog.path}: beside it 48213, and standalone runs 48001 and 48002." in done.text
+    done = answer_of("blame", "48190")
+    assert f"From the catalog {catalog.path}: beside it 48213, and standalone runs 48001 and 48002." in done
     assert (tmp_path / "blame-48190.html").exists()
 
 
@@ -202,9 +195,8 @@ def test_commands_take_names_of_kept_jobs(command, jobs, catalog, monkeypatch, t
     monkeypatch.chdir(tmp_path)
     plain = slicewise_command(command, jobs / "48213", jobs / "48190", "--html", tmp_path / "page.html", "--json")
     monkeypatch.setenv("SLICEWISE_CATALOG", str(catalog.path))
-    kept = slicewise_command(command, "48213", "48190", "--html", tmp_path / "page.html", "--json")
-    assert kept.status == 0, kept.errors
-    ours, theirs = json.loads(kept.text), json.loads(plain.text)
+    kept = answer_of(command, "48213", "48190", "--html", tmp_path / "page.html", "--json")
+    ours, theirs = json.loads(kept), json.loads(plain.text)
     assert ours.keys() == theirs.keys()
     if command == "overlap":
         assert ours["region"] == theirs["region"]
@@ -214,9 +206,8 @@ def test_commands_take_names_of_kept_jobs(command, jobs, catalog, monkeypatch, t
 def test_a_name_that_no_catalog_knows_is_told(catalog, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SLICEWISE_CATALOG", str(catalog.path))
-    done = slicewise_command("blame", "nobody")
-    assert done.status == 2
-    assert done.errors.startswith("slicewise: nobody: no such job in the catalog")
+    done = refusal_of("blame", "nobody")
+    assert done.startswith("slicewise: nobody: no such job in the catalog")
 
 
 def test_worst_names_who_lost_and_who_cost(catalog):
@@ -228,12 +219,12 @@ def test_worst_names_who_lost_and_who_cost(catalog):
     lost = found.rows.filter(pl.col("job") == "48190")["lost_seconds"].item()
     assert first["caused_seconds"] == pytest.approx(lost)
     assert lost == pytest.approx(204 * (1 - 19 / 102), rel=0.1)
-    rows = told("catalog", "worst", catalog.path, "--until", "2023-11-15")
+    rows = json_of("catalog", "worst", catalog.path, "--until", "2023-11-15")
     assert set(rows[0]) == {"key", "job", "user", "program", "lost_seconds", "caused_seconds", "confidence"}
     many, _ = around_jobs(catalog, 0, LAST, 1000)
     bounds = many.open_jobs(catalog.days()).select("key", "at_most_seconds")
     assert dict(bounds.iter_rows())[find_job(catalog, "48190").key] >= lost
-    (user,) = told("catalog", "worst", catalog.path, "--until", "2023-11-15", "--by", "user")
+    (user,) = json_of("catalog", "worst", catalog.path, "--until", "2023-11-15", "--by", "user")
     assert user == {
         "user": first["user"], "jobs": 2, "lost_seconds": pytest.approx(sum(found.rows["lost_seconds"])),
         "caused_seconds": pytest.approx(sum(found.rows["caused_seconds"])),
@@ -261,7 +252,7 @@ def test_worst_names_whom_it_did_not_ask_and_asks_nobody_twice(catalog, monkeypa
     first = worst(catalog, 0, LAST, 1)
     assert (first.asked, first.of, first.unasked.height) == (1, 2, 1)
     assert 0 < first.most_unasked == first.all_unasked
-    (rest,) = told("catalog", "worst", catalog.path, "--until", "2023-11-15", "--ask", "1", "--unasked")
+    (rest,) = json_of("catalog", "worst", catalog.path, "--until", "2023-11-15", "--ask", "1", "--unasked")
     assert rest["at_most_seconds"] == pytest.approx(first.most_unasked)
     asked = worst(catalog, 0, LAST, 2)
     assert (asked.asked, asked.unasked.height) == (2, 0)
@@ -292,15 +283,14 @@ def test_a_file_that_went_meanwhile_is_asked_for_again(catalog, monkeypatch):
         return real(self, days)
 
     monkeypatch.setattr(Catalog, "batches", gone_at_first)
-    assert len(told("catalog", "list", catalog.path)) == 5
+    assert len(json_of("catalog", "list", catalog.path)) == 5
 
     def always_gone(self, days=None):
         raise FileNotFoundError("jobs.parquet")
 
     monkeypatch.setattr(Catalog, "batches", always_gone)
-    done = slicewise_command("catalog", "list", catalog.path)
-    assert (done.status, done.errors.count("\n")) == (2, 1)
-    assert "the catalog changes while it is read" in done.errors
+    done = refusal_of("catalog", "list", catalog.path)
+    assert "the catalog changes while it is read" in done
 
 
 @pytest.mark.parametrize("question", ["list", "overlaps", "worst", "quality", "verify"])

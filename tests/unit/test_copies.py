@@ -1,7 +1,6 @@
 """How many copies of a job may run side by side, from jobs and storages whose rates are known."""
 
 import heapq
-import json
 import random
 import re
 from pathlib import Path
@@ -25,7 +24,7 @@ from slicewise.errors import UserError
 from slicewise.report.copies import copies_report
 from slicewise.report.copies.copies_report import copies_page, copies_record, copies_table
 from slicewise.report.page import html_of
-from support.command_line import slicewise_command
+from support.command_line import answer_of, json_of, refusal_of
 from support.runs import MIB, metadata, read, write_run, wrote
 
 
@@ -276,13 +275,11 @@ def test_json_and_page(alone, seen):
 
 
 def test_the_command(alone, seen, tmp_path):
-    done = slicewise_command("predict", "--copies", alone, "--seen", seen[0], "--seen", seen[1], "--most-loss", "20")
-    assert done.status == 0, done.errors
-    assert "before each loses more than 20 %" in done.text
-    assert "sbatch -L simulation_scratch:1" in done.text
+    done = answer_of("predict", "--copies", alone, "--seen", seen[0], "--seen", seen[1], "--most-loss", "20")
+    assert "before each loses more than 20 %" in done
+    assert "sbatch -L simulation_scratch:1" in done
     assert (tmp_path / "copies-sim.html").exists()
-    as_json = json.loads(slicewise_command("predict", "--copies", alone, "--capacity", "150MiB/s", "--json").output)
+    as_json = json_of("predict", "--copies", alone, "--capacity", "150MiB/s")
     assert as_json["capacity"]["mib_s"] == 150
     for arguments in ([], ["--capacity", "150"], ["--capacity", "fast"]):
-        refused = slicewise_command("predict", "--copies", alone, *arguments)
-        assert (refused.status, refused.errors.count("\n")) == (2, 1)
+        refusal_of("predict", "--copies", alone, *arguments)

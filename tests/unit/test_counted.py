@@ -3,21 +3,8 @@
 import polars as pl
 import pytest
 from slicewise.analysis.blame.counted import counted_job
-from slicewise.imports.served_counts import SERVED_SCHEMA
 from slicewise.report.blame.counted_words import record, sentences, table
-
-MIB, SECOND = 1 << 20, 10**9
-BEGIN = 1_795_000_000
-
-
-def rows(*jobs):
-    """Of each (job, target, first second, last second, MiB a second): a reading every second."""
-    made = [
-        (target, job, (BEGIN + at) * SECOND, (BEGIN + at + 1) * SECOND, 0, rate * MIB, 0, 0, 1, 0, False)
-        for job, target, first, last, rate in jobs
-        for at in range(first, last)
-    ]
-    return pl.DataFrame(made, schema=SERVED_SCHEMA, orient="row")
+from support.served_rows import MIB, rows
 
 
 def test_a_job_that_was_alone_for_a_while():

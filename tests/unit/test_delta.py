@@ -13,7 +13,7 @@ from slicewise.digest.shared import several
 from slicewise.errors import UserError
 from slicewise.report.delta.delta_page import by_itself, delta_page, peaks, verdict
 from slicewise.report.page import html_of
-from support.command_line import completed
+from support.command_line import answer_of
 from support.tabled_jobs import EPOCH, write_job
 
 ALONE = 10.0
@@ -206,9 +206,8 @@ def test_the_job_that_used_another_file_system_is_named(tmp_path):
 
 def test_the_command_draws_them(tmp_path):
     write_runs(tmp_path / "partitioned", {"a": "s1", "b": "s2"})
-    done = completed("study", "delta", "read", "partitioned", "--html", "page.html", directory=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "The jobs share no file system (A on s1:/export and B on s2:/export)" in done.stdout
+    done = answer_of("study", "delta", "read", "partitioned", "--html", "page.html", directory=tmp_path)
+    assert "The jobs share no file system (A on s1:/export and B on s2:/export)" in done
     assert (tmp_path / "page.html").is_file()
 
 

@@ -31,7 +31,7 @@ from slicewise.running import benchmarks, expect_campaign
 from slicewise.running.benchmarks import Programs, RunSize, choose, commands, ior_steps, load_steps
 from slicewise.running.expect_campaign import CampaignPlan, run_campaign
 from slicewise.text import words
-from support.command_line import slicewise_command
+from support.command_line import json_of, refusal_of, slicewise_command
 from support.io500_results import EXAMPLE, rank_table, write_example, write_result
 from support.runs import metadata, write_run, wrote
 
@@ -100,9 +100,7 @@ def test_phases_that_are_too_short_are_told(tmp_path, seconds, lines):
 
 
 def test_the_command_says_the_examples_figures(tmp_path):
-    done = slicewise_command("storage", "expect", write_example(tmp_path / "runs"), "--point", "2,5", "--json")
-    assert done.status == 0, done.errors
-    record = json.loads(done.text)
+    record = json_of("storage", "expect", write_example(tmp_path / "runs"), "--point", "2,5")
     assert record["union_area"] == pytest.approx(34.86)
     assert record["hull_area"] == pytest.approx(37)
     assert [(run["name"], tuple(run["hard"]), tuple(run["easy"])) for run in record["runs"]] == [
@@ -137,15 +135,13 @@ def test_the_command_in_words(tmp_path):
     ],
 )
 def test_bad_input_is_one_line(tmp_path, arguments, said):
-    done = slicewise_command("storage", "expect", write_example(tmp_path / "runs"), *arguments)
-    assert (done.status, done.errors.count("\n")) == (2, 1)
-    assert said in done.errors
+    done = refusal_of("storage", "expect", write_example(tmp_path / "runs"), *arguments)
+    assert said in done
 
 
 def test_no_result_is_an_error_that_says_why(tmp_path):
-    done = slicewise_command("storage", "expect", tmp_path)
-    assert done.status == 2
-    assert "no result_summary.txt or result.txt lies there" in done.errors
+    done = refusal_of("storage", "expect", tmp_path)
+    assert "no result_summary.txt or result.txt lies there" in done
 
 
 def test_the_sick_node_of_a_campaign_is_named(tmp_path):
@@ -310,9 +306,7 @@ def test_a_job_without_io_has_no_place(tmp_path, box):
 
 def test_the_command_places_jobs(tmp_path, box):
     job = write_run(tmp_path / "profiles" / "sim", 20, [{at: wrote(100, 0.9) | {"sync_ops": 1} for at in range(10)}])
-    done = slicewise_command("storage", "place", job, "--box", box, "--json")
-    assert done.status == 0, done.errors
-    record = json.loads(done.text)
+    record = json_of("storage", "place", job, "--box", box)
     (one,) = record["jobs"]
     assert one["job"] == "sim"
     assert one["bandwidth"] * 1024 == pytest.approx(1000 / 9, rel=1e-3)
@@ -323,8 +317,7 @@ def test_the_command_places_jobs(tmp_path, box):
     text = slicewise_command("storage", "place", job, "--box", box).text
     assert "sim is in the box, at 22 % of what this file system gives" in text
     assert "page:" in text.lower()
-    missing = slicewise_command("storage", "place", job, "--box", tmp_path / "nowhere")
-    assert (missing.status, missing.errors.count("\n")) == (2, 1)
+    refusal_of("storage", "place", job, "--box", tmp_path / "nowhere")
 
 
 def test_the_page_shows_jobs_and_boxes(tmp_path, box):

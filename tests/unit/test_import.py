@@ -9,7 +9,7 @@ import pytest
 from slicewise.digest.digest import read_digest
 from slicewise.digest.quality import imported
 from slicewise.imports import write
-from support.command_line import slicewise_command
+from support.command_line import answer_of, json_of, slicewise_command
 from support.io500_results import write_result
 
 S = 1_000_000_000
@@ -39,9 +39,7 @@ def a_job(file: Path, begin: int = START, calls: int = 1) -> Path:
 
 
 def told(*arguments: object) -> list[dict]:
-    done = slicewise_command("import", *arguments, "--json")
-    assert done.status == 0, done.errors
-    return json.loads(done.text)
+    return json_of("import", *arguments)
 
 
 def refusal(*arguments: object, status: int = 2) -> str:
@@ -108,7 +106,7 @@ def test_an_imported_job_is_taken_wherever_a_profile_is(tmp_path):
     assert "Imported from CSV" in said[f"report {one}"]
     assert "imported from CSV" in said[f"overlap {one}"]
     assert "2 imported" in said["catalog quality"]
-    quality = json.loads(slicewise_command("catalog", "quality", tmp_path / "catalog", "--all", "--json").text)
+    quality = json_of("catalog", "quality", tmp_path / "catalog", "--all")
     assert [(row["source"], row["is_imported"], row["spread"]) for row in quality] == [("CSV", True, 1)] * 2
 
 
@@ -119,15 +117,14 @@ def test_what_a_log_does_not_say_is_unknown(tmp_path):
     info = slicewise_command("report", "--detail", job["profile"]).text
     assert "3 processes\n" in info
     assert " node" not in info.splitlines()[0]
-    assert json.loads(slicewise_command("report", "--detail", job["profile"], "--json").text)["hosts"] == []
-    size = slicewise_command("storage", "size", job["profile"], "--html", tmp_path / "size.html")
-    assert size.status == 0, size.errors
-    assert "which lacks the sizes of calls" in size.text
-    assert "too little" not in size.text
+    assert json_of("report", "--detail", job["profile"])["hosts"] == []
+    size = answer_of("storage", "size", job["profile"], "--html", tmp_path / "size.html")
+    assert "which lacks the sizes of calls" in size
+    assert "too little" not in size
     assert slicewise_command("catalog", "ingest", tmp_path / "catalog", tmp_path / "jobs").status == 0
     quality = slicewise_command("catalog", "quality", tmp_path / "catalog")
     assert quality.text.startswith("1 job, all complete. Unknown what share of the bytes of 1 was seen (1 imported)")
-    (row,) = json.loads(slicewise_command("catalog", "quality", tmp_path / "catalog", "--all", "--json").text)
+    (row,) = json_of("catalog", "quality", tmp_path / "catalog", "--all")
     assert (row["is_good"], row["read_seen"], row["write_seen"]) == (None, None, None)
     (other,) = told("csv", write_csv(tmp_path / "other.csv", *rows[:2]), "--into", tmp_path / "jobs")
     overlap = slicewise_command("overlap", job["profile"], other["profile"]).text
@@ -142,7 +139,7 @@ def test_blame_is_less_sure_of_spread_slices(tmp_path):
     assert imported(read_digest(two["profile"])).spread == 5
 
     def confidence(job: str, other: str) -> str:
-        return json.loads(slicewise_command("blame", job, other, "--json").text)["confidence"]
+        return json_of("blame", job, other)["confidence"]
 
     assert confidence(one["profile"], two["profile"]) != "high"
     done = slicewise_command("overlap", one["profile"], two["profile"])

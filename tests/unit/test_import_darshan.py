@@ -18,7 +18,7 @@ from slicewise.imports import darshan, darshan_log
 from slicewise.imports.darshan_log import HeatBins, Log, Record, Trace, require_sound
 from slicewise.imports.events import by_weight, events, slices_of
 from slicewise.imports.job import ImportedJob, moved_in
-from support.command_line import slicewise_command
+from support.command_line import answer_of, slicewise_command
 from support.programs import BUILD, need_built
 
 S = 1_000_000_000
@@ -44,8 +44,7 @@ def refusal(*arguments: object, status: int = 2) -> str:
 
 def test_a_log_with_dxt(samples, tmp_path):
     file = samples / "sample-dxt-simple.darshan"
-    done = slicewise_command("import", "darshan", file, "--into", tmp_path)
-    assert done.status == 0, done.errors
+    done = answer_of("import", "darshan", file, "--into", tmp_path)
     digest = read_digest(tmp_path / "4233209")
     # What darshan-parser --total prints of it: 4,040 bytes in 14 writes, 40 of them in files of the machine itself.
     assert digest.jobs.select("read_bytes", "write_bytes", "is_mpi", "user", "source").row(0) == (
@@ -56,7 +55,7 @@ def test_a_log_with_dxt(samples, tmp_path):
     assert digest.processes["node"].unique().to_list() == ["sn176"]
     assert digest.process_slices["spread"].to_list() == [1] * digest.process_slices.height
     again = slicewise_command("import", "darshan", file, "--into", tmp_path)
-    assert again.text == done.text
+    assert again.text == done
 
 
 def test_a_log_without_times_is_refused(samples, tmp_path):

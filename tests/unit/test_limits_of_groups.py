@@ -16,16 +16,14 @@ from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.predict.predict import predict
 from slicewise.analysis.runs.limits import limit_of, outside
 from slicewise.analysis.runs.storage import describe_all
-from slicewise.catalog.find import places
-from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
-from slicewise.catalog.store import Catalog
 from slicewise.digest.counters import counters_in
 from slicewise.digest.digest import Digest
 from slicewise.report.blame import all_words
 from slicewise.report.blame.blame_words import headline, rest_of_loss, second_sentence
 from slicewise.report.compare.compare_report import headline as compare_headline
 from support.blame_trials import digests
+from support.catalogs import catalog_of
 from support.swz import build_profile
 
 NS, MIB = 1_000_000_000, 1 << 20
@@ -425,8 +423,7 @@ def test_a_run_beside_a_job_of_another_group_is_one_alone(tmp_path, group, sourc
     own = reader(jobs / "job", LIMIT, start=FIRST + 100)
     reader(jobs / "run", LIMIT)
     reader(jobs / "other", LIMIT, group=group, command="cat other")
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([jobs]))
+    catalog = catalog_of(tmp_path / "catalog", jobs)
     of_files, of_catalog = case_of(own).result(), kept_case(catalog, find_job(catalog, "job"))[0].result()
     for told in (of_files, of_catalog):
         assert (told.baseline.source if told.baseline else None) == source

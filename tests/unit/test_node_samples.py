@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 import os
 import tarfile
 from pathlib import Path
@@ -16,7 +15,7 @@ from slicewise.report.job.job_page import job_page, job_report
 from slicewise.report.nodes.node_sections import node_sections
 from slicewise.report.nodes.node_words import MOST_DEVICES, MOST_NODES, node_lines, nodes_table, said
 from slicewise.running.delta_campaign import hosts_of, sampled
-from support.command_line import slicewise_command
+from support.command_line import answer_of, json_of
 from support.swz import build_profile
 
 S = 1_000_000_000
@@ -207,22 +206,20 @@ def test_without_samples_there_is_nothing(tmp_path):
     assert moved(samples).is_empty()
     assert node_lines(moved(samples)) == []
     assert node_sections(samples, range(FIRST, FIRST + 4), TAU_NS) == []
-    said = slicewise_command("report", "--detail", directory)
-    assert said.status == 0
-    assert "whole node" not in said.text
+    said = answer_of("report", "--detail", directory)
+    assert "whole node" not in said
 
 
 def test_commands_have_it(tmp_path):
     directory = job(tmp_path / "job", busy())
     for command in (["report", "--detail"], ["report", "--html", tmp_path / "page.html"]):
-        record = json.loads(slicewise_command(command[0], directory, *command[1:], "--json").output)
+        record = json_of(command[0], directory, *command[1:])
         assert {one["signal"] for one in record["nodes"]} > {"io_stall", "disk_busy"}
         documented = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
         for key in record["nodes"][0]:
             assert f"`{key}`" in documented, key
-    said = slicewise_command("report", "--detail", directory)
-    assert said.status == 0
-    assert "Of the whole node, with all that ran there besides this job:" in said.text
+    said = answer_of("report", "--detail", directory)
+    assert "Of the whole node, with all that ran there besides this job:" in said
 
 
 def test_time_in_which_a_collector_looked_for_threads_asleep(profile):

@@ -11,7 +11,7 @@ from slicewise.analysis.job.period import find_period, next_burst
 from slicewise.analysis.job.phases import phases
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
-from support.command_line import slicewise_command
+from support.command_line import answer_of
 from support.swz import build_profile
 from support.tabled_jobs import EPOCH, MIB, TAU_NS, write_job
 
@@ -222,9 +222,8 @@ def test_info_and_report_say_them(tmp_path):
     page = tmp_path / "page.html"
 
     def run(*arguments):
-        done = slicewise_command(*arguments)
-        assert done.status == 0, done.errors
-        return done.text
+        done = answer_of(*arguments)
+        return done
 
     info, told = run("report", "--detail", job, "--phases"), run("report", job, "--html", page)
     for text in (info, told, re.sub("<[^>]+>", "", page.read_text())):

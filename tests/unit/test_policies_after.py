@@ -1,6 +1,5 @@
 """Policies for jobs that ran: their phases, the check against what happened, and when nothing is recommended."""
 
-import json
 import tarfile
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
 from slicewise.report.policy import policy_report
-from support.command_line import slicewise_command
+from support.command_line import json_of, slicewise_command
 from support.tabled_jobs import EPOCH, MIB, write_job
 
 S = 1_000_000_000
@@ -101,9 +100,7 @@ def test_the_command_takes_jobs_without_a_name_of_its_own(pair, alone, tmp_path)
     assert "Check of the simulation: simulated as they ran" in done.text
     assert "Does the simulation fit what happened?" in page.read_text()
     assert "a and b: one I/O phase, so the period is not known, by which set10 goes." in done.text
-    record = json.loads(
-        slicewise_command("turns", "policy", *jobs, "--metric", "sum_interference", "--html", page, "--json").text
-    )
+    record = json_of("turns", "policy", *jobs, "--metric", "sum_interference", "--html", page)
     assert {"policies", "chosen", "validation", "error", "capacity", "page"} < set(record)
     assert [one["job"] for one in record["validation"]] == ["a", "b"]
     assert slicewise_command("turns", "policy", jobs[0]).status == 2

@@ -19,7 +19,7 @@ from slicewise.analysis.policies.probability import (
 from slicewise.analysis.policies.replay import replay
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
 from slicewise.errors import UserError
-from support.command_line import slicewise_command
+from support.command_line import answer_of, json_of, refusal_of, slicewise_command
 from support.tabled_jobs import EPOCH, write_job
 
 S = 1_000_000_000
@@ -116,17 +116,14 @@ def test_the_command_reads_profiles_and_logs(tmp_path):
     assert done.text.startswith("While a job does I/O, another one does too 55.0 % of the time")
     assert "Observed on /scratch: while a job did I/O" in done.text
     assert "How large jobs are" in page.read_text()
-    record = json.loads(slicewise_command("turns", "probability", "--swf", log, "--json").text)
+    record = json_of("turns", "probability", "--swf", log)
     assert (record["jobs"], record["skipped_jobs"], record["io_share_source"]) == (3, 1, "assumed")
     assert record["probability"] == pytest.approx(1 - sum(
         one["share"] * 0.95 ** one["jobs"] for one in record["concurrent"]))  # fmt: skip
-    both = json.loads(
-        slicewise_command("turns", "probability", tmp_path / "profiles", "--swf", log, "--json", "--html", page).text
-    )
+    both = json_of("turns", "probability", tmp_path / "profiles", "--swf", log, "--html", page)
     assert (both["io_share_source"], both["jobs"]) == ("profiles", 3)
     for wrong in ([], ["--swf", tmp_path / "none"], ["--swf", page], ["--swf", log, "--io-share", "101"]):
-        refused = slicewise_command("turns", "probability", *wrong)
-        assert (refused.status, refused.errors.count("\n")) == (2, 1)
+        refusal_of("turns", "probability", *wrong)
 
 
 def simulate(*more):
@@ -165,12 +162,11 @@ def test_jobs_may_have_periods_and_phases():
 
 
 def test_amounts_may_have_units_and_the_metric_may_be_chosen():
-    done = slicewise_command(
+    said = answer_of(
         "turns", "simulate", "--capacity", "1GiB/s", "--metric", "worst_slowdown",
         "--job", "A,volume=20GiB,processes=8,start=0", "--job", "B,volume=5GiB,processes=8,start=5,cap=2GiB/s",
     )  # fmt: skip
-    assert done.status == 0
-    assert "costs least: worst slowdown 1.250 instead of" in done.text
+    assert "costs least: worst slowdown 1.250 instead of" in said
 
 
 def test_the_page_is_written_where_asked(tmp_path):

@@ -20,7 +20,7 @@ from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.profile.reader import read_profile
 from slicewise.report.predict import predict_words
-from support.command_line import slicewise_command
+from support.command_line import json_of, slicewise_command
 from support.swz import build_profile
 
 MIB = 1 << 20
@@ -285,9 +285,7 @@ def test_what_cannot_be_foretold_is_said(campaign, tmp_path):
 
 def test_command(campaign, tmp_path):
     words = ["predict", campaign[0].path, f"{campaign[1].path}@5", "--seen", tmp_path]
-    done = slicewise_command(*words, "--json")
-    assert done.status == 0, done.errors
-    found = json.loads(done.text)
+    found = json_of(*words)
     assert [(one["job"], one["start"]) for one in found["jobs"]] == [("alone-3", 0.0), ("alone-1", 5.0)]
     assert found["law"]["share_by"] == "processes"
     assert found["seen_jobs"] == 8

@@ -117,10 +117,7 @@ def test_names_of_jobs(given: str, name: str):
 @pytest.mark.parametrize("given", GIVEN, ids=range(len(GIVEN)))
 def test_the_library_makes_the_same_name_of_a_job(job: Job, apps: Apps, given: str):
     profiles = job.folder / "profiles"
-    ended = job.run(
-        [apps.build("posix_transfers"), job.data / "file"], SLICEWISE_JOB=given, SLICEWISE_DIR=str(profiles)
-    )
-    assert (ended.status, ended.errors) == (0, "")
+    job.must_run([apps.build("posix_transfers"), job.data / "file"], SLICEWISE_JOB=given, SLICEWISE_DIR=str(profiles))
     assert [path.name for path in profiles.iterdir()] == [job_name(given)]
 
 

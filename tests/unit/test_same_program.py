@@ -12,7 +12,7 @@ from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
-from support.command_line import slicewise_command
+from support.command_line import json_of, slicewise_command
 from support.jobs import FIRST_SLICE, MIB, SLICE_NS
 from support.swz import build_profile
 
@@ -131,7 +131,7 @@ def test_the_command_line_is_that_of_the_first_process(tmp_path):
     about = Digest(read_profile(job)).about
     assert (about["command"], about["directory"]) == ("solve 'a b'", "/home/me")
     assert "Command line: solve 'a b' in /home/me." in slicewise_command("report", "--detail", job).text
-    listed = json.loads(slicewise_command("list", "--json", job.parent).text)
+    listed = json_of("list", job.parent)
     assert [one["command"] for one in listed] == ["solve 'a b'"]
 
 

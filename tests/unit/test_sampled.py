@@ -8,15 +8,14 @@ from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.coverage import coverage
 from slicewise.analysis.site.jobs import list_profiles
 from slicewise.catalog.find import places
-from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import KeptDigest, find_job
-from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import read_digests, read_together
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import sampled_table, unseen_lines
+from support.catalogs import catalog_of
 from support.swz import START_NS, build_profile
 
 MIB = 1 << 20
@@ -269,8 +268,7 @@ def test_beside_other_jobs_it_is_the_same(tmp_path):
 
 def test_a_catalog_keeps_it(tmp_path):
     place = sampled_alone(tmp_path / "jobs", "alone")
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([tmp_path / "jobs"]))
+    catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
     kept = KeptDigest(catalog, find_job(catalog, "alone"))
     assert kept.sampled_slices.equals(Digest(read_profile(place)).sampled_slices)
     assert coverage(kept).is_sampled_alone

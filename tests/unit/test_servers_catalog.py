@@ -8,24 +8,13 @@ from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError
-from slicewise.imports.served_counts import SERVED_SCHEMA
 from slicewise.imports.write_servers import write_servers
 from slicewise.profile.servers import read_in_parts, read_servers
 from slicewise.report.site.site_tables import worst_sentence
+from support.catalogs import catalog_of
+from support.served_rows import BEGIN, MIB, SECOND, rows
 
-MIB, SECOND = 1 << 20, 10**9
-BEGIN = 1_795_000_000
 SLICE_NS = 4 * SECOND
-
-
-def rows(*jobs):
-    """Of each (job, target, first second, last second, MiB a second): a reading every second."""
-    made = [
-        (target, job, (BEGIN + at) * SECOND, (BEGIN + at + 1) * SECOND, 0, rate * MIB, 0, 0, 1, 0, False)
-        for job, target, first, last, rate in jobs
-        for at in range(first, last)
-    ]
-    return pl.DataFrame(made, schema=SERVED_SCHEMA, orient="row")
 
 
 @pytest.fixture
@@ -89,8 +78,7 @@ def test_a_catalog_takes_its_jobs_once(profile, tmp_path):
 
 def test_whom_servers_alone_know_is_not_asked_who_slowed_it_down(profile, tmp_path):
     """They met on a target, and servers count no time that could be lost."""
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([tmp_path / "into"]))
+    catalog = catalog_of(tmp_path / "catalog", tmp_path / "into")
     found = worst(catalog, BEGIN * SECOND, (BEGIN + 60) * SECOND)
     assert (found.of, found.rows.height, found.unasked.height) == (0, 0, 0)
     assert worst_sentence(found).startswith("No job with a profile shared")

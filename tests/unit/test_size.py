@@ -15,7 +15,7 @@ from slicewise.errors import UserError
 from slicewise.report.page import html_of
 from slicewise.report.size import size_report
 from slicewise.report.size.size_report import size_page
-from support.command_line import slicewise_command
+from support.command_line import answer_of, refusal_of, slicewise_command
 from support.size_tables import KIB, MIB, MOST, SIZES, measured, true_bandwidth
 
 GIB = 1 << 30
@@ -336,10 +336,9 @@ def test_a_page_of_many_curves_stands(tmp_path):
 
 
 def test_the_command_says_writes_and_prints_json(table, tmp_path):
-    done = slicewise_command("storage", "size", "--table", table, "--own", "64KiB", "--html", tmp_path / "page.html")
-    assert done.status == 0, done.errors
-    assert done.text.startswith("For throughput use 1 MiB (1.88 times [1.880-1.882]")
-    assert "for latency 4 KiB" in done.text
+    done = answer_of("storage", "size", "--table", table, "--own", "64KiB", "--html", tmp_path / "page.html")
+    assert done.startswith("For throughput use 1 MiB (1.88 times [1.880-1.882]")
+    assert "for latency 4 KiB" in done
     assert (tmp_path / "page.html").exists()
     printed = slicewise_command(
         "storage", "size", "--table", table, "--json", "--latency-below", "1ms", "--html", tmp_path / "p.html"
@@ -364,7 +363,5 @@ def test_the_command_says_writes_and_prints_json(table, tmp_path):
 )
 def test_what_is_wrong_is_one_line(table, options, wrong):
     given = options if not options or "none.csv" in options else ["--table", table, *options]
-    done = slicewise_command("storage", "size", *given)
-    assert done.status == 2
-    assert wrong in done.errors
-    assert done.errors.count("\n") == 1
+    done = refusal_of("storage", "size", *given)
+    assert wrong in done

@@ -7,13 +7,11 @@ import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.to_runtime import first_of_strand, job_strands
 from slicewise.analysis.site.worst import worst
-from slicewise.catalog.find import places
-from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import key_text
-from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest
 from support.blame_scenarios import scenarios
 from support.blame_trials import NOTHING, STANDALONE, told
+from support.catalogs import catalog_of
 from support.swz import build_profile
 
 MS, SECOND = 1_000_000, 1_000_000_000
@@ -115,8 +113,7 @@ def test_what_many_programs_lost_is_what_one_would_have(name, given):
 def test_many_programs_in_a_catalog_asked_at_once(tmp_path: Path):
     scenario = next(one for one in scenarios() if one.name == "a script of many programs, for a while")
     scenario.profiles(tmp_path / "profiles", 4)
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places([tmp_path / "profiles"]))
+    catalog = catalog_of(tmp_path / "catalog", tmp_path / "profiles")
     (key,) = catalog.scan("jobs").collect().filter(job=scenario.job.name)["key"]
     (lost,) = worst(catalog, 0, 1 << 62).rows.filter(key=key_text(key))["lost_seconds"]
     assert lost == pytest.approx(scenario.lost, rel=0.1)

@@ -12,7 +12,7 @@ from slicewise import settings
 from slicewise.config_file import config_file
 from slicewise.contract import settings_of_the_library
 from slicewise.errors import UserError
-from support.command_line import slicewise_command
+from support.command_line import refusal_of, slicewise_command
 from support.programs import ROOT
 
 
@@ -88,10 +88,8 @@ def test_a_mistake_stops_what_needs_settings_and_nothing_else(user_file, text):
     user_file(text)
     for works in [(), ("--help",), ("--version",), ("list", "--help"), ("help", "settings"), ("completion", "bash")]:
         assert slicewise_command(*works).status == 0, works
-    stopped = slicewise_command("list", ".")
-    assert stopped.status == 2
-    assert stopped.errors.startswith(f"slicewise: {config_file()}: ")
-    assert stopped.errors.count("\n") == 1
+    stopped = refusal_of("list", ".")
+    assert stopped.startswith(f"slicewise: {config_file()}: ")
     shown = slicewise_command("config").text
     assert settings.mistakes()[0] in shown
     assert "length of a slice in seconds" in shown
@@ -157,8 +155,7 @@ def test_the_library_leaves_what_the_command_line_alone_reads():
 
 def test_servers_that_are_given_are_there_for_one_command(tmp_path, monkeypatch):
     monkeypatch.delenv(settings.SERVERS, raising=False)
-    done = slicewise_command("report", "4716", "--servers", tmp_path)
-    assert done.status == 2
+    refusal_of("report", "4716", "--servers", tmp_path)
     assert settings.servers_of_site() == []
     monkeypatch.setenv(settings.SERVERS, "/site:/more")
     slicewise_command("report", "4716", "--servers", tmp_path)

@@ -11,6 +11,7 @@ from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import key_text
 from slicewise.catalog.store import Catalog
 from slicewise.report.site.site_tables import variation_sentence
+from support.catalogs import catalog_of
 from support.command_line import slicewise_command
 from support.swz import build_profile
 
@@ -88,8 +89,7 @@ def test_runs_that_did_other_work_are_not_compared(tmp_path):
         for key, first, took, mib in ((1, 1000, 20, 8), (2, 2000, 22, 8), (3, 3000, 24, 8), (4, 4000, 26, 8),
                                       (5, 5000, 60, 16))
     ]  # fmt: skip
-    catalog = Catalog.make(tmp_path / "catalog")
-    ingest(catalog, places(jobs))
+    catalog = catalog_of(tmp_path / "catalog", *jobs)
     told = slicewise_command("catalog", "variation", catalog.path, "--since", "1970-01-01").text
     assert told.startswith("4 runs in 1 set of the same work: a run is 11 % off its set")
     assert "reader" not in told.splitlines()[0]
