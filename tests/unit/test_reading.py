@@ -1,8 +1,6 @@
 """Many jobs read at once, and only what is asked for."""
 
 import json
-import subprocess
-import sys
 from itertools import groupby
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from slicewise.digest.digest import read_digest
 from slicewise.digest.schema import FRAMES
 from slicewise.digest.shared import several
 from slicewise.errors import UserError
-from slicewise.profile import native
 from slicewise.profile.files import job_places
 from slicewise.profile.reading import Want, read, read_jobs
 from support.command_line import slicewise_command
@@ -213,22 +210,6 @@ def test_frames_outlive_their_reading():
     for _ in range(3):
         read([GOLDEN], ["slices"])
     assert slices.equals(read([GOLDEN], ["slices"]).tables["slices"])
-
-
-def test_the_wheel_carries_the_reader(tmp_path):
-    build = Path(native.library()._name).parents[1]
-    subprocess.run(["make/wheel", build], cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = (build / "wheel").glob("*.whl")
-    subprocess.run([sys.executable, "-m", "zipfile", "-e", wheel, tmp_path], check=True)
-    script = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from slicewise.profile import native, reader\n"
-        "print(native.library()._name, reader.read_profile(sys.argv[2]).job)"
-    )
-    printed = subprocess.run(
-        [sys.executable, "-I", "-c", script, tmp_path, GOLDEN], check=True, capture_output=True, text=True, cwd=tmp_path
-    ).stdout
-    assert printed.split() == [str(tmp_path / "slicewise" / "profile" / native.LIBRARY), "golden"]
 
 
 def test_jobs_that_are_read_together_are_what_each_is_alone(jobs):
