@@ -156,7 +156,7 @@ def test_what_is_missing_is_said_in_one_line():
         check=False,
     )  # fmt: skip
     said = "the testbed needs no-such-program" if os.geteuid() == 0 else "the testbed needs root"
-    assert done.stderr.splitlines()[-1].endswith(said)
+    assert (done.returncode, done.stderr) == (1, f"{said}\n")
 
 
 def test_another_program_takes_the_place_of_the_workload(tmp_path):

@@ -155,10 +155,7 @@ def main() -> None:
         _record(arguments)
         return
     needed = () if arguments.storage == DISK else servers.needs(arguments.storage)
-    try:
-        nodes.require("mpirun.openmpi", *needed, str(arguments.build / "bin" / "slicewise-load"))
-    except nodes.Missing as reason:
-        sys.exit(f"testbed: {reason}")
+    nodes.require("mpirun.openmpi", *needed, str(arguments.build / "bin" / "slicewise-load"))
     arguments.profiles.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as made:
         if arguments.folder is None:

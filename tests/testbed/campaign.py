@@ -157,10 +157,7 @@ def main() -> None:
         folder = Path(os.environ["TESTBED_FOLDER"])
         _run_all(plan, arguments.build.resolve(), arguments.profiles.resolve(), folder, arguments.first)
         return
-    try:
-        nodes.require("mpirun.openmpi", *servers.needs(plan.server), str(arguments.build / "bin" / "slicewise-load"))
-    except nodes.Missing as reason:
-        sys.exit(f"testbed: {reason}")
+    nodes.require("mpirun.openmpi", *servers.needs(plan.server), str(arguments.build / "bin" / "slicewise-load"))
     arguments.profiles.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="slicewise-testbed-") as folder:
         os.environ["TESTBED_FOLDER"] = str((arguments.folder or Path(folder)).resolve())

@@ -47,8 +47,8 @@ NETWORKS = {
 }
 
 
-class Missing(Exception):
-    """What this machine lacks for a testbed, in one line."""
+class Missing(SystemExit):
+    """What this machine lacks for a testbed, in one line, with which a program that needs it ends (status 1)."""
 
 
 def is_installed(command: str) -> bool:

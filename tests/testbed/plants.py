@@ -40,10 +40,7 @@ def main() -> None:
         _record(CASES[name], Path(build), Path(directory), Path(folder), Groups.found())
         return
     build, profiles = (Path(word).resolve() for word in sys.argv[1:3])
-    try:
-        nodes.require("sshfs", "glusterfsd", "glusterfs", "losetup", "mkfs.ext4", servers.sftp_server())
-    except nodes.Missing as reason:
-        sys.exit(f"testbed: {reason}")
+    nodes.require("sshfs", "glusterfsd", "glusterfs", "losetup", "mkfs.ext4", servers.sftp_server())
     for name in sys.argv[3:] or CASES:
         directory = profiles / name
         if directory.is_dir():

@@ -139,14 +139,11 @@ def main() -> None:
     if nodes.is_isolated():
         _record(arguments)
         return
-    try:
-        nodes.require(
-            "mpirun.openmpi",
-            *servers.needs(SCENARIOS[arguments.scenario].server),
-            str(arguments.build / "bin" / "slicewise-load"),
-        )
-    except nodes.Missing as reason:
-        sys.exit(f"testbed: {reason}")
+    nodes.require(
+        "mpirun.openmpi",
+        *servers.needs(SCENARIOS[arguments.scenario].server),
+        str(arguments.build / "bin" / "slicewise-load"),
+    )
     arguments.profiles.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="slicewise-testbed-") as folder:
         os.environ[FOLDER] = folder

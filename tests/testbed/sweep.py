@@ -68,11 +68,8 @@ def main() -> None:
     parser.add_argument("--disk-mib-s", default="0")
     given, words = parser.parse_known_args()
     build, directory = given.build.resolve(), given.directory.resolve()
-    try:
-        needed = servers.needs("glusterfs" if given.server in (TWO_DISKS, STRIPED) else given.server)
-        nodes.require(MPIRUN[0], *needed, str(build / "bin" / "slicewise-load"))
-    except nodes.Missing as reason:
-        sys.exit(f"testbed: {reason}")
+    needed = servers.needs("glusterfs" if given.server in (TWO_DISKS, STRIPED) else given.server)
+    nodes.require(MPIRUN[0], *needed, str(build / "bin" / "slicewise-load"))
     with contextlib.ExitStack() as made:
         folder = made.enter_context(tempfile.TemporaryDirectory(prefix="slicewise-testbed-"))
         os.environ |= made.enter_context(plants.groups()).told()
