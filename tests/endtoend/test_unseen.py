@@ -298,11 +298,11 @@ def test_headers_of_libraries_opened_later_are_the_small_reads(job: Job) -> None
     """Those of the libraries that the program was begun with came before the kernel's count begins."""
     seen = witness(job, ["/usr/bin/python3", "-c", "import ssl, sqlite3"])
     assert seen.ended.status == 0
-    (gap,) = (gap for gap in coverage(Digest(job.profile())).gaps if gap.direction == "read")
+    gaps = coverage(Digest(job.profile())).gaps  # of cold libraries, their pages, too
+    (gap,) = (gap for gap in gaps if (gap.direction, gap.cause) == ("read", "small"))
     by_loader = seen.by[LOADER].transfers(READS)
     headers = [call.result for call in by_loader if OPENED_LATER.search(call.target(0))]
     assert len(headers) >= 4
-    assert gap.cause == "small"
     assert sum(headers) <= gap.bytes <= sum(headers) + seen.by[LIBC].bytes_read()
 
 
