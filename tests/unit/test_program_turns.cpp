@@ -181,6 +181,24 @@ TEST_CASE("a program's own calls tell of its phases, and answer as the coordinat
     }
     CHECK(slicewise_coordinate_inform() == SLICEWISE_GO);
     CHECK(peer.hear().bytes == 0);
+    CHECK(slicewise_coordinate_complete() == SLICEWISE_GO);
+    CHECK(peer.hear().remaining_bytes == 0);
+
+    /* A call that finds another thread in here is made up for by the next one. */
+    CHECK(slicewise_coordinate_prepare_values("bytes=5") == SLICEWISE_GO);
+    CHECK(slicewise_coordinate_inform() == SLICEWISE_GO);
+    const turn_message held = peer.hear();
+    CHECK(held.bytes == 5);
+    std::thread waiting([] { slicewise_coordinate_wait(); });
+    usleep(50000);
+    CHECK(slicewise_coordinate_complete() == SLICEWISE_OFF);
+    peer.tell(TURN_go, held.phase);
+    waiting.join();
+    CHECK(slicewise_coordinate_prepare_values("bytes=9") == SLICEWISE_GO);
+    CHECK(slicewise_coordinate_complete() == SLICEWISE_GO);
+    CHECK(peer.hear().remaining_bytes == 0);
+    CHECK(slicewise_coordinate_inform() == SLICEWISE_GO);
+    CHECK(peer.hear().bytes == 0);
     peer.hang_up();
     CHECK(slicewise_coordinate_wait() == SLICEWISE_OFF);
     CHECK(slicewise_coordinate_inform() == SLICEWISE_OFF);
