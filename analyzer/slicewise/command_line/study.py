@@ -226,7 +226,7 @@ COMMANDS = [
                 "--job JOB",
                 f"{POLICY_FORM}, once a job. Cap: the rate that it reaches "
                 "alone; unit: how many bytes it writes between two moments at which it can be interrupted (a "
-                "call, a file); period: seconds from one I/O phase to the next of so many, by which set10 decides. If "
+                "call, a file); period: seconds from one I/O phase's beginning to the next one's; phases: how many. If "
                 "the capacity has a unit, amounts have one, too.",
                 multiple=True,
                 required=True,
