@@ -19,6 +19,7 @@ from slicewise.analysis.runs.storage import describe_all
 from slicewise.catalog.kept import find_job
 from slicewise.digest.counters import counters_in
 from slicewise.digest.digest import Digest
+from slicewise.digest.storages import contended, devices_of, disk_of, storage_number
 from slicewise.report.blame import all_words
 from slicewise.report.blame.blame_words import headline, rest_of_loss, second_sentence
 from slicewise.report.compare.compare_report import headline as compare_headline
@@ -65,7 +66,7 @@ def reader(
     collected = {
         "nodes": [run | {"host": "n1", "slice_ns": NS}],
         "node_devices": [
-            run | {"device": 0, "kind": "block", "name": "sda1"},
+            run | {"device": 0, "kind": "block", "name": "sda"},
             run | {"device": 3, "kind": "waiting", "name": "io_schedule"},
             run | {"device": 2, "kind": "limit", "name": f"{limited} in {above}", "source": "cgroup v2"},
             run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
@@ -518,7 +519,7 @@ def test_of_syncs_of_few_bytes_the_disk_s_bytes_count_and_not_those_of_calls(tmp
         run = {"process": 5000 + number}
         collected = {
             "nodes": [run | {"host": "n1", "slice_ns": NS}],
-            "node_devices": [run | {"device": 0, "kind": "block", "name": "sda1"}],
+            "node_devices": [run | {"device": 0, "kind": "block", "name": "sda"}],
             "node_slices": [run | {"slice": one["slice"], "sampled_ns": NS} for one in slices],
             "node_blocks": [run | {"device": 0, "slice": one["slice"], "write_bytes": a_second} for one in slices],
         }
@@ -535,3 +536,23 @@ def test_of_syncs_of_few_bytes_the_disk_s_bytes_count_and_not_those_of_calls(tmp
     told = blame(own, [other], [run])
     assert told.lost.value == pytest.approx(10, rel=0.02)
     assert [(one.job, one.lost.value) for one in told.neighbours] == [("other", pytest.approx(10, rel=0.02))]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        ("/dev/sda1", "/dev/sda3", True),
+        ("/dev/nvme0n1p1", "/dev/nvme0n1p2", True),
+        ("/dev/sda1", "/dev/sdb1", False),
+        ("/dev/loop0", "/dev/loop1", False),
+        ("/dev/md0", "/dev/md1", False),
+        ("/dev/mapper/vg-home1", "/dev/mapper/vg-home2", False),
+    ],
+)
+def test_partitions_of_one_disk_are_one_storage(one, other, is_one):
+    """Whoever uses one of them takes the other one's time, and the kernel counts the disk."""
+    numbers = {storage_number(*contended(kind, source, "n1", "")) for kind, source in (("ext4", one), ("xfs", other))}
+    assert (len(numbers) == 1) == is_one
+    counted = pl.DataFrame({"device": [disk_of(one).rpartition("/")[2]]})
+    assert devices_of("disk", one, counted, []) == [counted["device"].to_list()]
+    assert (devices_of("disk", other, counted, []) == [counted["device"].to_list()]) == is_one

@@ -64,13 +64,17 @@ def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFra
 
 
 def contended(type: str, source: str, node: str, of_point: str) -> tuple[str, str, str, str]:
-    """A file system by what jobs contend for there: a server whichever of its exports, a Lustre or Ceph as a whole."""
+    """A file system by what jobs contend for there: a server whichever of its exports, a Lustre or Ceph as a whole, a
+    disk whichever of its partitions.
+    """
     kind = SERVERS.get(type)
     if kind is not None and (source.startswith("//") or ":/" in source):
         server = source[2:].partition("/")[0] if source.startswith("//") else source.rpartition(":/")[0]
         return kind, server.lower(), node, of_point
     if type == "lustre" and ":/" in source:
         return type, lustre_name(source), node, of_point
+    if way_of(type, source) == "disk" and disk_of(source) != source:
+        return "disk", disk_of(source), node, of_point
     if type == "ceph":  # USER@CLUSTER.NAME=/DIRECTORY, or MONITORS:/DIRECTORY
         source = source.partition("/")[0].rpartition("@")[2].rstrip("=:")
     return POOLS.get(type, type), source, node, of_point
@@ -116,7 +120,7 @@ LIMIT_REQUESTS: Mapping[str, str] = {"read": "limit_reads", "write": "limit_writ
 # As the collector names a disk that a control group uses: "sda in /user.slice".
 BETWEEN = " in "
 # A partition's name and its disk's: sda1, nvme0n1p2. The kernel counts and limits whole disks.
-PARTITION = re.compile(r"^([a-z]+)\d+$|^(.*\d)p\d+$")
+PARTITION = re.compile(r"^((?:s|v|xv|h)d[a-z]+)\d+$|^((?:nvme\d+n|mmcblk|loop|nbd|md)\d+)p\d+$")
 # Of the bytes of a job's calls: with less in a group's count the job did its I/O elsewhere, or (cgroup v1) through the
 # page cache, which writes for nobody's group.
 MOSTLY_IN_GROUP = 0.7
@@ -139,8 +143,14 @@ def devices_of(way: Way, source: str, rows: pl.DataFrame, points: Sequence[str])
     devices = rows["device"].unique().to_list()
     if way == "lustre":
         return [[one] for one in sorted(devices) if one.startswith(f"{lustre_name(source)}-OST")]
-    disk = PurePath(source).name
-    return [[disk]] if disk in devices else []
+    return [[disk] for disk in (PurePath(source).name, PurePath(disk_of(source)).name) if disk in devices][:1]
+
+
+def disk_of(source: str) -> str:
+    """The disk that a local file system's device is, or is a partition of."""
+    device = PurePath(source)
+    whole = PARTITION.match(device.name)
+    return str(device.with_name(whole[1] or whole[2])) if whole else source
 
 
 def _mounts_counted_apart(rows: pl.DataFrame, points: Sequence[str]) -> list[list[str]]:
@@ -157,8 +167,6 @@ def limited(rows: pl.DataFrame, node: str, source: str) -> pl.DataFrame:
     """The rows of `node_slices` that count what control groups with a limit do on a local file system's disk."""
     if rows.is_empty() or way_of("", source) != "disk":
         return rows.clear()
-    name = PurePath(source).name
-    whole = PARTITION.match(name)
-    disks = [name] + ([whole[1] or whole[2]] if whole else [])
+    disks = [PurePath(source).name, PurePath(disk_of(source)).name]
     there = pl.col("device").str.split(BETWEEN).list.first().is_in(disks)
     return rows.filter(pl.col("kind") == "limit", pl.col("node") == node, there)
