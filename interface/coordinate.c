@@ -18,12 +18,12 @@ enum { LEVELS_MOST = 16 };
 static struct turn_client client;
 static bool is_quiet;
 
-/* What was told by names, and what lies under it: the first level is what the settings and `prepare` say. Of those beyond LEVELS_MOST only the number
- * is kept. */
+/* The first level has what the settings and `prepare` say, each further one the values that were laid upon it by names. Levels beyond LEVELS_MOST are
+ * only counted. */
 static struct turn_values levels[LEVELS_MOST];
 static unsigned depth;
 static double left_bytes; /* of the phase */
-/* Calls that found another thread in here, and are made up for by the next one that does not: levels that are missing, less those too many. */
+/* Levels that are missing, less those that are too many, since calls found another thread in here. The next call that does not makes up for them. */
 static _Atomic int32_t missed_levels;
 
 /* Of the profiler, where the program is profiled: its profile has the waits. */

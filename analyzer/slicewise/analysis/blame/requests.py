@@ -40,8 +40,8 @@ WAYS: tuple[Kind, ...] = ("read", "write")
 
 @dataclass(frozen=True)
 class Served:
-    """What was served a second, and no more, in one direction: requests, or a disk's bytes, of which a journal's are in
-    no call. signal: of the digest's `node_slices`, that counts them.
+    """The most that was served in one direction: requests a second, or bytes a second of a disk, with a journal's,
+    which no call has. signal: which one of the digest's `node_slices` counts them.
     """
 
     most: float
