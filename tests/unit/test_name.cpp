@@ -5,7 +5,8 @@
 #include <sys/mman.h>
 #include <thread>
 
-namespace {
+namespace
+{
 
 /* A text that runs into memory which cannot be read. */
 const char *torn(const char *text)
@@ -153,7 +154,8 @@ TEST_CASE_METHOD(Started, "each thread is told of its own", "[name]")
 {
     bool is_known = false; /* the other thread's answer may take the place of this one's in the table */
     for (int attempt = 0; attempt < 10 && !is_known; attempt++) {
-        std::string name = sandbox.path("gone" + std::to_string(attempt));
+        std::string directory = sandbox.path("directory" + std::to_string(attempt)), name = directory + "/gone";
+        REQUIRE(mkdir(directory.c_str(), 0700) == 0); /* which is what is looked up, and decides the place in the table */
         CHECK(asked(name.c_str(), ENOENT, 10) == 1);
         uint64_t by_thread = 0;
         std::thread([&] { by_thread = asked(name.c_str(), ENOENT, 10); }).join();
