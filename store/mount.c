@@ -3,6 +3,7 @@
 #include "raw.h"
 #include "sections.h"
 #include "statmount.h"
+#include "volume.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +192,13 @@ static bool is_text(const struct segment *segment, uint64_t text, const char *st
     return strcmp(segment_text(segment, text), string) == 0;
 }
 
+/* Apart, for the room that it takes on the stack. */
+__attribute__((noinline)) static uint64_t add_disk(struct segment_home *home, const char *source, uint64_t device)
+{
+    char disk[DISK_NAME_BYTES];
+    return segment_add_text(home, volume_disk("/sys", source, device, disk));
+}
+
 static uint32_t add(struct segment_home *home, enum object object, uint64_t device, uint64_t id, const struct system_mount *mount)
 {
     struct segment *segment = home->segment;
@@ -215,7 +223,7 @@ static uint32_t add(struct segment_home *home, enum object object, uint64_t devi
     row[mounts_point] = segment_add_text(home, mount->point);
     row[mounts_type] = segment_add_text(home, mount->type);
     row[mounts_source] = segment_add_text(home, mount->source);
-    row[mounts_address] = segment_add_text(home, mount->address);
+    row[mounts_address] = volume_is(mount->source) ? add_disk(home, mount->source, device) : segment_add_text(home, mount->address);
     if (nfs_id != 0 || mount_has_ids) {
         __atomic_store_n(&ids[index], nfs_id, __ATOMIC_RELAXED);
         __atomic_store_n(&mount_has_ids, true, __ATOMIC_RELAXED);

@@ -1,14 +1,22 @@
-# Control groups (v2) of two people on one disk, each with a limit, on a local disk with its page cache.
+# Control groups (v2) of two people on two logical volumes of one disk, each with a limit, with its page cache.
 set -eu
 hostname n1
 ip link set lo up
-for module in loop ext4; do modprobe "$module"; done
+for module in loop ext4 dm_mod; do modprobe "$module"; done
 mount -t cgroup2 none /sys/fs/cgroup
 echo "+io +memory" > /sys/fs/cgroup/cgroup.subtree_control
 truncate -s 900M /tmp/disk
-mkfs.ext4 -q /tmp/disk
-mkdir -p /d /out/profiles
-mount -o loop /tmp/disk /d
+losetup /dev/loop0 /tmp/disk
+sectors=$((900 * 1024))
+mkdir -p /own /other /out/profiles
+first=0
+export DM_DISABLE_UDEV=1
+for volume in own other; do
+    dmsetup create "$volume" --table "0 $sectors linear /dev/loop0 $first"
+    first=$((first + sectors))
+    mkfs.ext4 -q "/dev/mapper/$volume"
+    mount "/dev/mapper/$volume" "/$volume"
+done
 device=$(cat /sys/block/loop0/dev)
 mkdir /sys/fs/cgroup/users
 echo "+io +memory" > /sys/fs/cgroup/users/cgroup.subtree_control
@@ -34,10 +42,10 @@ with open("/out/took", "a") as took:
     took.write(f"{sys.argv[3]} {time.time() - began}\n")
 END
 export SLICEWISE_DIR=/out/profiles SLICEWISE_SLICE=1
-bare() { of "$1" python3 /tmp/writer.py "/d/$2" "$3" "$2"; }
+bare() { of "$1" python3 /tmp/writer.py "/other/$2" "$3" "$2"; }
 profiled() {
     slicewise-collect node --job "$2" --detach
-    of "$1" env SLICEWISE_JOB="$2" LD_PRELOAD=/opt/slicewise/lib/libslicewise.so python3 /tmp/writer.py "/d/$2" "$3" "$2"
+    of "$1" env SLICEWISE_JOB="$2" LD_PRELOAD=/opt/slicewise/lib/libslicewise.so python3 /tmp/writer.py "/${4:-own}/$2" "$3" "$2"
     slicewise-collect stop --job "$2"
 }
 beside() {
@@ -47,7 +55,7 @@ beside() {
 }
 over() {
     wait "$neighbour"
-    rm -f /d/victim* /d/alone /d/other /d/bare
+    rm -f /own/victim* /own/alone /other/other /other/bare
     sync
 }
 (while :; do bare ben stranger 60; done) &
@@ -56,7 +64,7 @@ profiled anna alone 60
 beside bare anna bare 60
 profiled anna victim 60
 over
-beside profiled anna other 60
+beside profiled anna other 60 other
 profiled anna victim-of-other 60
 over
 kill $strangers

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGES = ("kmod", "iproute2", "procps", "nfs-common", "nfs-kernel-server", "samba", "cifs-utils", "python3")
+PACKAGES = (
+    "kmod", "iproute2", "procps", "nfs-common", "nfs-kernel-server", "samba", "cifs-utils", "dmsetup", "python3",
+)  # fmt: skip
 # Of the kernel's modules these are of no use in a guest of two processors and one link.
 UNUSED = (
     "sound", "drivers/gpu", "drivers/media", "drivers/net/wireless", "drivers/net/ethernet", "drivers/usb",

@@ -45,6 +45,7 @@ extern "C" {
 #include "state.h"
 #include "statmount.h"
 #include "unwind.h"
+#include "volume.h"
 #include "fast_path.h"
 
 #include "visit.h"

@@ -19,7 +19,7 @@ from slicewise.analysis.runs.storage import describe_all
 from slicewise.catalog.kept import find_job
 from slicewise.digest.counters import counters_in
 from slicewise.digest.digest import Digest
-from slicewise.digest.storages import contended, devices_of, disk_of, storage_number
+from slicewise.digest.storages import contended, devices_of, disk_of, mounts_with_storage, storage_number
 from slicewise.report.blame import all_words
 from slicewise.report.blame.blame_words import headline, rest_of_loss, second_sentence
 from slicewise.report.compare.compare_report import headline as compare_headline
@@ -546,7 +546,7 @@ def test_of_syncs_of_few_bytes_the_disk_s_bytes_count_and_not_those_of_calls(tmp
         ("/dev/sda1", "/dev/sdb1", False),
         ("/dev/loop0", "/dev/loop1", False),
         ("/dev/md0", "/dev/md1", False),
-        ("/dev/mapper/vg-home1", "/dev/mapper/vg-home2", False),
+        ("/dev/mapper/vg-home1", "/dev/mapper/vg-home2", False),  # of which nobody told the disk
     ],
 )
 def test_partitions_of_one_disk_are_one_storage(one, other, is_one):
@@ -556,3 +556,23 @@ def test_partitions_of_one_disk_are_one_storage(one, other, is_one):
     counted = pl.DataFrame({"device": [disk_of(one).rpartition("/")[2]]})
     assert devices_of("disk", one, counted, []) == [counted["device"].to_list()]
     assert (devices_of("disk", other, counted, []) == [counted["device"].to_list()]) == is_one
+
+
+@pytest.mark.parametrize(("beneath", "is_one"), [("sda2", True), ("sda", True), ("md0", False), ("", False)])
+def test_volumes_of_one_disk_are_one_storage_with_its_partitions(beneath, is_one):
+    mounts = pl.DataFrame(
+        [
+            ("p", 2, "file", "ext4", "/dev/mapper/vg-home", "/home", beneath),
+            ("p", 3, "file", "xfs", "/dev/mapper/vg-var", "/var", beneath),
+            ("p", 4, "file", "ext4", "/dev/sda1", "/boot", ""),
+        ],
+        schema=["process", "mount", "object", "type", "source", "point", "address"],
+        orient="row",
+    )
+    found = mounts_with_storage(mounts, pl.DataFrame({"process": ["p"], "node": ["n1"]}))
+    home, var, boot = found.sort("mount")["storage"]
+    assert (home == var) == (beneath != "")
+    assert (home == boot) == is_one
+    source = found.sort("mount")["source"][0]
+    assert source == (f"/dev/{beneath}" if beneath else "/dev/mapper/vg-home")
+    assert devices_of("disk", source, pl.DataFrame({"device": ["sda"]}), []) == ([["sda"]] if is_one else [])

@@ -190,3 +190,57 @@ TEST_CASE("what the kernel says of one mount alone is what its list says", "[mou
     if (told == 0)
         WARN("this kernel tells of no mount alone");
 }
+
+namespace {
+
+/* A sysfs with a disk of two partitions, on one of which there is an encrypted volume of two others, and a RAID of two disks with a volume. */
+struct Devices {
+    Sandbox sandbox;
+
+    Devices()
+    {
+        add("sda", "8:0", {});
+        add("sda2", "8:2", {});
+        add("dm-0", "253:0", { "sda2" });
+        add("dm-1", "253:1", { "dm-0" });
+        add("md127", "9:127", { "sdb", "sdc" });
+        add("dm-2", "253:2", { "md127" });
+        add("ram0", "1:0", {}, "0 0 0 0 0");
+        add("dm-3", "253:3", { "ram0" });
+    }
+
+    void add(const std::string &name, const std::string &numbers, const std::vector<std::string> &parts, const std::string &counts = "7 0 56 1 0")
+    {
+        std::filesystem::path own = sandbox.path("class/block/" + name);
+        std::filesystem::create_directories(own / "slaves");
+        std::filesystem::create_directories(sandbox.path("dev/block"));
+        for (const std::string &part : parts)
+            std::ofstream(own / "slaves" / part);
+        std::ofstream(own / "stat") << counts << "\n";
+        std::filesystem::create_symlink("../../class/block/" + name, sandbox.path("dev/block/" + numbers));
+    }
+    std::string disk(unsigned major_number, unsigned minor_number) const
+    {
+        char name[DISK_NAME_BYTES];
+        return volume_disk(sandbox.path().c_str(), "/dev/mapper/no such volume", makedev(major_number, minor_number), name);
+    }
+};
+
+} // namespace
+
+TEST_CASE("a volume is on the disk beneath, as far down as one device is made of one", "[mount]")
+{
+    Devices devices;
+    CHECK(devices.disk(253, 1) == "sda2");
+    CHECK(devices.disk(8, 2) == "sda2"); /* as /dev/root may be */
+    CHECK(devices.disk(253, 2) == "md127");
+    CHECK(devices.disk(253, 3) == "dm-3"); /* what is beneath counts nothing */
+    CHECK(devices.disk(253, 9) == "");
+    devices.add("dm-4", "253:4", { "dm-4" }); /* a circle, as no kernel makes one */
+    CHECK(devices.disk(253, 4) == "dm-4");
+
+    for (const char *source : { "/dev/mapper/home", "/dev/dm-0", "/dev/root", "/dev/md/name", "/dev/disk/by-uuid/1" })
+        CHECK(volume_is(source));
+    for (const char *source : { "/dev/sda1", "/dev/rootless", "server:/dev/mapper/home", "tmpfs", "", "/dev" })
+        CHECK_FALSE(volume_is(source));
+}

@@ -35,16 +35,22 @@ KEY = ("type", "source", "node", "of_point")
 def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFrame:
     """The file systems among a profile's mounts: process, mount, point, storage and the columns of KEY. mounts:
     process, mount, object, type, source, point, and address if the profile has it. nodes: process, node. A network file
-    system is one storage on every node (`contended`); any other is one a node. Where the source names no device, as a
-    tmpfs's does not, the mount point is part of what tells storages apart (of_point).
+    system is one storage on every node (`contended`); any other is one a node. A volume's source is the disk beneath.
+    Where the source names no device, as a tmpfs's does not, the mount point is part of what tells storages apart
+    (of_point).
     """
     is_network = pl.col("type").is_in(NETWORK_TYPES) | pl.col("source").str.contains(NETWORK_SOURCE)
     names_device = is_network | pl.col("source").str.starts_with("/")
     if "address" not in mounts.columns:
         mounts = mounts.with_columns(address=pl.lit(""))
+    is_volume = pl.col("source").str.starts_with("/dev/") & (pl.col("address") != "")
     files = (
         mounts.filter(pl.col("object") == "file")
         .with_columns(pl.col("type", "source", "point", "address").cast(pl.String).fill_null(""))
+        .with_columns(
+            source=pl.when(is_volume).then(pl.format("/dev/{}", "address")).otherwise("source"),
+            kind=pl.when(is_volume).then(pl.lit("disk")).otherwise("type"),
+        )
         .join(nodes.select("process", "node"), on="process")
         .with_columns(
             node=pl.when(is_network).then(pl.lit("")).otherwise("node"),
@@ -57,7 +63,7 @@ def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFra
             .otherwise("source"),
         )
     )
-    told_by = ["type", "server", "node", "of_point"]
+    told_by = ["kind", "server", "node", "of_point"]
     keys = files.select(told_by).unique()
     numbers = pl.Series("storage", [storage_number(*contended(*key)) for key in keys.iter_rows()], pl.UInt64)
     return files.join(keys.with_columns(numbers), on=told_by).select("process", "mount", "point", "storage", *KEY)
