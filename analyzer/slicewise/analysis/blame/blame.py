@@ -24,7 +24,7 @@ from slicewise.analysis.blame.outside import (
 )
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.regions import lost_in_regions
-from slicewise.analysis.blame.requests import in_requests, limits_of_requests, small_syncs, time_of_requests
+from slicewise.analysis.blame.requests import Asked, in_requests, limits_of_requests, small_syncs, time_of_requests
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
 from slicewise.analysis.blame.runs_taken import as_other_work, cache_notes, like, runs_taken, speed_notes
 from slicewise.analysis.blame.servers import (
@@ -143,7 +143,7 @@ def _asked(
     strands = job_strands(digest, grid_ns)
     calls, waits, slices = strands.calls, strands.waits, strands.slices
     is_sampled = not digest.node_slices.is_empty()  # counters go by where a storage is mounted
-    where = _storages_of(slices, [digest, *(neighbours if is_sampled or not of_seconds_alone else [])])
+    where = _storages_of(slices, digest, neighbours if is_sampled or not of_seconds_alone else [])
     is_used = pl.col("storage").is_in([storage.number for storage in where])
     beside = rows.of([digest, *neighbours], grid_ns).filter(is_used)
     twice = set(shadows([digest, *neighbours], beside))
@@ -180,10 +180,9 @@ def _asked(
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
     everyone = with_nobody(beside, rest, grid_ns)
-    of_requests = limits_of_requests(where, limits, digest, neighbours, everyone, runs, alone_rows, grid_ns)
-    by_requests = time_of_requests(
-        where, limits, of_requests, digest, neighbours, everyone, runs, alone_rows, from_disks, grid_ns
-    )
+    asked = Asked(where, limits, digest, neighbours, everyone, runs, alone_rows, grid_ns)
+    of_requests = limits_of_requests(asked)
+    by_requests = time_of_requests(asked, of_requests, from_disks)
     others, hidden = everyone.filter(pl.col("job").ne_missing(digest.job)), moved_by_no_call(digest)
     if hidden:
         others = others.filter(pl.col("slice").is_between(job.start_ns // grid_ns, job.end_ns // grid_ns))
@@ -264,11 +263,11 @@ def _asked(
     lower = lowered(where, limits, digest, runs)
     told = with_limit(told, lower)
     limited = time_limited(digest, runs) if told.lost is not None else None
-    asked = asked_to_run_for(digest) if limited is None and not same_work and told.lost is not None else ""
-    if asked:
+    set_time = asked_to_run_for(digest) if limited is None and not same_work and told.lost is not None else ""
+    if set_time:
         if of_seconds_alone:
             return None
-        told = not_known(told, SET_TIME.format(asked=asked))
+        told = not_known(told, SET_TIME.format(asked=set_time))
     if limited is not None:
         told = replace(told, alone=limited.alone, outside=None, time_limited=limited)
     lost = max(0.0, told.lost.value) if told.lost else 0.0
@@ -347,13 +346,18 @@ def _require_same_program(run: Digest, job: Job) -> None:
         )
 
 
-def _storages_of(slices: pl.DataFrame, digests: Sequence[Digest]) -> list[Storage]:
+def _storages_of(slices: pl.DataFrame, digest: Digest, neighbours: Sequence[Digest]) -> list[Storage]:
+    """Those with calls, the longest ones first, by the names that they have where the job saw them."""
     took = (
         slices.group_by("storage", maintain_order=True)
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .sort("seconds", "storage", descending=[True, False])
     )
-    return storages.describe_all(took["storage"].to_list(), digests)
+    numbers = took["storage"].to_list()
+    own = set() if digest.is_served else set(digest.storages["storage"])
+    named = storages.describe_all([one for one in numbers if one in own], [digest])
+    named += storages.describe_all([one for one in numbers if one not in own], [digest, *neighbours])
+    return sorted(named, key=lambda one: numbers.index(one.number))
 
 
 def _as_servers_counted(traffic: Traffic, served: ServerCounts) -> Traffic:

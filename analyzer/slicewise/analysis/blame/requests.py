@@ -52,63 +52,64 @@ class Served:
         return self.signal in SIGNALS["disk"].values()
 
 
-def limits_of_requests(
-    where: Sequence[Storage],
-    limits: Mapping[int, Limit],
-    digest: Digest,
-    neighbours: Sequence[Digest],
-    everyone: pl.DataFrame,
-    runs: Sequence[Digest],
-    alone_rows: pl.DataFrame,
-    grid_ns: int,
-) -> dict[int, dict[Kind, Served]]:
+@dataclass(frozen=True)
+class Asked:
+    """What a job (digest) and its neighbours asked its storages for, by slices of grid_ns. everyone: rows of all of
+    them, `with_nobody`. runs, alone_rows: those that count as alone, and what they did. limits: of the job's group.
+    """
+
+    where: Sequence[Storage]
+    limits: Mapping[int, Limit]
+    digest: Digest
+    neighbours: Sequence[Digest]
+    everyone: pl.DataFrame
+    runs: Sequence[Digest]
+    alone_rows: pl.DataFrame
+    grid_ns: int
+
+    def there(self, storage: Storage) -> list[Digest]:
+        """The neighbours that used a storage."""
+        jobs = set(self.everyone.filter(pl.col("storage") == storage.number)["job"])
+        return [one for one in self.neighbours if one.job in jobs]
+
+
+def limits_of_requests(asked: Asked) -> dict[int, dict[Kind, Served]]:
     """By storage, what was served at most where that held the job up, by direction: at the limit of its control group,
     or of the disk itself.
-
-    everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what they did.
     """
     found: dict[int, dict[Kind, Served]] = {}
-    for storage in where:
-        limit = limits.get(storage.number)
+    for storage in asked.where:
+        limit = asked.limits.get(storage.number)
         if limit is not None:
-            alone = [of_group(storage, its, run) for run in runs if (its := limit_of(storage, run)) is not None]
-            most = requests_at_limit(of_group(storage, limit, digest), alone)
+            alone = [of_group(storage, its, run) for run in asked.runs if (its := limit_of(storage, run)) is not None]
+            most = requests_at_limit(of_group(storage, limit, asked.digest), alone)
             by_way = {kind: Served(rate, LIMIT_REQUESTS[kind]) for kind, rate in most.items()}
         else:
-            by_way = _of_disk_itself(storage, digest, neighbours, everyone, runs, alone_rows, grid_ns)
+            by_way = _of_disk_itself(storage, asked)
         found |= {storage.number: by_way} if by_way else {}
     return found
 
 
-def _of_disk_itself(
-    storage: Storage,
-    digest: Digest,
-    neighbours: Sequence[Digest],
-    everyone: pl.DataFrame,
-    runs: Sequence[Digest],
-    alone_rows: pl.DataFrame,
-    grid_ns: int,
-) -> dict[Kind, Served]:
+def _of_disk_itself(storage: Storage, asked: Asked) -> dict[Kind, Served]:
     """By direction, what a disk served as much of in all slices in which somebody waited for it throughout: requests,
     however many bytes these were; or where somebody syncs few bytes at a time, bytes, since those of calls tell little.
     """
     found: dict[Kind, Served] = {}
     for kind in WAYS:
-        own = _while_waiting(storage, digest, everyone, kind, grid_ns)
+        own = _while_waiting(storage, asked.digest, asked.everyone, kind, asked.grid_ns)
         if own.is_empty():
             continue
-        there = set(everyone.filter(pl.col("storage") == storage.number)["job"])
-        beside = [one for one in neighbours if one.job in there]
-        others = [(one, everyone) for one in beside] + [(one, alone_rows) for one in runs]
-        rows = pl.concat([own, *(_while_waiting(storage, one, its, kind, grid_ns) for one, its in others)])
+        beside = asked.there(storage)
+        others = [(one, asked.everyone) for one in beside] + [(one, asked.alone_rows) for one in asked.runs]
+        rows = pl.concat([own, *(_while_waiting(storage, one, its, kind, asked.grid_ns) for one, its in others)])
         rows = rows.unique("slice", keep="first", maintain_order=True)  # several jobs waited in the same ones
         requests, moved = (rows[name].to_numpy() for name in ("requests", "bytes"))
         usual, usual_bytes = _as_many(requests), _as_many(moved)
-        syncing = (one for one in (digest, *beside) if kind == "write")
+        syncing = (one for one in (asked.digest, *beside) if kind == "write")
         if usual is not None and _differ(moved[usual]) > max(AS_MANY, FAR_MORE * _differ(requests[usual])):
-            found[kind] = Served(float(np.median(requests[usual])) / (grid_ns / 1e9), DISK_REQUESTS[kind])
+            found[kind] = Served(float(np.median(requests[usual])) / (asked.grid_ns / 1e9), DISK_REQUESTS[kind])
         elif usual_bytes is not None and any(storage.number in small_syncs(one) for one in syncing):
-            found[kind] = Served(float(np.median(moved[usual_bytes])) / (grid_ns / 1e9), SIGNALS["disk"][kind])
+            found[kind] = Served(float(np.median(moved[usual_bytes])) / (asked.grid_ns / 1e9), SIGNALS["disk"][kind])
     return found
 
 
@@ -143,49 +144,36 @@ def _as_many(requests: Floats) -> Mask | None:
 
 
 def time_of_requests(
-    where: Sequence[Storage],
-    limits: Mapping[int, Limit],
-    of_requests: Mapping[int, Mapping[Kind, Served]],
-    digest: Digest,
-    neighbours: Sequence[Digest],
-    everyone: pl.DataFrame,
-    runs: Sequence[Digest],
-    alone_rows: pl.DataFrame,
-    parts: pl.DataFrame,
-    grid_ns: int,
+    asked: Asked, of_requests: Mapping[int, Mapping[Kind, Served]], parts: pl.DataFrame
 ) -> pl.DataFrame:
     """How long what all asked for takes at a limit of requests: job, storage, slice, and read and write (s), one of
     them null where bytes held the job up.
 
-    of_requests: of `limits_of_requests`. everyone: `with_nobody`; runs, alone_rows: those that count as alone, and what
-    they did. A group counts requests of all its members, a disk those of everybody. The job's own are as many for a
-    byte as in runs alone, or else in its slices without company, or by what others asked for without it; those of
-    others for a byte are fitted over slices. parts: of `disk_parts`.
+    of_requests: of `limits_of_requests`. A group counts requests of all its members, a disk those of everybody. The
+    job's own are as many for a byte as in runs alone, or else in its slices without company, or by what others asked
+    for without it; those of others for a byte are fitted over slices. parts: of `disk_parts`.
     """
     found = [pl.DataFrame(schema={"job": pl.String, "storage": pl.UInt64, "slice": pl.Int64, "read": pl.Float64})]
-    for storage in where:
+    for storage in asked.where:
         for kind, served in of_requests.get(storage.number, {}).items():
-            asked, asked_alone = (_asked_for(rows, storage.number, kind, parts) for rows in (everyone, alone_rows))
-            limit = limits.get(storage.number)
-            its = [(run, None if limit is None else limit_of(storage, run)) for run in runs]
-            signal, in_bytes = served.signal, served.is_bytes
-            quiet = [
-                (asked_alone.filter(pl.col("job") == run.job), _counted(storage, its_limit, run, signal, grid_ns))
-                for run, its_limit in its
-                if limit is None or its_limit is not None
-            ]
-            # A run without a collector has no counts.
-            quiet = [
-                (its.join(count, on="slice", how="semi"), count) for its, count in quiet if count["requests"].sum()
-            ]
-            counted = _counted(storage, limit, digest, signal, grid_ns)
-            there = set(asked["job"].drop_nulls())
-            some = [one for one in neighbours if one.job in there]
-            seen = [_counted(storage, None, one, signal, grid_ns) for one in some] if limit is None else []
+            its, its_alone = (
+                _asked_for(rows, storage.number, kind, parts) for rows in (asked.everyone, asked.alone_rows)
+            )
+            limit, signal, grid_ns = asked.limits.get(storage.number), served.signal, asked.grid_ns
+            quiet = []
+            for run in asked.runs:
+                its_limit = None if limit is None else limit_of(storage, run)
+                if limit is None or its_limit is not None:
+                    count = _counted(storage, its_limit, run, signal, grid_ns)
+                    own = its_alone.filter(pl.col("job") == run.job).join(count, on="slice", how="semi")
+                    quiet += [(own, count)] if count["requests"].sum() else []  # nobody counts without a collector
+            counted = _counted(storage, limit, asked.digest, signal, grid_ns)
+            there = asked.there(storage)
+            seen = [_counted(storage, None, one, signal, grid_ns) for one in there] if limit is None else []
             elsewhere = pl.concat([counted.clear(), *seen]).group_by("slice", maintain_order=True).max()
             elsewhere = elsewhere.join(counted, on="slice", how="anti")
-            bounds = {one.job: _most_for_a_byte(one, storage, kind, in_bytes) for one in some}
-            shared = _shared_out(asked, counted, elsewhere, digest.job, quiet, bounds, served.most)
+            bounds = {one.job: _most_for_a_byte(one, storage, kind, served.is_bytes) for one in there}
+            shared = _shared_out(its, counted, elsewhere, asked.digest.job, quiet, bounds, served.most)
             found.append(
                 shared.select(
                     "job",
