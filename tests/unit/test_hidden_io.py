@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.memory import moved_by_no_call
+from slicewise.analysis.blame.result import Outside
 from slicewise.analysis.blame.unprofiled import changing
 from slicewise.analysis.blame.weighed import no_longer_than
 from slicewise.analysis.runs.matching import company
@@ -38,12 +39,14 @@ def job(
     requested: int = 0,
     is_warm: bool = False,
     slices_with_calls: int = 1000,
+    calls_a_mib: int = 1,
 ) -> Path:
     """A job that looks at its files every second, reads `called` MiB a second by calls that take all of it, and fetches
     as much in all as `fetched` says (MiB, beyond its calls); disk: what the disk read meanwhile, MiB a second. loading:
     seconds before its first call. write: it is all written. in_calls: the part of the time that calls take; the rest
     is spent on what was read ahead. requested: MiB a second by requests, of which the kernel's count of calls knows
     nothing. is_warm: the page cache served its calls. slices_with_calls: the first ones; it reads on without.
+    calls_a_mib: how many calls read one.
     """
     number = 1 + sum(map(ord, directory.name))
     begin = start + loading
@@ -53,7 +56,7 @@ def job(
     way = "write" if write else "read"
     did = {"process": number, "meta_ops": 98, "meta_ns": NS // 1000, "threads": 1}
     if called:
-        did |= {"read_bytes": called * MIB, "read_ops": called, "read_ns": round(in_calls * NS)}
+        did |= {"read_bytes": called * MIB, "read_ops": calls_a_mib * called, "read_ns": round(in_calls * NS)}
     kernel = {
         "process": number, "layer": "kernel", "slice": begin, "mount": 0, f"{way}_bytes": called * MIB * len(slices),
         f"kernel_{way}_bytes": (0 if is_warm else called * MIB * len(slices)) + fetched * MIB,
@@ -240,3 +243,39 @@ def test_the_time_alone_is_what_the_runs_alone_took_where_the_two_contradict_eac
     # Where they agree, the interval is that of both.
     assert found.alone == (Estimate(9.6, 9.0, 10.6, "") if alone[0] == 9.6 else runs)
     assert not no_longer_than(told, Estimate(25.0, 24.0, 26.0, "")).is_claimed
+
+
+def test_runs_alone_that_are_known_better_than_the_loss_bound_it(tmp_path):
+    """What the most delayed process lost is known to a factor of five; the job took 1.3 s longer than its run alone."""
+    own, run, neighbour = digests([*halved(tmp_path), job(tmp_path / "other", 20, called=20)])
+    told = blame(own, [neighbour], [run])
+    lost, runs = Estimate(11.5, 2.0, 13.0, ""), Estimate(10.0, 9.4, 10.6, "the runtime of its standalone runs")
+    found = no_longer_than(replace(told, alone=Estimate(8.5, 7.0, 18.0, ""), lost=lost), runs)
+    assert found.lost is not None
+    assert (found.lost.value, found.alone) == (pytest.approx(10.0), runs)
+
+
+@pytest.mark.parametrize(("high", "is_open"), [(6.0, True), (0.4, False)])
+def test_a_loss_in_io_that_is_open_is_said_to_be(tmp_path, high, is_open):
+    """It waited for a processor, and whether its calls took longer than alone is not known."""
+    own, run = digests([job(tmp_path / "job", 16, called=40, disk=40), job(tmp_path / "alone", 10, called=40, disk=40)])
+    told = blame(own, [], [run])
+    lost = Estimate(0.3, -0.3, high, "")
+    outside = Outside(Estimate(10.0, 9.5, 10.5, ""), 6.0, 0.0, 6.0, 0.0, 0.9, 0.0, 0.0, 0.0, "", 0.0)
+    told = replace(told, lost=lost, is_claimed=False, outside=outside, alone=outside.alone)
+    assert ("not because of I/O" in headline(told)) != is_open
+    assert ("too uncertain to tell: 0.300 s" in second_sentence(told)) == is_open
+
+
+@pytest.mark.parametrize(("calls_a_mib", "strangers"), [(256, 0), (1, 40 * MIB)])
+def test_what_small_reads_of_a_neighbour_fetch_in_whole_pages_is_no_stranger_s(tmp_path, calls_a_mib, strangers):
+    """The disk read 7 MiB a second, calls 5; reads of 4 KiB that begin within a page fetch two."""
+    own, other = digests(
+        [
+            job(tmp_path / "job", 20, called=1, disk=7),
+            job(tmp_path / "other", 20, called=4, fetched=40, calls_a_mib=calls_a_mib),
+        ]
+    )
+    (traffic,) = blame(own, [other], []).traffic
+    assert traffic.counted is not None
+    assert traffic.counted - traffic.profiled == pytest.approx(strangers, rel=0.02)

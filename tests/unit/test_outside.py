@@ -387,6 +387,30 @@ def test_what_was_evicted_before_it_was_read_is_the_reason_of_a_cold_run():
     assert other.endswith("makes such runs differ")
 
 
+@pytest.mark.parametrize(
+    ("fetched", "signals", "is_again"),
+    [
+        (200, [("cpu_stall", 3.0)], False),  # it read each byte once, and nobody waited for memory
+        (200, [("cpu_stall", 3.0), ("memory_stall", 4.0)], True),
+        (200, [("cpu_stall", 3.0), ("memory_stall", 0.1)], False),
+        (200, [], True),  # the kernel counts no such waits
+        (900, [("cpu_stall", 3.0)], True),  # it read some bytes more than once
+    ],
+)
+def test_memory_was_not_short_for_what_a_job_read_once_while_nobody_waited_for_it(fetched, signals, is_again):
+    """Who had these files in memory before, and when they were evicted, is not told by their refaults."""
+    rows = [("node", "", "file_refaults", fetched * float(MIB)), *(("node", "", *one) for one in signals)]
+    assert fetched_by(run(20.0, 6.9, 40, signals=rows, fetched=fetched * MIB)).is_again == is_again
+
+
+def test_a_loss_that_is_not_claimed_is_in_the_interval_of_the_time_alone_only():
+    job, lost = run(14.0, 0.3, 900, delayed=2.0), Estimate(1.7, -0.5, 3.9, "")
+    claimed, open_ = (delayed_outside(job, 1, 11.0, lost, is_claimed) for is_claimed in (True, False))
+    assert claimed.alone.value == pytest.approx(14.0 - 1.7 - 2.0)
+    assert open_.alone.value == pytest.approx(14.0 - 2.0)
+    assert (open_.alone.low, open_.alone.high) == (claimed.alone.low, claimed.alone.high)
+
+
 def test_strangers_where_a_run_hardly_did_anything_cost_it_nothing():
     """It loaded its program from a disk that others used, and read its data from another one."""
     took = pl.DataFrame({"storage": [1, 2], **{name: [int(0.01 * NS), NS] for name in (*TIMES, *REQUEST_TIMES)}})

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.blame.time_limited import asked_to_run_for, time_limited
+from slicewise.analysis.blame.time_limited import asked_to_run_for, time_limited, why_its_work_did_not_end_it
 from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import TIMES
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
 from support.command_line import json_of, slicewise_command
@@ -188,3 +189,20 @@ def test_a_set_time_is_read_from_the_command_line(command, seconds, asked):
     about = {"start_ns": 0, "end_ns": S + round(seconds * S), "command": command}
     job = SimpleNamespace(about=about, processes=processes)
     assert asked_to_run_for(job) == asked
+
+
+@pytest.mark.parametrize(
+    ("endings", "is_running", "why"),
+    [
+        (("exit", "killed"), False, "it was killed"),  # timeout, and what it ran
+        (("killed", "exit"), False, ""),  # a helper was, which hardly did anything
+        (("exit", "exit"), False, ""),
+        (("exit", "killed"), True, ""),  # what it is known by until now
+    ],
+)
+def test_a_job_that_was_killed_did_not_end_when_its_work_was_done(endings, is_running, why):
+    about = {"start_ns": 0, "end_ns": 20 * S, "command": "bash job.sh", "is_running": is_running}
+    processes = pl.DataFrame({"process": [1, 2], "start_ns": [0, S], "ending": endings})
+    took = pl.DataFrame({"process": [1, 2], **dict.fromkeys(TIMES, 0)} | {"read_ns": [S // 100, 15 * S]})
+    job = SimpleNamespace(about=about, processes=processes, process_slices=took)
+    assert why_its_work_did_not_end_it(job) == why

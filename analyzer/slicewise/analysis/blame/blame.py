@@ -41,7 +41,7 @@ from slicewise.analysis.blame.servers import (
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.standalone import StandaloneRows, with_waits_of
-from slicewise.analysis.blame.time_limited import asked_to_run_for, time_limited
+from slicewise.analysis.blame.time_limited import time_limited, why_its_work_did_not_end_it
 from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
@@ -79,7 +79,7 @@ OF_DIGESTS = Rows()
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
 # without them.
 ENOUGH_SLICES = 16
-SET_TIME = "it runs for a set time ({asked}), and how much it does alone in that time is not known"
+NOT_ITS_WORK = "{why}, and how much it does alone in that time is not known"
 # What stands in a command line for code, and for what is secret or cut off.
 NOT_WHOLE = re.compile(r" -\w*[ce] [0-9a-f]{8}( |$)|\.\.\.( |$)")
 YOURS = "YOUR COMMAND"
@@ -249,7 +249,8 @@ def _asked(
         elif told.outside is None:
             told = as_runs_say(told, runtime_alone(digest, same_work), hidden > 0)
     elif told.lost is not None and not of_seconds_alone:
-        told = with_outside(told, delayed_outside(digest, told.io_processes, told.io_seconds, told.lost))
+        delayed = delayed_outside(digest, told.io_processes, told.io_seconds, told.lost, told.is_claimed)
+        told = with_outside(told, delayed)
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
             told = replace(told, confidence=LESS_SURE["high"])  # how much it computed for want of memory is not known
     elif not of_seconds_alone:
@@ -263,11 +264,12 @@ def _asked(
     lower = lowered(where, limits, digest, runs)
     told = with_limit(told, lower)
     limited = time_limited(digest, runs) if told.lost is not None else None
-    set_time = asked_to_run_for(digest) if limited is None and not same_work and told.lost is not None else ""
-    if set_time:
+    is_open = limited is None and not same_work and told.lost is not None
+    why = why_its_work_did_not_end_it(digest) if is_open else ""
+    if why:
         if of_seconds_alone:
             return None
-        told = not_known(told, SET_TIME.format(asked=set_time))
+        told = not_known(told, NOT_ITS_WORK.format(why=why))
     if limited is not None:
         told = replace(told, alone=limited.alone, outside=None, time_limited=limited)
     lost = max(0.0, told.lost.value) if told.lost else 0.0

@@ -92,7 +92,8 @@ def fetched_by(digest: Digest) -> Fetched | None:
     sums = counted.select(pl.col("^(read|write)_(seen|requested)$", "mapped", "read_storage").sum()).row(0, named=True)
     called, wrote = (int(sums[f"{way}_seen"] or 0) + int(sums[f"{way}_requested"] or 0) for way in ("read", "write"))
     mapped, fetched = int(sums["mapped"] or 0), int(sums["read_storage"] or 0)
-    again, in_swap = _again(digest, fetched) if fetched else (NOTHING, 0.0)
+    each_once = fetched - called - mapped < WORTH_NAMING_BYTES
+    again, in_swap = (NOTHING, 0.0) if each_once and _is_not_short(digest) else _again(digest, fetched)
     found = Fetched(called, wrote, mapped, fetched, again, in_swap)
     return found if found.read else None
 
@@ -128,13 +129,22 @@ def did_as_much_by_calls(one: Fetched, other: Fetched) -> bool:
     return all(abs(its - others) <= EQUAL_VOLUMES * max(its, others) for its, others in pairs)
 
 
+def _is_not_short(digest: Digest) -> bool:
+    """Whether hardly any task of a job's nodes waited for memory, by a kernel that counts such waits. Who had in memory
+    what a job reads for the first time, and when it was evicted, no counter tells.
+    """
+    waited = _amount(digest, ("memory_stall", "cgroup_memory_stall"))
+    counts = waited > 0 or _amount(digest, ("cpu_stall",)) > 0
+    return counts and waited < LITTLE_OF_RUNTIME * runtime_of(digest)
+
+
 def _again(digest: Digest, fetched: int) -> tuple[Estimate, float]:
     """The part of the bytes fetched for a job that were fetched again, and the part that was in swap.
 
     Its control group counts them where one was sampled. Else the job has the same part of its bytes as all on its nodes
     together; at least what is left if others fetched nothing but such bytes, and at most all such bytes.
     """
-    if digest.node_samples.is_empty():
+    if digest.node_samples.is_empty() or not fetched:
         return NOTHING, 0.0
     if _has_group(digest):
         files, swap = (PAGE_BYTES * _amount(digest, (f"cgroup_{name}",)) for name in REFAULTS)

@@ -151,9 +151,12 @@ def runtime_alone(digest: Digest, runs: Sequence[Digest]) -> Estimate:
     return Estimate(mean, mean - error, mean + error, "the runtime of its standalone runs")
 
 
-def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Estimate) -> Outside | None:
+def delayed_outside(
+    digest: Digest, processes: int, io_seconds: float, lost: Estimate, is_claimed: bool = True
+) -> Outside | None:
     """The same of a job of which no run that did as much is known: what it waited for processors, as the kernel
-    counted it, and for what its memory did not hold; None where that is little, or nobody counted. lost: in I/O.
+    counted it, and for what its memory did not hold; None where that is little, or nobody counted. lost: in I/O; where
+    it is not claimed, it is in the interval of the time alone only.
 
     What the kernel computed for it may have been to find memory: that is in the interval of the time alone, too. Calls
     sleep, and so the wait for processors is taken to be outside of them, as far as there was time and it did sleep in
@@ -170,7 +173,7 @@ def delayed_outside(digest: Digest, processes: int, io_seconds: float, lost: Est
     if waited + in_calls + memory.value < LITTLE_OF_RUNTIME * took.runtime:
         return None
     least = max(0.0, waited - io_seconds)
-    without = took.runtime - lost.value
+    without = took.runtime - (lost.value if is_claimed else in_calls)
     alone = Estimate(
         max(0.0, without - waited - memory.value),
         max(0.0, took.runtime - lost.high - waited - memory.high - (took.system if memory.value else 0.0)),

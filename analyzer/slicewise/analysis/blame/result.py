@@ -301,6 +301,13 @@ class Blame:
         return value > LARGE_LOSS * self.runtime_seconds or high > MOST_OPEN * self.runtime_seconds
 
     @property
+    def is_io_open(self) -> bool:
+        """The same of what was lost in I/O alone, where more is known of the rest."""
+        if self.is_claimed or self.lost is None:
+            return False
+        return self.lost.value > LARGE_LOSS * self.runtime_seconds or self.lost.high > MOST_OPEN * self.runtime_seconds
+
+    @property
     def lost_share(self) -> float:
         """The share of the time in I/O calls that is claimed to be lost."""
         is_known = self.is_claimed and self.lost is not None and self.io_seconds > 0

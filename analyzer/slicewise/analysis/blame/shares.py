@@ -17,8 +17,10 @@ from slicewise.statistics import error_of_rest
 
 # Neighbours cannot have cost the job more than this many times the storage's time that they took: what goes beyond
 # that has another cause, and nobody is blamed for it. Bytes that are written to memory first show in other slices than
-# the time that they cost, so this holds for so many seconds together.
+# the time that they cost, so this holds for so many seconds together. Where calls lost more than twice that, something
+# else held the storage up (a limit was lowered, say), and they cost the time that they took.
 MOST_FOR_ITS_TIME = 3.0
+FAR_MORE_LOST = 2.0
 TOGETHER_SECONDS = 16.0
 
 
@@ -77,11 +79,10 @@ def blamed(
         weight = pl.col(f"{kind}_weight")
         share = (weight / weight.sum().over("storage", "slice")).fill_nan(0.0)
         loss = pl.col(f"{kind}_lost") * share
-        lost_together, most = (
-            loss.sum().over("storage", stretch),
-            MOST_FOR_ITS_TIME * weight.sum().over("storage", stretch),
-        )
-        return pl.when(lost_together > most).then(loss * most / lost_together).otherwise(loss)
+        lost_together, took = (one.sum().over("storage", stretch) for one in (loss, weight))
+        most = MOST_FOR_ITS_TIME * took
+        cost = pl.when(lost_together > FAR_MORE_LOST * most).then(took).otherwise(most)
+        return pl.when(lost_together > most).then(loss * cost / lost_together).otherwise(loss)
 
     return (
         joined.with_columns(part(kind).alias(f"{kind}_lost") for kind in KINDS)

@@ -7,13 +7,18 @@ import re
 from collections.abc import Sequence
 from statistics import fmean
 
+import polars as pl
+
 from slicewise.analysis.blame.memory import loading_of
 from slicewise.analysis.blame.outside import runtime_alone
 from slicewise.analysis.blame.result import TimeLimited
-from slicewise.constants import EQUAL_VOLUMES
+from slicewise.analysis.coverage import KILLED
+from slicewise.constants import EQUAL_VOLUMES, MAINLY
 from slicewise.digest.activity import runtime_of
 from slicewise.digest.company import ran_as_long
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import TIMES
+from slicewise.scalars import real
 
 # What a job did, the first of these that it did at all.
 DONE = (("read_bytes", "write_bytes"), ("meta_ops",))
@@ -37,6 +42,18 @@ def asked_to_run_for(digest: Digest) -> str:
         if (1 - AROUND) * seconds <= runtime <= seconds + max(AROUND * seconds, AROUND_SECONDS):
             return asked[0].strip()
     return ""
+
+
+def why_its_work_did_not_end_it(digest: Digest) -> str:
+    """Such as: it was killed. Empty where a job ended when its work was done, as far as is known."""
+    asked = asked_to_run_for(digest)
+    if asked:
+        return f"it runs for a set time ({asked})"
+    took = digest.process_slices.group_by("process").agg(ns=pl.sum_horizontal(pl.col(TIMES).sum()))
+    ended = took.join(digest.processes.select("process", "ending"), on="process")
+    killed = real(ended.filter(pl.col("ending") == KILLED)["ns"].sum())
+    is_over = not digest.about["is_running"]
+    return "it was killed" if is_over and killed > MAINLY * real(ended["ns"].sum()) else ""
 
 
 def _was_asked_for_as_long(digest: Digest, run: Digest) -> bool:

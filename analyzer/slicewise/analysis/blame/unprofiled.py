@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.blame.memory import loading_of, moved_by_no_call
+from slicewise.analysis.blame.memory import MOST_PAGES_A_CALL, PAGE_BYTES, loading_of, moved_by_no_call
 from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.calls import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.capacity.by_kind import Capacities
@@ -286,21 +286,26 @@ def _beside_calls(
     digests: Sequence[Digest], storage: Storage, start_ns: int, end_ns: int
 ) -> tuple[dict[str, int], int]:
     """What a disk moves for jobs beside the bytes of their calls: a file system's journal and its blocks, by their
-    syncs and metadata calls; and what the kernel fetched for the first of them, ahead or for mappings, in no slice.
-    And the bytes that their calls wrote meanwhile.
+    syncs and metadata calls; and what the kernel fetched for the first of them, ahead or for mappings, in no slice, and
+    for others in whole pages. And the bytes that their calls wrote meanwhile.
     """
     if not storage.host:
         return {}, 0
     wrote = called = 0
+    fetched = unplaced_bytes(digests[0])
     for digest in digests:
         begin = pl.col("slice") * digest.slice_ns
         there = digest.process_slices.filter(
             pl.col("storage") == storage.number, begin <= end_ns, begin + digest.slice_ns > start_ns
         )
-        syncs, calls, moved = there.select(pl.col("sync_ops", "meta_ops", "write_bytes").sum()).row(0)
+        syncs, calls, moved, reads = there.select(pl.col("sync_ops", "meta_ops", "write_bytes", "read_ops").sum()).row(
+            0
+        )
+        if digest is not digests[0]:
+            fetched += min(unplaced_bytes(digest), PAGE_BYTES * MOST_PAGES_A_CALL * reads)
         wrote += JOURNAL_A_SYNC * syncs + round(BLOCK_A_CALL * changing(digest, moved > calls) * calls)
         called += moved
-    return {"write_bytes": wrote, "read_bytes": unplaced_bytes(digests[0])}, called
+    return {"write_bytes": wrote, "read_bytes": fetched}, called
 
 
 def changing(digest: Digest, does_write: bool) -> float:

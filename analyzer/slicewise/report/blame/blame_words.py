@@ -148,7 +148,8 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
         besides = f", and {in_calls} waiting for a processor in I/O calls" if _waited_in_calls(outside) else ""
         elsewhere = f"{words.duration(outside.seconds - outside.io_seconds)} {where_outside(outside)}{besides}"
     if is_outside_alone(blame, outside):
-        return f"{longer}{'' if _is_hidden_io(outside) else ', not because of I/O'}: it lost {elsewhere}."
+        is_other = not _is_hidden_io(outside) and not blame.is_io_open
+        return f"{longer}{', not because of I/O' if is_other else ''}: it lost {elsewhere}."
     in_io, because = blame.lost.value, _because(blame)
     of_io = (
         f"{words.duration(in_io)} in I/O{because.replace(',', '', 1) if because.startswith(', because') else because}"
@@ -241,6 +242,8 @@ def second_sentence(blame: Blame) -> str:
         return f"{there.removesuffix('.')}, and may have cost it that."
     if not blame.is_claimed:
         if blame.outside is not None and not _is_hidden_io(blame.outside):
+            if blame.is_io_open:
+                return f"Whether it lost time in I/O, too, is too uncertain to tell: {estimate(blame.lost)}."
             but = ", but for that wait" if _waited_in_calls(blame.outside) else ""
             return f"Its I/O took as long as alone{but}, as far as can be measured."
         if not blame.neighbours:
