@@ -88,9 +88,9 @@ def as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
 
 def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     """The blame of a claimed loss, with the time alone of runs that did the same where the two contradict each other:
-    waits for pages are known by looks alone, and calls may have hidden other work; or where it knows better than the
-    loss does. No more was lost than the job took longer; and nothing, as far as is known, where that is no more than
-    runs differ and the loss is not sure.
+    waits for pages are known by looks alone, and calls may have hidden other work; or where several processes lost
+    unequally, and which of them held the job up is hardly known. No more was lost than the job took longer; and
+    nothing, as far as is known, where that is no more than runs differ and the loss is not sure.
     """
     if told.alone is None or told.lost is None:
         return told
@@ -98,7 +98,8 @@ def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     longer = told.runtime_seconds - alone.value
     part = longer / lost.value if lost.value > 0 else 1.0
     is_none = told.confidence not in SURE and told.runtime_seconds <= alone.high
-    is_better = 0 < part < 1 and alone.high - alone.low < lost.high - lost.low
+    is_wide = told.waits in ("processes", "strands") and lost.high - lost.low > alone.high - alone.low
+    is_better = 0 < part < 1 and is_wide and lost.low < lost.value / 2
     if not is_none and told.alone.high >= alone.low and told.alone.value <= alone.high and not is_better:
         return replace(told, alone=_with_bounds_of(told.alone, alone))
     if part >= 1 and not is_none:
