@@ -192,6 +192,26 @@ def test_a_set_time_is_read_from_the_command_line(command, seconds, asked):
 
 
 @pytest.mark.parametrize(
+    ("command", "inner", "seconds", "why"),
+    [
+        ("timeout 30 ./server", "./server", 30.0, "it runs for a set time (timeout 30)"),
+        ("python3 loop.py /scratch/out 28", "", 28.3, "it may run for a set time (28 s)"),
+        ("bash job.sh", "python3 loop.py /scratch/out 28", 28.3, "it may run for a set time (28 s)"),
+        ("python3 loop.py /scratch/out 28", "", 27.5, ""),  # a loop that looks at its clock ends later
+        ("python3 loop.py /scratch/out 28", "", 31.0, ""),
+        ("solve 3", "", 3.1, ""),
+        ("dd of=/scratch/30 bs=30", "", 30.2, ""),
+    ],
+)
+def test_a_number_that_a_job_took_as_many_seconds_may_be_its_time(command, inner, seconds, why):
+    about = {"start_ns": 0, "end_ns": S + round(seconds * S), "command": command, "is_running": False}
+    processes = pl.DataFrame({"process": [1], "start_ns": [S], "ending": ["exit"], "command": [inner]})
+    took = pl.DataFrame({"process": [1], **dict.fromkeys(TIMES, 1000)})
+    job = SimpleNamespace(about=about, processes=processes, process_slices=took)
+    assert why_its_work_did_not_end_it(job) == why
+
+
+@pytest.mark.parametrize(
     ("endings", "is_running", "why"),
     [
         (("exit", "killed"), False, "it was killed"),  # timeout, and what it ran
@@ -202,7 +222,7 @@ def test_a_set_time_is_read_from_the_command_line(command, seconds, asked):
 )
 def test_a_job_that_was_killed_did_not_end_when_its_work_was_done(endings, is_running, why):
     about = {"start_ns": 0, "end_ns": 20 * S, "command": "bash job.sh", "is_running": is_running}
-    processes = pl.DataFrame({"process": [1, 2], "start_ns": [0, S], "ending": endings})
+    processes = pl.DataFrame({"process": [1, 2], "start_ns": [0, S], "ending": endings, "command": ""})
     took = pl.DataFrame({"process": [1, 2], **dict.fromkeys(TIMES, 0)} | {"read_ns": [S // 100, 15 * S]})
     job = SimpleNamespace(about=about, processes=processes, process_slices=took)
     assert why_its_work_did_not_end_it(job) == why

@@ -27,6 +27,9 @@ DONE = (("read_bytes", "write_bytes"), ("meta_ops",))
 ASKED = re.compile(
     r"(?:^| )(--?(?:runtime|time|timeout|duration|seconds|max-time)[= ]|timeout )(\d+(?:\.\d+)?)s?(?= |$)"
 )
+# Or by a number alone, as loops of one's own are: a job that took so long, and no less, may have been asked to. Of
+# numbers below 5 too many are counts.
+NUMBER = re.compile(r"(?<= )([1-9]\d+|[5-9])(?= |$)")
 # Of a runtime that was asked for, and seconds: what begins and ends such a program.
 AROUND, AROUND_SECONDS = 0.05, 1.0
 # Of the runtime: a loop that looks at its clock after each step ends later by what the last one takes, which is longer
@@ -50,10 +53,16 @@ def why_its_work_did_not_end_it(digest: Digest) -> str:
     if asked:
         return f"it runs for a set time ({asked})"
     took = digest.process_slices.group_by("process").agg(ns=pl.sum_horizontal(pl.col(TIMES).sum()))
-    ended = took.join(digest.processes.select("process", "ending"), on="process")
-    killed = real(ended.filter(pl.col("ending") == KILLED)["ns"].sum())
-    is_over = not digest.about["is_running"]
-    return "it was killed" if is_over and killed > MAINLY * real(ended["ns"].sum()) else ""
+    ended = took.join(digest.processes.select("process", "ending", "command"), on="process")
+    killed, whole = (real(rows["ns"].sum()) for rows in (ended.filter(pl.col("ending") == KILLED), ended))
+    if killed > MAINLY * whole and not digest.about["is_running"]:
+        return "it was killed"
+    runtime = runtime_of(digest) - loading_of(digest)
+    commands = [digest.about["command"], *ended.sort("ns", "process")["command"].cast(pl.String).tail(1)]
+    for number in NUMBER.findall(" ".join(str(one or "") for one in commands)):
+        if int(number) <= runtime <= int(number) + max(AROUND * int(number), AROUND_SECONDS):
+            return f"it may run for a set time ({number} s)"
+    return ""
 
 
 def _was_asked_for_as_long(digest: Digest, run: Digest) -> bool:
