@@ -276,7 +276,9 @@ def _facts(blame: Blame) -> list[Fact]:
         return [*facts, Fact("in I/O calls", words.duration(blame.io_seconds))]
     facts.append(Fact("runtime alone", blame_words.estimate(blame.alone), id="alone"))
     facts += [
-        Fact(f"lost to {name}", blame_words.beside(neighbour.lost.value, blame.lost.value), each, id=f"lost-{place}")
+        Fact(
+            _lost_to(blame, name), blame_words.beside(neighbour.lost.value, blame.lost.value), each, id=f"lost-{place}"
+        )
         for place, (neighbour, name, each) in enumerate(_shown(blame))
     ]
     if blame.outside is not None:
@@ -305,6 +307,10 @@ def _shown(blame: Blame) -> list[tuple[Neighbour, str, str]]:
     """The neighbours that have a colour of their own: each with its name and its colour."""
     named = list(zip(blame.neighbours, blame_words.names_of(blame.neighbours), neighbour_colours(blame), strict=True))
     return named[:MOST_NEIGHBOURS]
+
+
+def _lost_to(blame: Blame, name: str) -> str:
+    return f"{'' if blame.is_claimed else 'perhaps '}lost to {name}"
 
 
 def _bar_section(blame: Blame) -> Section:
@@ -336,9 +342,11 @@ def _parts(blame: Blame) -> list[RuntimePart]:
     if not lost:
         return [computing, RuntimePart("I/O", own, OWN_COLOUR), *waiting]
     shown = _shown(blame)
-    parts = [RuntimePart(f"lost to {name}", max(0.0, each.lost.value), colour) for each, name, colour in shown]
+    parts = [RuntimePart(_lost_to(blame, name), max(0.0, each.lost.value), colour) for each, name, colour in shown]
     if others := blame.neighbours[len(shown) :]:
-        parts.append(RuntimePart("lost to others", max(0.0, sum(each.lost.value for each in others)), style.INK))
+        parts.append(
+            RuntimePart(_lost_to(blame, "others"), max(0.0, sum(each.lost.value for each in others)), style.INK)
+        )
     parts.append(
         RuntimePart(
             f"lost, {blame_words.rest_of_loss(blame)}",
