@@ -117,9 +117,12 @@ def test_who_may_as_well_have_cost_nothing_is_no_reason():
     assert blame_words.headline(told).endswith("], because of large.")
     assert "1.5 s while programs without a profile" in blame_words.second_sentence(told)
     much = replace(doubtful, lost=estimate(3.0, -0.3, 6.3))
-    assert blame_words.headline(blame([much])).endswith("], partly because of programs without a profile.")
-    # A seventh of the loss is no reason why the job was slow.
-    assert blame_words.headline(blame([doubtful])).endswith("], and no profile shows why.")
+    assert blame_words.headline(blame([much])).endswith("], and no profile shows why.")
+    assert "perhaps 3.0 s while programs without a profile" in blame_words.second_sentence(blame([much]))
+    part = blame([neighbour("large", 4.0), replace(much, lost=estimate(6.0, -0.3, 12.3))])
+    assert blame_words.headline(part).endswith("], partly because of large.")
+    each = [replace(neighbour(name), lost=estimate(5.0, -0.3, 10.3)) for name in ("a", "b")]
+    assert blame_words.headline(blame(each)).endswith("], because of its neighbours together.")
 
 
 def test_a_loss_that_nobody_explains():

@@ -495,14 +495,18 @@ def _because(blame: Blame) -> str:
         if blame.baseline is not None and blame.baseline.source == "standalone runs":
             return ": its storage was slower, and no other job is known to have used it then"
         return ", but no other job is known to have used its storage then"
+    # Whoever may as well have cost nothing is in the second sentence, and not the reason in the first.
     neighbours = blamed(blame)
-    share = sum(neighbour.lost.value for neighbour in neighbours) / lost if lost else 0.0
+    sure = [neighbour for neighbour in neighbours if neighbour.lost.low > 0]
+    share, together = (sum(each.lost.value for each in some) / max(lost, 1e-9) for some in (sure, neighbours))
     reasons = []
     known = (turn.seconds.value if turn else 0.0) + (limit.seconds if limit else 0.0)
-    if share >= max(PART_OF_REASON, LEAST_REASON * (1 - known / max(lost, 1e-9))):
-        # Whoever may as well have cost nothing is in the second sentence, and not the reason in the first.
-        sure = [neighbour for neighbour in neighbours if neighbour.lost.low > 0]
-        reasons.append(f"because of {_first_of([name_of(neighbour) for neighbour in sure or neighbours])}")
+    least = max(PART_OF_REASON, LEAST_REASON * (1 - known / max(lost, 1e-9)))
+    if share >= least:
+        reasons.append(f"because of {_first_of([name_of(neighbour) for neighbour in sure])}")
+    elif len(neighbours) > 1 and together >= least and blame.lost and together * lost > lost - blame.lost.low:
+        reasons.append("because of its neighbours together")
+        share = together
     if turn is not None:
         reasons.append(f"because it waited for its turn{_who_had(turn)}")
         share += turn.seconds.value / lost
