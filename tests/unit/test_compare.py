@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Outside
 from slicewise.analysis.compare.compare import compare, losses
 from slicewise.analysis.compare.difference import Loss
@@ -66,6 +67,28 @@ def test_what_the_first_run_lost_is_taken_off(tmp_path, yesterday):
     assert told(yesterday, today, **losses).lost_seconds.value == pytest.approx(7.0)
 
 
+FASTER = Loss(Estimate(-3.0, -3.4, -2.6, "by blame"), ["large"], "medium")
+
+
+def test_a_run_that_was_faster_beside_neighbours_lost_nothing_to_them(tmp_path, yesterday):
+    today = write_run(tmp_path / "today", 12.2, [{at: wrote(100, 0.65) for at in range(12)}])
+    found = told(yesterday, today, today=FASTER)
+    assert (found.lost_seconds.value, found.lost_seconds.low, found.lost_seconds.high) == (0.0, 0.0, 0.0)
+    assert found.unexplained_seconds.value == pytest.approx(-3.0)
+    headline = compare_report.headline(compare(read_digests([yesterday, today]), {"today": FASTER}))
+    assert headline.endswith("3.00 s less, 3.00 s of it in I/O that took less time for the same work.")
+
+
+def test_no_more_is_gained_from_neighbours_than_the_first_run_lost(tmp_path, yesterday):
+    today = write_run(tmp_path / "today", 12.2, [{at: wrote(100, 0.65) for at in range(12)}])
+    found = told(yesterday, today, today=FASTER, yesterday=Loss(Estimate(2.0, 1.5, 2.5, "by blame"), ["tar"], "high"))
+    assert (found.lost_seconds.value, found.lost_seconds.low, found.lost_seconds.high) == (-2.0, -2.5, -1.5)
+    assert found.unexplained_seconds.value == pytest.approx(-1.0)
+    losses = {"today": FASTER, "yesterday": Loss(Estimate(2.0, 1.5, 2.5, "by blame"), ["tar"], "high")}
+    headline = compare_report.headline(compare(read_digests([yesterday, today]), losses))
+    assert "2.00 s of it in I/O that tar slowed down" in headline
+
+
 def test_prices_are_those_without_what_the_first_run_lost(tmp_path, yesterday):
     """Yesterday lost half of its 10.8 s; today does twice the work in the same time, alone."""
     today = write_run(tmp_path / "today", 15.2, [{at: wrote(200, 0.9) for at in range(12)}])
@@ -99,6 +122,40 @@ def test_other_sizes_cost_what_the_first_run_paid_for_them(tmp_path):
     assert parts_of(found)["sizes"] == pytest.approx(1200 * 0.01 - 8, rel=1e-6)
 
 
+def calls_of(bytes_: int, calls: int, seconds: float, **bins: int) -> dict[str, int]:
+    return {"write_bytes": bytes_, "write_ops": calls, "write_ns": round(seconds * 1e9), **bins}
+
+
+KIB = 1024
+# 768 calls of 256 KiB: those that span two slices have bytes in both. A byte costs more in slices that have more of it.
+SPANNING = [
+    {at: calls_of(64 * 256 * KIB + (6000 if at % 2 else -6000), 64, 0.9 if at % 2 else 0.5) for at in range(12)},
+    {at: calls_of(64 * 256 * KIB + (-1000 if at else 11_000), 64, 0.8) for at in range(12)},
+]
+# Four calls of 36 MiB, each in three slices.
+LONG = [{at: calls_of(12 * MIB, int(at % 3 == 2), seconds) for at in range(12)} for seconds in (0.9, 0.8)]
+
+
+@pytest.mark.parametrize("of_runs", [SPANNING, LONG], ids=["spanning", "long"])
+def test_the_same_calls_have_no_other_sizes_however_they_lie_in_slices(tmp_path, of_runs):
+    runs = [write_run(tmp_path / name, 15.0, [rows]) for name, rows in zip(("a", "b"), of_runs, strict=True)]
+    found = told(*runs)
+    assert parts_of(found) == {"bytes": 0.0, "calls": 0.0, "sizes": 0.0, "metadata": 0.0}
+    assert (found.own_io.seconds.low, found.own_io.seconds.high, found.own_io.unknown) == (0.0, 0.0, [])
+    in_calls = [sum(row["write_ns"] for row in rows.values()) / 1e9 for rows in of_runs]
+    assert found.unexplained_seconds.value == pytest.approx(in_calls[1] - in_calls[0])
+
+
+def test_as_many_calls_and_bytes_in_other_sizes_cost_what_they_did(tmp_path):
+    large = calls_of(40 * MIB, 10, 0.2, write_size_5=10)
+    small = calls_of(40 * MIB, 640, 0.8, write_size_3=640)
+    first = write_run(tmp_path / "first", 20, [{at: large if at % 2 else small for at in range(16)}])
+    middling = calls_of(40 * MIB, 325, 0.8, write_size_4=325)
+    other = write_run(tmp_path / "other", 20, [dict.fromkeys(range(16), middling)])
+    found = compare(read_digests([first, other], distributions=True)).told
+    assert parts_of(found)["sizes"] == pytest.approx(16 * 0.8 - 8.0)
+
+
 def test_sizes_that_the_first_run_never_used_are_not_priced(tmp_path, yesterday):
     today = write_run(tmp_path / "today", 27.3, [{at: wrote(50, 0.9, size=4096) for at in range(24)}])
     found = told(yesterday, today)
@@ -119,7 +176,7 @@ def test_work_that_the_first_run_never_did_counts_as_long_as_it_took(tmp_path, y
     today = write_run(tmp_path / "today", 19.2, [rows])
     found = told(yesterday, today)
     assert found.own_io.seconds.value == pytest.approx(3.2)
-    assert found.own_io.seconds.low == pytest.approx(-0.01 * 10.8, abs=0.05)
+    assert found.own_io.seconds.low == 0.0  # the same writes as then are no other work
     assert [(work.why, work.kind) for work in found.own_io.unknown] == [("not done before", "read")]
 
 
@@ -217,6 +274,24 @@ def test_what_neighbours_cost_is_what_blame_says_and_they_are_looked_for(yesterd
     assert found.confidence in ("high", "medium")
 
 
+def test_who_cost_how_much_and_how_sure_that_is_are_as_blame_says(yesterday, slowed):
+    run, large = slowed
+    _, lost = losses([yesterday, run], [large])
+    of_blame = blame(*(read_digest(run), [read_digest(large)], (), [read_digest(yesterday)]))
+    (only,) = of_blame.neighbours
+    assert (lost.seconds.value, lost.seconds.low, lost.seconds.high) == (only.lost.value, only.lost.low, only.lost.high)
+    assert (lost.confidence, lost.unsure) == (of_blame.confidence, [])
+
+
+def test_same_calls_are_no_less_sure_for_slices_of_uneven_speed(tmp_path):
+    uneven = {at: wrote(100, 0.9) if at % 4 else wrote(4, 0.9) for at in range(12)}
+    first = write_run(tmp_path / "first", 15, [uneven])
+    other = write_run(tmp_path / "other", 19, [uneven | {at: wrote(0.001, 0.8) for at in range(12, 17)}])
+    assert (
+        told(first, other, other=Loss(Estimate(4.0, 3.5, 4.5, "by blame"), ["large"], "medium")).confidence == "medium"
+    )
+
+
 def test_nobody_known_is_not_nobody(yesterday, tmp_path):
     alone = write_run(tmp_path / "again", 15.2, [{at: wrote(100, 0.9) for at in range(12)}], begin=500)
     assert losses([yesterday, alone]) == [None, None]
@@ -255,9 +330,28 @@ def test_of_different_programs_it_says_so_and_is_less_sure(runs, tmp_path):
     runs["today"] = write_run(tmp_path / "other" / "today", 27.3, [other], program="/opt/solver")
     found = comparison(runs, "yesterday", "today", today=LOST)
     first, then = compare_report.opening(found)
-    assert first.endswith("Confidence: medium.")
+    assert first.endswith("Confidence: high in what large cost, medium in the rest.")
     assert then == "They are different programs: yesterday ran simulation and today ran solver."
     assert any("for any reason" in note for note in compare_report.notes(found))
+
+
+def test_who_may_as_well_have_cost_nothing_is_not_in_the_first_sentence(runs):
+    doubtful = Loss(Estimate(4.0, -1.0, 9.0, "by blame"), ["large"], "medium", ["large"])
+    first, then = compare_report.opening(comparison(runs, "yesterday", "today", today=doubtful))
+    assert "12.1 s more, 10.8 s of it in I/O that took longer for the same work and 1.30 s of it outside" in first
+    assert then == "Perhaps large cost it 4.00 s [0-9.00], and perhaps nothing."
+    one_of_two = Loss(Estimate(9.0, 6.0, 12.0, "by blame"), ["large", "tar"], "medium", ["tar"])
+    assert "9.00 s of it in I/O that large slowed down" in compare_report.headline(
+        comparison(runs, "yesterday", "today", today=one_of_two)
+    )
+
+
+def test_a_part_is_not_more_than_all(tmp_path, yesterday):
+    today = write_run(tmp_path / "today", 26.0, [{at: wrote(50, 0.9) for at in range(24)}])
+    found = compare(
+        read_digests([yesterday, today]), {"today": Loss(Estimate(11.3, 11.0, 11.6, "by blame"), ["large"], "high")}
+    )
+    assert compare_report.headline(found).endswith("10.8 s more, all of it in I/O that large slowed down.")
 
 
 def test_without_neighbours_it_says_what_would_tell(runs):

@@ -21,7 +21,7 @@ from slicewise.terminal.progress import reading_profiles
 
 
 def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None:
-    digests = read_digests(runs)
+    digests = read_digests(runs, distributions=True)
     lost = zip(digests, losses(runs, neighbours or [], reading_profiles()), strict=True)
     comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")

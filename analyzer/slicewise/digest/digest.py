@@ -400,7 +400,7 @@ class Digest:
     @_frame
     def distributions(self) -> pl.DataFrame:
         """How large and how slow the job's calls were; from a profile that was read with its distributions."""
-        if not self._bin_names:  # an imported job's
+        if not self._bin_names:  # an imported job's, or not asked for
             return pl.DataFrame(schema=FRAMES["distributions"].polars_schema)
         calls = self._own_on_files().select(pl.col(self._bin_names).sum()).collect().row(0, named=True)
         return pl.DataFrame(self._binned(calls), schema=FRAMES["distributions"].polars_schema, orient="row")
@@ -408,6 +408,8 @@ class Digest:
     @_frame
     def storage_distributions(self) -> pl.DataFrame:
         """The same by file system; from a profile that was read with its distributions."""
+        if not self._bin_names:
+            return pl.DataFrame(schema=FRAMES["storage_distributions"].polars_schema)
         summed = self._own_on_files().group_by("storage").agg(pl.col(self._bin_names).sum()).sort("storage").collect()
         rows = [(calls["storage"], *row) for calls in summed.to_dicts() for row in self._binned(calls)]
         return pl.DataFrame(rows, schema=FRAMES["storage_distributions"].polars_schema, orient="row")
@@ -445,7 +447,8 @@ class Digest:
     @property
     def _bin_names(self) -> list[str]:
         edges = self._profile.schema.bin_edges
-        return [f"{name}_{place}" for name, lower in edges.items() for place in range(len(lower))]
+        names = [f"{name}_{place}" for name, lower in edges.items() for place in range(len(lower))]
+        return names if names and {*names} <= {*self._own_on_files().collect_schema().names()} else []
 
     def _binned(self, calls: Mapping[str, int]) -> list[tuple[object, ...]]:
         """Rows of kind, what, bin, least, most and calls, from the calls by the bins' names."""

@@ -153,7 +153,13 @@ def _loss(told: Blame, hides_names: bool) -> Loss | None:
     if told.lost is None or not told.neighbours:
         return None
     value = sum(neighbour.lost.value for neighbour in told.neighbours)
-    low, high = value - (told.lost.value - told.lost.low), value + (told.lost.high - told.lost.value)
+    low, high = (sum(getattr(one.lost, end) for one in told.neighbours) for end in ("low", "high"))
+    if len(told.neighbours) > 1:  # they did not cost more than all that was lost, whoever of them did
+        low = max(low, value - (told.lost.value - told.lost.low))
+        high = min(high, value + (told.lost.high - told.lost.value))
+    if not told.is_claimed:  # as far as is known they did no harm
+        low = min(low, 0.0)
     worth_a_word = [one for one in told.neighbours if one.lost.value > 0 and one.lost.value >= LEAST_SHARE * value]
-    names = [(HIDDEN if hides_names else one.job) if one.job else UNPROFILED for one in worth_a_word]
-    return Loss(Estimate(value, low, high, told.lost.how), names, told.confidence)
+    names = {one.job: (HIDDEN if hides_names else one.job) if one.job else UNPROFILED for one in worth_a_word}
+    unsure = [names[one.job] for one in worth_a_word if one.lost.low <= 0]
+    return Loss(Estimate(value, low, high, told.lost.how), list(names.values()), told.confidence, unsure)

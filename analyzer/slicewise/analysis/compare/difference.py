@@ -4,7 +4,7 @@ I/O, lost to neighbours, unexplained. Parts are whole nanoseconds, so that nothi
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from slicewise.analysis.compare.work import Tasks
 from slicewise.constants import LEAST_ERROR, LEAST_OF_JOB, LIKE_SIZES, LITTLE_OF_RUNTIME, NEARLY_ALL
 from slicewise.estimate import Estimate
 from slicewise.kinds import CONFIDENCES, Confidence
+from slicewise.scalars import real
 from slicewise.statistics import block_error, two_prices
 
 # Calls are of one size class where their sizes are within this factor, which is a power of two.
@@ -117,6 +118,8 @@ NONE = "there is none"
 WORTH_A_WORD = 0.01
 # How much of a difference may be unexplained, or in doubt, for what is told of it to be sure.
 MOST_IN_DOUBT: dict[Confidence, float] = {"high": 0.2, "medium": 0.5}
+# Mean sizes of calls, and shares of calls by size, further apart than this fraction are other sizes.
+OTHER_SIZES = 0.02
 # Numbers of sync calls further apart than this factor are another way to write.
 OTHER_SYNCS = 2.0
 
@@ -149,11 +152,14 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Loss:
-    """What a run lost to neighbours: seconds of its runtime, who they were (most first), and how sure that is."""
+    """What a run lost to neighbours: seconds of its runtime, who they were (most first), and how sure that is. Below 0:
+    it was faster than alone. unsure: which of them may as well have cost nothing.
+    """
 
     seconds: Estimate
     neighbours: list[str] = field(default_factory=list)
     confidence: Confidence = "unknown"
+    unsure: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -204,6 +210,17 @@ class Difference:
         return abs(self.difference_seconds) < WORTH_A_WORD * self.longer_seconds
 
     @property
+    def is_surely_lost(self) -> bool:
+        """Whether neighbours surely cost one of the two more than the other."""
+        return self.lost_seconds is not None and not self.lost_seconds.low <= 0 <= self.lost_seconds.high
+
+    @property
+    def lost_confidence(self) -> Confidence:
+        """How sure blame is of lost_seconds: of what the one of the two lost of which it is less sure."""
+        known = [loss.confidence for loss in (self.loss, self.former_loss) if loss is not None and loss.seconds.high]
+        return max(known, key=CONFIDENCES.index, default="unknown")
+
+    @property
     def has_other_program(self) -> bool:
         return self.of.job.program != self.against.job.program
 
@@ -226,7 +243,7 @@ class Difference:
         if self.of.is_running or self.against.is_running:
             bounds.append(LEAST_SURE)
         if self.loss is not None and abs(self.parts()["lost"]) > MOST_IN_DOUBT["high"] * size:
-            bounds.append(self.loss.confidence)
+            bounds.append(self.lost_confidence)
         return max(bounds, key=CONFIDENCES.index)
 
     def parts(self) -> dict[str, float]:
@@ -244,6 +261,7 @@ def difference(of: Tasks, against: Tasks, loss: Loss | None = None, former_loss:
     """Why `of` took longer than `against`. loss: what `of` lost to neighbours; None: unknown, and part of what is
     unexplained. former_loss: what `against` did; None: nothing that is known.
     """
+    loss, former_loss = _without_gains(loss), _without_gains(former_loss)
     own = own_io(of, against, (_share_alone(of, loss), _share_alone(against, former_loss)))
     lost = _lost(loss, former_loss)
     all_ns = of.runtime_ns - against.runtime_ns
@@ -284,7 +302,7 @@ def own_io(of: Tasks, against: Tasks, alone: tuple[float, float] = (1.0, 1.0)) -
         priced = _priced(of, against, kind, place, now, then)
         for part, estimate in priced.items():
             found[part].append(estimate)
-        why = _why_unknown(against, kind, place, now, then, priced)
+        why = _why_unknown(of, against, kind, place, now, then, priced)
         if why and now.seconds >= WORTH_A_WORD * of.runtime_ns / 1e9:
             unknown.append(Unknown(why, kind, place, now, then))
     is_untold = any(work.why == "other sizes" for work in unknown)
@@ -325,7 +343,8 @@ def _priced(of: Tasks, against: Tasks, kind: Kind, place: str, now: Amounts, the
         }
     else:
         priced = {"bytes": _estimate(then.seconds / then.bytes, now.bytes, then.bytes, price.error, scales)}
-    by_size = _by_size(of, against, kind, place, price)
+    has_others = _has_other_sizes(of, against, kind, place, now, then)
+    by_size = _by_size(of, against, kind, place, price) if has_others else None
     if by_size is not None:
         more = by_size - sum(estimate.value for estimate in priced.values())
         doubt = price.error * abs(more)
@@ -344,16 +363,35 @@ def _price(against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts) 
 
 
 def _why_unknown(
-    against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts, priced: dict[Part, Estimate]
+    of: Tasks, against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts, priced: dict[Part, Estimate]
 ) -> WhyUnknown | None:
     """Why the first run does not tell what such calls cost; None where it does."""
     price = _price(against, kind, place, now, then)
     if price is None:
         return "not done before"
-    if kind != "meta" and not price.knows(now.size) and "sizes" not in priced:
+    has_others = kind != "meta" and _has_other_sizes(of, against, kind, place, now, then)
+    if has_others and not price.knows(now.size) and "sizes" not in priced:
         return "other sizes"
     fewer, more = sorted((now.syncs, then.syncs))
     return "other syncs" if more > OTHER_SYNCS * max(1, fewer) else None
+
+
+def _has_other_sizes(of: Tasks, against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts) -> bool:
+    """Whether one kind of calls on one file system differed in size. Slices do not tell: a call that spans two has its
+    bytes in both, and counts in one.
+    """
+    if abs(now.size - then.size) > OTHER_SIZES * max(now.size, then.size):
+        return True
+    shares = [
+        work.sizes.filter(pl.col("kind") == kind, pl.col("place") == place).select(
+            "least", share=pl.col("calls") / pl.col("calls").sum()
+        )
+        for work in (of, against)
+    ]
+    if any(each.is_empty() for each in shares):
+        return False
+    both = shares[0].join(shares[1], on="least", how="full", coalesce=True).fill_null(0.0)
+    return real((both["share"] - both["share_right"]).abs().max()) > OTHER_SIZES
 
 
 def _scales(of: Tasks, against: Tasks) -> tuple[float, float]:
@@ -381,9 +419,11 @@ def _by_size(of: Tasks, against: Tasks, kind: Kind, place: str, price: KindPrice
 
 
 def _estimate(cost: float, now: float, then: float, error: float, scales: tuple[float, float]) -> Estimate:
-    """cost x (now - then), with the error of what `now` costs; scales: see `_scales`."""
+    """cost x (now - then), with the cost's error: as much work as then is no other work, whatever it costs. scales: see
+    `_scales`.
+    """
     ends = [cost * (now * scale - then) for scale in scales]
-    doubt = error * cost * now
+    doubt = error * max(map(abs, ends))
     return Estimate(cost * (now - then), min(ends) - doubt, max(ends) + doubt, "at the first run's cost")
 
 
@@ -392,6 +432,11 @@ def _amounts(work: Tasks, kind: Kind, place: str, alone: float) -> Amounts:
     if rows.is_empty():
         return Amounts(0.0, 0, 0, 0)
     return Amounts(*rows.select(pl.col("seconds") * alone, *Amounts._fields[1:]).row(0))
+
+
+def _without_gains(loss: Loss | None) -> Loss | None:
+    """A loss that is not below 0: whoever was faster than alone was so by itself."""
+    return loss and replace(loss, seconds=loss.seconds.through(lambda seconds: max(0.0, seconds), loss.seconds.how))
 
 
 def _share_alone(work: Tasks, loss: Loss | None) -> float:

@@ -26,6 +26,7 @@ class Tasks:
     amounts: a row a file system (`place`, the same in all runs) and kind: place, kind, seconds (in calls, of those that
     decided), bytes, calls (of all the job's processes that matter), syncs (calls, of kind write).
     rows: process, slice, place, kind, seconds, bytes, calls.
+    sizes: place, kind, least (bytes), calls: how many calls were of which size; empty where nobody counted that.
     """
 
     job: Job
@@ -38,6 +39,7 @@ class Tasks:
     waited_ns: int
     amounts: pl.DataFrame
     rows: pl.DataFrame
+    sizes: pl.DataFrame
 
     @property
     def computing_ns(self) -> int:
@@ -79,6 +81,7 @@ def work_of(digest: Digest) -> Tasks:
         waited_ns=min(round(turns(digest).seconds * 1e9), runtime_ns - io_ns),
         amounts=amounts.select("place", "kind", "seconds", "bytes", "calls", "syncs"),
         rows=rows,
+        sizes=_sizes(digest),
     )
 
 
@@ -114,6 +117,19 @@ def _rows(digest: Digest, calls: pl.DataFrame) -> pl.DataFrame:
     ]
     some = (pl.col("calls") > 0) | (pl.col("seconds") > 0) | (pl.col("bytes") > 0)
     return pl.concat(each).filter(some).sort("process", "slice", "place", "kind")
+
+
+def _sizes(digest: Digest) -> pl.DataFrame:
+    """See `Tasks.sizes`."""
+    if "storage_distributions" in digest.not_kept:
+        return pl.DataFrame(schema={"place": pl.String, "kind": pl.String, "least": pl.Int64, "calls": pl.Int64})
+    return (
+        digest.storage_distributions.filter(pl.col("what") == "size", pl.col("calls") > 0)
+        .join(_places(digest), on="storage")
+        .group_by("place", "kind", "least")
+        .agg(pl.col("calls").sum())
+        .sort("place", "kind", "least")
+    )
 
 
 def _syncs(digest: Digest) -> pl.DataFrame:

@@ -20,6 +20,7 @@ from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.report import columns
 from slicewise.report.blame.blame_record import lower_limit_record, outside_record
+from slicewise.report.blame.blame_words import estimate as with_interval
 from slicewise.report.blame.blame_words import limit_of_group, slept_for_memory, where_outside
 from slicewise.report.columns import Made
 from slicewise.report.page import Fact, Page, Section, Step, command
@@ -56,7 +57,7 @@ RULES = {
 def opening(comparison: Comparison) -> list[str]:
     """The sentences that open a page and end a terminal's wait: how much longer, why, how sure, and what to do next."""
     told = comparison.told
-    sentences = [f"{headline(comparison)} Confidence: {told.confidence}."]
+    sentences = [f"{headline(comparison)} Confidence: {_how_sure(told)}.", *_perhaps_lost(told)]
     if told.has_other_program:
         ran = [f"{work.job.job} ran {work.job.program}" for work in (told.against, told.of)]
         sentences.append(f"They are different programs: {words.listing(ran)}.")
@@ -79,20 +80,59 @@ def headline(comparison: Comparison) -> str:
         )
     sign, longer = (1, "more") if told.difference_seconds > 0 else (-1, "less")
     size = abs(told.difference_seconds)
-    parts = [
-        (value, text)
-        for part, value in told.parts().items()
-        if abs(value) >= WORTH_A_PART * size and (text := _reason(told, part, value))
-    ]
-    parts.sort(key=lambda part: -part[0] * sign)
+    parts = [(value, _reason(told, part, value)) for part, value in _told_parts(told).items()]
     along = [part for part in parts if part[0] * sign > 0]
     against = [part for part in parts if part[0] * sign < 0]
     start = f"{name} took {words.how_long(told.ratio)} {other}: {words.duration(size)} {longer}"
     if against:
         clauses = [f"{words.duration(abs(value))} {_more(value)} {text}" for value, text in [*along, *against]]
         return f"{start} in all, {words.listing(clauses)}."
-    clauses = [f"{words.duration(abs(value))} of it {text}" for value, text in along[:2]]
+    clauses = [f"{words.duration(abs(value))} of it {text}" for value, text in along]
+    if len(along) == 1 and abs(along[0][0]) >= (1 + WORTH_A_REASON) * size:  # parts too small to tell make up for it
+        clauses = [f"all of it {along[0][1]}"]
     return f"{start}, {words.listing(clauses)}." if clauses else f"{start}."
+
+
+def _told_parts(told: Difference) -> dict[str, float]:
+    """The parts that the first sentence tells, most first: the two largest, and all where they partly cancel out. What
+    neighbours may as well not have cost is told with what is unexplained: the same work took another time.
+    """
+    parts = told.parts()
+    if not told.is_surely_lost:
+        parts["unexplained"] += parts.pop("lost")
+    sign = 1 if told.difference_seconds > 0 else -1
+    large = {part: value for part, value in parts.items() if abs(value) >= WORTH_A_PART * _whole(told)}
+    if told.is_none:
+        return large
+    most_first = sorted(large.items(), key=lambda part: -part[1] * sign)
+    return dict(most_first if any(value * sign < 0 for value in large.values()) else most_first[:2])
+
+
+def _how_sure(told: Difference) -> str:
+    """How sure the parts are, and how sure blame is of what neighbours cost, where the first sentence says that."""
+    loss, sure = told.lost_confidence, told.confidence
+    is_told = "lost" in _told_parts(told)
+    return sure if not is_told or loss in (sure, "unknown") else f"{loss} in what {_by(told)} cost, {sure} in the rest"
+
+
+def _whole(told: Difference) -> float:
+    return told.longer_seconds if told.is_none else abs(told.difference_seconds)
+
+
+def _perhaps_lost(told: Difference) -> list[str]:
+    lost = told.lost_seconds
+    if lost is None or told.is_surely_lost or lost.value < WORTH_A_PART * _whole(told):
+        return []
+    who = words.listing(told.loss.neighbours[:2]) if told.loss and told.loss.neighbours else "its neighbours"
+    return [f"Perhaps {who} cost it {with_interval(lost)}, and perhaps nothing."]
+
+
+def _by(told: Difference) -> str:
+    """Who cost the run more than the other one, or, where that lost more, cost that."""
+    is_less = told.lost_seconds is not None and told.lost_seconds.value < 0
+    loss = told.former_loss if is_less else told.loss
+    sure = [name for name in loss.neighbours if name not in loss.unsure] if loss else []
+    return words.listing(sure[:2]) or "neighbours"
 
 
 def _seconds(ns: int) -> str:
@@ -107,8 +147,7 @@ def _though(told: Difference) -> str:
     """What cancelled out in two runs that took the same time."""
     large = [
         f"{words.duration(abs(value))} {_more(value)} {_reason(told, part, value)}"
-        for part, value in told.parts().items()
-        if abs(value) >= WORTH_A_PART * told.longer_seconds
+        for part, value in _told_parts(told).items()
     ]
     return f" Within that, it spent {words.listing(large)}." if large else ""
 
@@ -131,8 +170,7 @@ def _reason(told: Difference, part: str, value: float) -> str:
         reason = _own_reason(told)
         return f"in I/O of its own{f' (it {reason})' if reason else ''}"
     if part == "lost":
-        by = words.listing(told.loss.neighbours[:2]) if told.loss and told.loss.neighbours else "neighbours"
-        return f"in I/O that {by} slowed down"
+        return f"in I/O that {_by(told)} slowed down"
     return _unexplained(told, value)
 
 
@@ -333,7 +371,7 @@ def _difference(told: Difference) -> dict[str, Any]:
         **picked(told, "memory_seconds", from_cache_shares="from_cache", waiting_seconds="waiting_seconds"),
         "lower_limit": told.lower_limit and lower_limit_record(told.lower_limit),
         "own_io_seconds": {**vars(told.own_io.seconds), "parts": told.own_io.parts},
-        "lost_seconds": told.lost_seconds,
+        **picked(told, "lost_seconds", "lost_confidence"),
         "neighbours": told.loss.neighbours if told.loss else [],
         **picked(told, "unexplained_seconds", "confidence"),
     }
