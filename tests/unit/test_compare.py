@@ -426,6 +426,11 @@ def test_every_column_of_the_parts_adds_up(runs):
     ]  # fmt: skip
 
 
+def test_both_ends_of_an_interval_are_in_seconds():
+    assert compare_report.interval(Estimate(-0.03, -0.042, -0.0096, ""), 9.9) == "[-0.0420 to -0.00960]"
+    assert compare_report.interval(Estimate(2.0, -0.001, 12.5, ""), 9.9) == "[0 to +12.5]"
+
+
 def test_what_is_not_known_is_called_so_in_the_tables(runs):
     found = comparison(runs, "yesterday", "smaller")
     shown = {row[0].text.strip(): row[3].text for row in parts_table(found).rows}

@@ -481,8 +481,11 @@ def signed(seconds: float, longer: float) -> str:
 
 
 def interval(estimate: Estimate, longer: float) -> str:
-    """Such as "[-0.2 to +1.9]"; empty where the ends say the same as the value."""
-    ends = [signed(end, longer).removesuffix(" s") for end in (estimate.low, estimate.high)]
+    """Such as "[-0.2 to +1.9]", in seconds; empty where the ends say the same as the value."""
+    ends = [
+        "0" if abs(end) < NEXT_TO_NOTHING * longer else f"{'+' if end > 0 else '-'}{words.number(abs(end))}"
+        for end in (estimate.low, estimate.high)
+    ]
     return f"[{ends[0]} to {ends[1]}]" if ends[0] != ends[1] else ""
 
 
