@@ -52,7 +52,7 @@ def read(
         assert job is not None
         _show_job(job, page, unseen)
         return
-    notes = own_sizes.profile_notes() if places else []
+    notes = own_sizes.PROFILE_NOTES if places else []
     found = size_result(points, bounds, own_size, notes, None if busiest is None else busiest.curve)
     sections = own_sizes.job_sections(job) if job is not None else []
     title = "Which transfer size to take" if job is None else f"Transfer sizes of {job.digest.job}"

@@ -38,50 +38,69 @@ def figure(heading: str, of: Callable[[T], Cell | str], unit: str = "", spare: i
     return Column(heading, unit, spare=spare), of
 
 
+def said(
+    heading: str,
+    of: Callable[[T], float | None],
+    how: Callable[[Any], str],
+    unit: str = "",
+    spare: int = 0,
+    none: Cell | None = None,
+    scale: float = 1,
+) -> Made[T]:
+    """A number as a function says it. none: the cell where it is None; else `how` says that. scale: of what is copied,
+    in `unit`."""
+
+    def cell(row: T) -> Cell:
+        value = of(row)
+        if value is None:
+            return none or Cell(how(None))
+        return Cell(how(value), value * scale)
+
+    return figure(heading, cell, unit, spare)
+
+
 def known(
-    heading: str, name: str, said: Callable[[Any], str], unit: str = "", none: str = "-", scale: float | None = None
+    heading: str, name: str, how: Callable[[Any], str], unit: str = "", none: str = "-", scale: float = 1
 ) -> Made[Mapping[str, Any]]:
-    """A figure by its key, as a function says it; where it is None, `none`. scale: of what is copied, in `unit`."""
-
-    def cell(row: Mapping[str, Any]) -> Cell:
-        value = row[name]
-        return Cell(none) if value is None else Cell(said(value), value if scale is None else value * scale)
-
-    return figure(heading, cell, unit)
+    """A figure by its key."""
+    return said(heading, lambda row: row[name], how, unit, none=Cell(none), scale=scale)
 
 
-def count(heading: str, of: Callable[[T], int], unit: str = "", spare: int = 0) -> Made[T]:
-    return figure(heading, lambda row: Cell(f"{of(row):,}", of(row)), unit, spare)
+Number = Callable[[T], float | None]
 
 
-def size(heading: str, of: Callable[[T], float], unit: str = "bytes", spare: int = 0) -> Made[T]:
-    return figure(heading, lambda row: Cell(words.size(of(row)), of(row)), unit, spare)
+def count(heading: str, of: Number[T], unit: str = "", spare: int = 0, none: Cell | None = None) -> Made[T]:
+    return said(heading, of, lambda value: f"{value:,}", unit, spare, none)
 
 
-def duration(heading: str, of: Callable[[T], float], unit: str = "s", spare: int = 0) -> Made[T]:
+def size(heading: str, of: Number[T], unit: str = "bytes", spare: int = 0, none: Cell | None = None) -> Made[T]:
+    return said(heading, of, words.size, unit, spare, none)
+
+
+def duration(heading: str, of: Number[T], unit: str = "s", spare: int = 0, none: Cell | None = None) -> Made[T]:
     """Seconds, said in the unit that fits."""
-    return figure(heading, lambda row: Cell(words.duration(of(row)), of(row)), unit, spare)
+    return said(heading, of, words.duration, unit, spare, none)
 
 
-def seconds(heading: str, of: Callable[[T], float], unit: str = "s", spare: int = 0) -> Made[T]:
+def seconds(heading: str, of: Number[T], unit: str = "s", spare: int = 0, none: Cell | None = None) -> Made[T]:
     """Seconds, said in seconds."""
-    return figure(heading, lambda row: Cell(words.seconds(of(row)), of(row)), unit, spare)
+    return said(heading, of, words.seconds, unit, spare, none)
 
 
-def number(heading: str, of: Callable[[T], float | None], unit: str = "", spare: int = 0) -> Made[T]:
-    return figure(heading, lambda row: Cell(words.number(of(row)), of(row)), unit, spare)
+def number(heading: str, of: Number[T], unit: str = "", spare: int = 0, none: Cell | None = None) -> Made[T]:
+    return said(heading, of, words.number, unit, spare, none)
 
 
-def rate(heading: str, of: Callable[[T], float], unit: str = "MiB/s", spare: int = 0) -> Made[T]:
+def rate(heading: str, of: Number[T], unit: str = "MiB/s", spare: int = 0, none: Cell | None = None) -> Made[T]:
     """Bytes a second, copied in MiB/s."""
-    return figure(heading, lambda row: Cell(words.rate(of(row)), of(row) / words.MIB), unit, spare)
+    return said(heading, of, words.rate, unit, spare, none, 1 / words.MIB)
 
 
-def percent(heading: str, of: Callable[[T], float], unit: str = "%", spare: int = 0) -> Made[T]:
+def percent(heading: str, of: Number[T], spare: int = 0, none: Cell | None = None, digits: int = 3) -> Made[T]:
     """A fraction, said and copied in percent."""
-    return figure(heading, lambda row: Cell(words.percent(of(row)), of(row) * 100), unit, spare)
+    return said(heading, of, lambda value: words.percent(value, digits), "%", spare, none, 100)
 
 
-def error(heading: str, of: Callable[[T], float], unit: str = "%", spare: int = 0) -> Made[T]:
+def error(heading: str, of: Number[T], spare: int = 0, none: Cell | None = None) -> Made[T]:
     """A relative error or change, said and copied in percent."""
-    return figure(heading, lambda row: Cell(words.signed_percent(of(row)), of(row) * 100), unit, spare)
+    return said(heading, of, words.signed_percent, "%", spare, none, 100)

@@ -1,6 +1,6 @@
 """What happened to jobs that ran at the same time: sentences, tables, JSON and a page."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.analysis.job.heat import heats
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
 from slicewise.analysis.overlap import overlap as analysis
-from slicewise.analysis.overlap.direction import Region, Uniformity
+from slicewise.analysis.overlap.direction import Region
 from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap, is_negligible
 from slicewise.analysis.runs.matching import match_standalone
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction
@@ -28,7 +28,7 @@ from slicewise.report import columns
 from slicewise.report.coverage.unseen import seen_section, unseen_lines, with_marks
 from slicewise.report.nodes.evidence import evidence_section
 from slicewise.report.nodes.other_words import others_sections
-from slicewise.report.over_time import OverTime, TimeAxis, sums
+from slicewise.report.over_time import TimeAxis, sums
 from slicewise.report.overlap.overlap_words import closest, is_fitted, opening, runtime_of, verdict
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.records import mib_s, or_none, picked, rate_record
@@ -44,55 +44,52 @@ def colours_of(overlap: Overlap) -> dict[str, str]:
 def jobs_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
     """One row a job: who it was, what it got overall and in the region, and how long it took, alone and together."""
     prediction = closest(direction)
-    has_alone = any(job.alone_seconds is not None for job in direction.jobs)
-    programs = {job.job: job.program for job in overlap.jobs}
-    runtimes = {job.job: (job.end_ns - job.start_ns) / 1e9 for job in overlap.jobs}
+    predicted = {runtime.job: runtime for runtime in prediction.jobs} if prediction else {}
+    by_name = {job.job: job for job in overlap.jobs}
     colours = colours_of(overlap)
-    predicted = "predicted (fitted)" if is_fitted(direction) else "predicted"
+    heading = "predicted (fitted)" if is_fitted(direction) else "predicted"
 
     def overall(job: JobInDirection) -> Cell:
-        return replace(rate_cell(job.overall_bytes_per_second), over_time=_rate_over_time(overlap, direction, job))
+        own = direction.activity.filter(direction.activity["job"] == job.job)
+        slices = range(overlap.first_slice, overlap.end_slice)
+        rate = job.overall_bytes_per_second
+        cell = NOTHING if rate is None else Cell(words.rate(rate), rate / words.MIB)
+        return replace(cell, over_time=sums("rate", own, ["bytes"], slices, [job.bytes]))
 
-    def many(count: int | None) -> Cell:
-        return Cell(f"{count:,}", count) if count else NOTHING
+    def alone(job: JobInDirection) -> float | None:
+        return job.alone_seconds.value if job.alone_seconds else None
 
-    def per_process(even: Uniformity | None) -> Cell:
-        return Cell(words.size(even.mean_bytes), even.mean_bytes) if even else NOTHING
+    def of_model(job: JobInDirection) -> float | None:
+        return predicted[job.job].seconds.value if job.job in predicted else None
 
-    def spread(even: Uniformity | None) -> Cell:
-        return Cell(words.percent(even.rsd, 2), even.rsd * 100) if even else NOTHING
-
-    def alone(job: JobInDirection) -> Cell:
-        return _seconds_cell(job.alone_seconds.value if job.alone_seconds else None)
-
-    def together(job: JobInDirection) -> Cell:
-        return _seconds_cell(job.span.seconds.value if job.span else None)
-
-    def cell_of(place: int) -> Callable[[JobInDirection], Cell]:
-        return lambda job: _predicted_cells(prediction, job)[place] if prediction else NOTHING
+    def error(job: JobInDirection) -> float | None:
+        return predicted[job.job].relative_error if job.job in predicted else None
 
     return columns.table(
         direction.jobs,
         columns.text("job", lambda job: Cell(job.job, colour=colours[job.job])),
-        columns.text("program", lambda job: programs[job.job], spare=4),
-        columns.figure("processes", lambda job: many(job.processes), spare=2),
-        columns.figure("nodes", lambda job: many(job.nodes), spare=3),
+        columns.text("program", lambda job: by_name[job.job].program, spare=4),
+        columns.count("processes", lambda job: job.processes or None, spare=2, none=NOTHING),
+        columns.count("nodes", lambda job: job.nodes or None, spare=3, none=NOTHING),
         columns.figure("overall", overall, "MiB/s", spare=1),
-        columns.figure("region", lambda job: rate_cell(job.region_bytes_per_second), "MiB/s"),
-        columns.figure("per process", lambda job: per_process(job.uniformity), "bytes", spare=5),
-        columns.figure("RSD", lambda job: spread(job.uniformity), "%", spare=6),
-        *([columns.figure("I/O alone", alone, "s")] if has_alone else []),
-        columns.figure("I/O together", together, "s"),
-        *([columns.figure(predicted, cell_of(0), "s"), columns.figure("error", cell_of(1), "%", spare=3)]
-          if prediction else []),
-        columns.figure("runtime", lambda job: _seconds_cell(runtimes[job.job]), "s"),
+        columns.rate("region", lambda job: job.region_bytes_per_second, none=NOTHING),
+        columns.size(
+            "per process", lambda job: job.uniformity.mean_bytes if job.uniformity else None, spare=5, none=NOTHING
+        ),
+        columns.percent(
+            "RSD", lambda job: job.uniformity.rsd if job.uniformity else None, spare=6, none=NOTHING, digits=2
+        ),
+        *(
+            [columns.seconds("I/O alone", alone, none=NOTHING)]
+            if any(job.alone_seconds for job in direction.jobs)
+            else []
+        ),
+        columns.seconds("I/O together", lambda job: job.span.seconds.value if job.span else None, none=NOTHING),
+        *([columns.seconds(heading, of_model, none=NOTHING)] if prediction else []),
+        *([columns.error("error", error, spare=3, none=NOTHING)] if prediction else []),
+        columns.seconds("runtime", lambda job: (by_name[job.job].end_ns - by_name[job.job].start_ns) / 1e9),
         title=meanings(direction),
-    )  # fmt: skip
-
-
-def _rate_over_time(overlap: Overlap, direction: DirectionOverlap, job: JobInDirection) -> OverTime | None:
-    own = direction.activity.filter(direction.activity["job"] == job.job)
-    return sums("rate", own, ["bytes"], range(overlap.first_slice, overlap.end_slice), [job.bytes])
+    )
 
 
 def meanings(direction: DirectionOverlap) -> str:
@@ -133,10 +130,10 @@ def predictions_table(overlap: Overlap, direction: DirectionOverlap) -> Table:
         columns.text("what", lambda of: of[0]),
         columns.text("shares by", lambda of: of[1].weight or "-"),
         columns.text("model", lambda of: _model(of[1])),
-        columns.figure("predicted", lambda of: _seconds_cell(of[2].seconds.value), "s"),
+        columns.seconds("predicted", lambda of: of[2].seconds.value),
         columns.text("interval", lambda of: words.interval(of[2].seconds.low, of[2].seconds.high), "s"),
-        columns.figure("observed", lambda of: _seconds_cell(of[2].observed_seconds), "s"),
-        columns.figure("error", lambda of: _error_cell(of[2].relative_error), "%"),
+        columns.seconds("observed", lambda of: of[2].observed_seconds, none=NOTHING),
+        columns.error("error", lambda of: of[2].relative_error, none=NOTHING),
         title="Models of sharing against what was observed",
         is_greyed=lambda of: bool(of[1].doubt),
     )
@@ -169,27 +166,6 @@ def inapplicable(direction: DirectionOverlap) -> list[str]:
 
 def _by(model: Prediction | Inverse) -> str:
     return f"from shares by {model.weight}" if model.weight else f"by {model.method}"
-
-
-def rate_cell(bytes_per_second: float | None) -> Cell:
-    if bytes_per_second is None:
-        return NOTHING
-    return Cell(words.rate(bytes_per_second), bytes_per_second / words.MIB)
-
-
-def _seconds_cell(seconds: float | None) -> Cell:
-    return NOTHING if seconds is None else Cell(words.seconds(seconds), float(seconds))
-
-
-def _error_cell(relative_error: float | None) -> Cell:
-    return NOTHING if relative_error is None else Cell(words.signed_percent(relative_error), relative_error * 100)
-
-
-def _predicted_cells(prediction: Prediction, job: JobInDirection) -> list[Cell]:
-    runtime = runtime_of(prediction, job.job)
-    if runtime is None:
-        return [NOTHING, NOTHING]
-    return [_seconds_cell(runtime.seconds.value), _error_cell(runtime.relative_error)]
 
 
 VARIANTS = ("every_process", "union", "any_process", "any_union")

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from slicewise.analysis.size.job import JobSizes, SiteSize, SizeCost
+from slicewise.analysis.size.points import Curve
 from slicewise.digest.quality import imported
 from slicewise.report import columns
 from slicewise.report.job.site_words import place_words
@@ -15,6 +16,12 @@ from slicewise.text import words
 
 MOST_SITES = 8
 MOST_STRIPES = 3
+PROFILE_NOTES = (
+    "A bandwidth from a profile is bytes divided by the seconds that the slowest process spent in calls and syncs; "
+    "a latency is the mean of all calls. Where the page cache took the bytes, both are those of the cache.",
+    "A job counts as beside another one in slices in which another given job, or one whose profile lies beside, "
+    "moved bytes there. Other company is not known.",
+)
 
 
 def job_lines(found: JobSizes) -> list[str]:
@@ -88,40 +95,24 @@ def _stripes(found: JobSizes) -> Iterator[str]:
         )
 
 
-def profile_notes() -> list[str]:
-    return [
-        "A bandwidth from a profile is bytes divided by the seconds that the slowest process spent in calls and syncs; "
-        "a latency is the mean of all calls. Where the page cache took the bytes, both are those of the cache.",
-        "A job counts as beside another one in slices in which another given job, or one whose profile lies beside, "
-        "moved bytes there. Other company is not known.",
-    ]
-
-
 def costs_table(costs: Sequence[SizeCost]) -> Table:
-    def saved(cost: SizeCost) -> Cell | str:
-        return "unknown" if cost.saved is None else Cell(words.duration(cost.saved.value), cost.saved.value)
-
     def interval(cost: SizeCost) -> str:
         return words.interval(cost.saved.low, cost.saved.high) if cost.saved is not None and cost.is_claimed else ""
 
-    def better(cost: SizeCost) -> Cell | str:
-        return Cell(words.size(cost.better), cost.better) if cost.better is not None and cost.is_claimed else ""
-
     return columns.table(
         costs,
-        columns.text("of", _calls_of),
+        columns.text("of", lambda cost: _calls_of(cost.accesses.curve)),
         columns.count("calls", lambda cost: cost.accesses.calls),
         columns.size("mean size", lambda cost: round(cost.accesses.mean_size)),
         columns.duration("time", lambda cost: cost.accesses.seconds),
         columns.duration("a call takes", lambda cost: cost.accesses.call_seconds / cost.accesses.calls),
-        columns.figure("better size", better, "bytes"),
-        columns.figure("saves", saved, "s"),
+        columns.size("better size", lambda cost: cost.better if cost.is_claimed else None, none=Cell("")),
+        columns.duration("saves", lambda cost: cost.saved.value if cost.saved else None),
         columns.text("interval (s)", interval),
     ).without_empty_columns()
 
 
-def _calls_of(cost: SizeCost) -> str:
-    curve = cost.accesses.curve
+def _calls_of(curve: Curve) -> str:
     return f"{curve.access} {VERBS[curve.direction]}, {curve.sharing}, {curve.mount}"
 
 
@@ -138,7 +129,7 @@ def sites_table(found: JobSizes) -> Table:
         sorted(rows, key=lambda row: -row[1])[:MOST_SITES],
         columns.text("call", lambda row: row[0]),
         columns.duration("time", lambda row: row[1]),
-        columns.figure("of its direction", lambda row: Cell(words.percent(row[2], 2), row[2])),
+        columns.said("of its direction", lambda row: row[2], lambda share: words.percent(share, 2)),
         columns.figure("calls", lambda row: Cell(f"{row[3]:,.0f}", round(row[3]))),
         columns.figure("mean size", lambda row: Cell(words.size(round(row[4])), row[4]), "bytes"),
     )
@@ -163,7 +154,10 @@ def job_record(found: JobSizes) -> dict[str, Any]:
     return {
         "job": found.digest.job,
         "costs": [_cost(cost) for cost in found.costs],
-        "sites": [_site(found, site) for site in found.site_sizes],
+        "sites": [
+            {**vars(site), "stack": [vars(place) for place in found.sites.stacks[site.stack]]}
+            for site in found.site_sizes
+        ],
         "stripes": [vars(stripes) for stripes in found.stripes],
         "sentences": job_lines(found),
     }
@@ -177,8 +171,3 @@ def _cost(cost: SizeCost) -> dict[str, Any]:
         "latency": accesses.call_seconds / accesses.calls,
         **picked(cost, better_size="better", saved_seconds="saved", is_claimed="is_claimed", how="how"),
     }
-
-
-def _site(found: JobSizes, site: SiteSize) -> dict[str, Any]:
-    stack = [vars(place) for place in found.sites.stacks[site.stack]]
-    return {**vars(site), "stack": stack}

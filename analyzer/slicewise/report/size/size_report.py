@@ -1,7 +1,7 @@
 """Which transfer size to take: sentences, tables, JSON and a page."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ from slicewise.text import words
 VERBS = {"read": "reads", "write": "writes"}
 # More curves of one kind than this are not drawn over each other.
 MOST_LINES = 6
-UNITS = {"bandwidth": (float(words.MIB), "MiB/s"), "latency": (1e-3, "ms")}
 
 
 def opening(found: SizeResult) -> list[str]:
@@ -285,16 +284,14 @@ def sizes_table(told: CurveAdvice) -> Table:
         told.curve.points,
         columns.size("size", lambda point: point.size),
         columns.text("", lambda point: ", ".join(marks.get(point.size, []))),
-        columns.figure("runs", lambda point: Cell(f"{point.bandwidth.runs}", point.bandwidth.runs)),
+        columns.count("runs", lambda point: point.bandwidth.runs),
         columns.rate("bandwidth", lambda point: point.bandwidth.value),
         columns.text("interval (MiB/s)", lambda point: _between(point.bandwidth, words.MIB)),
         columns.duration("a call takes", lambda point: point.latency.value),
         columns.text("interval (ms)", lambda point: _between(point.latency, 1e-3)),
-        columns.figure("99 % take less than", lambda point: _known(point.latency_p99), "s"),
-        columns.figure(
-            "law", lambda point: "" if point.little is None else Cell(words.number(point.little), point.little)
-        ),
-        columns.figure("by eq. 1", lambda point: _known(point.equation_1), "s"),
+        columns.duration("99 % take less than", lambda point: point.latency_p99, none=Cell("")),
+        columns.number("law", lambda point: point.little, none=Cell("")),
+        columns.duration("by eq. 1", lambda point: point.equation_1, none=Cell("")),
         title=curve_words(told.curve.curve),
     ).without_empty_columns()
 
@@ -310,30 +307,24 @@ def _marks(told: CurveAdvice) -> dict[int, list[str]]:
     return marks
 
 
-def _known(seconds: float | None) -> Cell:
-    return Cell("") if seconds is None else Cell(words.duration(seconds), seconds)
-
-
 def curves_table(advices: Sequence[CurveAdvice]) -> Table:
     """A row a curve: the sizes to take on it."""
 
-    def size(told: CurveAdvice, advice: Advice | None) -> Cell | str:
-        return Cell(words.size(advice.point.size), advice.point.size) if advice and len(told.curve.points) > 1 else ""
-
-    def gives(best: Advice | None) -> Cell | str:
-        return Cell(words.rate(best.point.bandwidth.value), best.point.bandwidth.value / words.MIB) if best else ""
-
-    def takes(fast: Advice | None) -> Cell | str:
-        return Cell(words.duration(fast.point.latency.value), fast.point.latency.value) if fast else ""
+    def size(told: CurveAdvice, advice: Advice | None) -> int | None:
+        return advice.point.size if advice and len(told.curve.points) > 1 else None
 
     return columns.table(
         advices,
         columns.text("for", lambda told: curve_words(told.curve.curve)),
-        columns.figure("sizes", lambda told: Cell(f"{len(told.curve.points)}", len(told.curve.points))),
-        columns.figure("throughput", lambda told: size(told, told.throughput)),
-        columns.figure("it gives", lambda told: gives(told.throughput), "MiB/s"),
-        columns.figure("latency", lambda told: size(told, told.latency)),
-        columns.figure("a call takes", lambda told: takes(told.latency), "s"),
+        columns.count("sizes", lambda told: len(told.curve.points)),
+        columns.size("throughput", lambda told: size(told, told.throughput), "", none=Cell("")),
+        columns.rate(
+            "it gives", lambda told: told.throughput.point.bandwidth.value if told.throughput else None, none=Cell("")
+        ),
+        columns.size("latency", lambda told: size(told, told.latency), "", none=Cell("")),
+        columns.duration(
+            "a call takes", lambda told: told.latency.point.latency.value if told.latency else None, none=Cell("")
+        ),
         columns.text("confidence", confidence),
     )
 
@@ -345,9 +336,8 @@ def effects_table(effects: Sequence[CompanyEffect]) -> Table:
         columns.size("size", lambda effect: effect.size),
         columns.percent("bandwidth kept", lambda effect: effect.bandwidth.value),
         columns.text("interval (%)", lambda effect: _between(effect.bandwidth, 0.01)),
-        columns.figure(
-            "a call takes as long",
-            lambda effect: Cell(f"{words.number(effect.latency.value)} times", effect.latency.value),
+        columns.said(
+            "a call takes as long", lambda effect: effect.latency.value, lambda ratio: f"{words.number(ratio)} times"
         ),
         columns.text("interval (times)", lambda effect: _between(effect.latency, 1.0)),
     )
@@ -370,7 +360,7 @@ def size_page(found: SizeResult, title: str, sections: Sequence[Section] = (), u
         kicker="Slicewise size",
         sentences=opening(found),
         facts=_facts(found),
-        sections=[*sections, *_curve_sections(found), *_company(found), *_recommendations(found), *_models(found)],
+        sections=[*sections, *_sections(found)],
         unseen=[*found.notes, *unseen],
     )
 
@@ -389,38 +379,46 @@ def _facts(found: SizeResult) -> list[Fact]:
     return facts
 
 
-def _curve_sections(found: SizeResult) -> list[Section]:
+def _sections(found: SizeResult) -> Iterator[Section]:
     first = found.first
     taken = first.throughput.point.size if first.throughput is not None else None
-    alone = [first]
-    sections = []
     if len(first.curve.points) > 1:
-        sections.append(
-            Section(
-                heading="What a size gives, and what it costs",
-                text=[
-                    f"Shown are {curve_words(first.curve.curve)}. Each point is a transfer size; the large "
-                    "one is the size to take for throughput."
-                ],
-                chart=charts.trade_off(_frame(alone), taken),
-                tables=[sizes_table(first)],
-                note=law(found),
-            )
+        yield Section(
+            heading="What a size gives, and what it costs",
+            text=[
+                f"Shown are {curve_words(first.curve.curve)}. Each point is a transfer size; the large "
+                "one is the size to take for throughput."
+            ],
+            chart=charts.trade_off(_frame([first]), taken),
+            tables=[sizes_table(first)],
+            note=law(found),
         )
     for kind in dict.fromkeys(_kind(told.curve.curve) for told in found.advices):
         of_kind = [told for told in found.advices if _kind(told.curve.curve) == kind]
         mount, direction, access = kind
         if all(len(told.curve.points) < 2 for told in of_kind):
             continue  # a line of one point shows nothing that the sentences do not say
-        place = f" on {mount}" if mount else ""
-        sections.append(
-            Section(
-                heading=f"{access.capitalize()} {VERBS[direction]}{place}",
-                chart=charts.bandwidth_and_latency(_frame(of_kind[:MOST_LINES]), taken if first in of_kind else None),
-                note="Bars are 95 % intervals of the mean of repeats; wide ones are cut at the chart's edge.",
-            )
+        yield Section(
+            heading=f"{access.capitalize()} {VERBS[direction]}{f' on {mount}' if mount else ''}",
+            chart=charts.bandwidth_and_latency(_frame(of_kind[:MOST_LINES]), taken if first in of_kind else None),
+            note="Bars are 95 % intervals of the mean of repeats; wide ones are cut at the chart's edge.",
         )
-    return sections
+    if found.effects:
+        yield Section(
+            heading="What a second job does",
+            text=effects(found),
+            tables=[effects_table(found.effects)],
+            note="Ratios of the means with and without the second job, with 95 % intervals.",
+        )
+    if len(found.advices) > 1:
+        yield Section(
+            heading="The size to take, by how files are accessed",
+            tables=[curves_table(found.advices)],
+            note="Throughput: the smallest steady size within 5 % of the best bandwidth. Latency: the largest size "
+            "within 5 % of the shortest calls.",
+        )
+    if found.predictions.models:
+        yield _models(found)
 
 
 def _kind(curve: Curve) -> tuple[str, str, str]:
@@ -440,7 +438,7 @@ def _frame(advices: Sequence[CurveAdvice]) -> pl.DataFrame:
     for told in advices:
         for point in told.curve.points:
             row: dict[str, object] = {"line": _line_name(told.curve.curve, has_blocks), "size": point.size}
-            for name, (unit, _) in UNITS.items():
+            for name, unit in (("bandwidth", float(words.MIB)), ("latency", 1e-3)):
                 interval = getattr(point, name).estimate
                 row[name] = interval.value / unit
                 row[f"{name}_error_above"] = (interval.high - interval.value) / unit
@@ -449,56 +447,23 @@ def _frame(advices: Sequence[CurveAdvice]) -> pl.DataFrame:
     return pl.DataFrame(rows).with_columns(pl.selectors.float().fill_nan(0.0))
 
 
-def _company(found: SizeResult) -> list[Section]:
-    if not found.effects:
-        return []
-    return [
-        Section(
-            heading="What a second job does",
-            text=effects(found),
-            tables=[effects_table(found.effects)],
-            note="Ratios of the means with and without the second job, with 95 % intervals.",
-        )
-    ]
-
-
-def _recommendations(found: SizeResult) -> list[Section]:
-    if len(found.advices) < 2:
-        return []
-    return [
-        Section(
-            heading="The size to take, by how files are accessed",
-            tables=[curves_table(found.advices)],
-            note="Throughput: the smallest steady size within 5 % of the best bandwidth. Latency: the largest size "
-            "within 5 % of the shortest calls.",
-        ),
-    ]
-
-
-def _models(found: SizeResult) -> list[Section]:
+def _models(found: SizeResult) -> Section:
     told = found.predictions
-    if not told.models:
-        return []
-    observed = (found.points["bandwidth"] / UNITS["bandwidth"][0]).to_list()
     frame = pl.concat(
-        pl.DataFrame(
-            {
-                "model": model.model,
-                "observed": observed,
-                "predicted": [value / UNITS["bandwidth"][0] for value in model.predicted],
-            }
+        found.points.select(
+            pl.lit(model.model).alias("model"),
+            observed=pl.col("bandwidth") / words.MIB,
+            predicted=pl.Series(model.predicted) / words.MIB,
         )
         for model in told.models
         if model.target == "bandwidth" and model.model != "mean"
     )
-    return [
-        Section(
-            heading="Can bandwidth and latency be predicted?",
-            text=models(found),
-            chart=charts.predicted_over_observed(frame, UNITS["bandwidth"][1]),
-            tables=[models_table(told)],
-            note=f"Cross-validation in {told.folds} folds of {words.count(told.configurations, 'configuration')}: no "
-            "repeat of a configuration that is predicted was learnt from. A model that is no better than the mean "
-            "predicts nothing.",
-        )
-    ]
+    return Section(
+        heading="Can bandwidth and latency be predicted?",
+        text=models(found),
+        chart=charts.predicted_over_observed(frame, "MiB/s"),
+        tables=[models_table(told)],
+        note=f"Cross-validation in {told.folds} folds of {words.count(told.configurations, 'configuration')}: no "
+        "repeat of a configuration that is predicted was learnt from. A model that is no better than the mean "
+        "predicts nothing.",
+    )
