@@ -17,6 +17,10 @@ class Estimate:
     high: float
     how: str
 
+    def end(self, which: int) -> float:
+        """The value, or an end of the interval: 0, -1 (low), 1 (high)."""
+        return (self.value, self.high, self.low)[which]
+
     def through(self, function: Callable[[float], float], how: str) -> Estimate:
         """The estimate of a monotone function (rising or falling) of this one."""
         low, high = sorted((function(self.low), function(self.high)))

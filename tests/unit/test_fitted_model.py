@@ -209,7 +209,7 @@ def test_beyond_all_points_a_curve_goes_on_as_the_line_of_costs():
     points = [CurvePoint(clients, Estimate(rate, rate, rate, ""), 1) for clients, rate in ((2, 50.0), (4, 30.0))]
     curve = CapacityCurve("nodes", points, None, CostLine(0.01, 0.005, 1.1))
     assert (curve.at(2), curve.at(4), curve.at(6)) == pytest.approx((50, 30, 25))
-    assert curve.low(6) == pytest.approx(25 / 1.1)
+    assert curve.at(6, -1) == pytest.approx(25 / 1.1)
     assert CapacityCurve("nodes", points, None).at(6) == 30
     # A line that lies above the last point does not lift the curve.
     assert CapacityCurve("nodes", points, None, CostLine(0.01, 0.001, 1.1)).at(6) == 30
@@ -220,7 +220,7 @@ def test_a_constant_capacity_is_called_so():
     curve = fit_capacity(combined_rates(slices))
     assert (curve.by, curve.is_constant) == ("constant", True)
     assert curve.at(5) == pytest.approx(100 * MIB, rel=0.01)
-    assert curve.low(5) < curve.at(5) < curve.high(5)
+    assert curve.at(5, -1) < curve.at(5) < curve.at(5, 1)
 
 
 @pytest.mark.parametrize(("exponent", "by"), [(0.05, "constant"), (0.1, "processes")])

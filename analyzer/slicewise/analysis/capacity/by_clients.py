@@ -46,8 +46,8 @@ class CostLine:
     spread: float
     power: int = 1
 
-    def at(self, clients: float) -> float:
-        return 1 / (self.seconds + self.per_client * clients**self.power)
+    def at(self, clients: float, end: int = 0) -> float:
+        return (1.0, self.spread, 1 / self.spread)[end] * (1 / (self.seconds + self.per_client * clients**self.power))
 
 
 @dataclass(frozen=True)
@@ -75,28 +75,15 @@ class CapacityCurve:
         rates = [point.rate.value for point in self.points]
         return max(rates) - min(rates) <= 2 * CONSTANT * sum(rates) / len(rates)
 
-    def at(self, clients: float) -> float:
-        return self._at(clients, [point.rate.value for point in self.points], 1.0)
-
-    def low(self, clients: float) -> float:
-        """The lower end of `at`'s interval."""
-        return self._at(clients, [point.rate.low for point in self.points], 1 / self.line.spread if self.line else 1.0)
-
-    def high(self, clients: float) -> float:
-        """The upper end of `at`'s interval."""
-        return self._at(clients, [point.rate.high for point in self.points], self.line.spread if self.line else 1.0)
-
-    def _at(self, clients: float, rates: list[float], factor: float) -> float:
-        if self.line is not None and self.is_line:
-            return factor * self.line.at(clients)
-        found = self._interpolated(clients, rates)
-        if self.line is None or clients <= self.points[-1].clients:
-            return found
-        return min(found, factor * self.line.at(clients))
-
-    def _interpolated(self, clients: float, rates: list[float]) -> float:
+    def at(self, clients: float, end: int = 0) -> float:
+        """bytes/s of so many clients. end: -1, 0, 1 for the low end, the middle, the high end of the interval."""
+        by_line = self.line.at(clients, end) if self.line is not None else math.inf
+        if self.is_line and self.line is not None:
+            return by_line
         places = [math.log(point.clients) for point in self.points]
-        return float(np.interp(math.log(max(clients, 1.0)), places, rates))
+        rates = [point.rate.end(end) for point in self.points]
+        found = float(np.interp(math.log(max(clients, 1.0)), places, rates))
+        return found if clients <= self.points[-1].clients else min(found, by_line)
 
 
 def combined_rates(slices: pl.DataFrame) -> pl.DataFrame:

@@ -47,9 +47,9 @@ class Capacity:
         if jobs <= 1 and alone > 0:
             return max(alone, self.at(jobs, processes, nodes, end))
         if self.curve is None:
-            return (self.rate.value, self.rate.high, self.rate.low)[end]
+            return self.rate.end(end)
         clients = {"constant": 1, "jobs": jobs, "processes": processes, "nodes": nodes, "mounts": nodes}[self.curve.by]
-        return (self.curve.at, self.curve.high, self.curve.low)[end](clients)
+        return self.curve.at(clients, end)
 
 
 @dataclass(frozen=True)

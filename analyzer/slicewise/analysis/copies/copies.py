@@ -122,7 +122,8 @@ MOST_OTHERS = 3
 Numbers = npt.NDArray[np.float64]
 ROUNDS = 12
 SETTLED_CHANCE = 1e-6
-# The low end, the middle and the high end of what jobs ask for against what the storage serves.
+# The low end, the middle and the high end of what jobs ask for against what the storage serves: at the low end they ask
+# for little, it serves much, and the loss is least.
 End = Literal[-1, 0, 1]
 Weight = Literal["processes", "nodes"]
 
@@ -308,7 +309,7 @@ class Losses:
         """How much of its time the full storage serves, with so many clients."""
         region = self.capacity.region
         if region is not None and region.level is not None:
-            return _end(region.level, -end)
+            return region.level.end(-end)
         present = [self.demand] * copies + [self.others[place] for place in working]
         processes, nodes = sum(one.processes for one in present), sum(one.job.nodes for one in present)
         return self.capacity.at(len(present), processes, nodes, -end) / self.capacity.rate.value
@@ -345,13 +346,8 @@ def _weight(demand: Demand, weight: Weight) -> float:
     return float(demand.processes if weight == "processes" else demand.job.nodes)
 
 
-def _end(estimate: Estimate, end: End) -> float:
-    """end: -1 is the case with the least loss, where jobs ask for little and the storage serves much."""
-    return (estimate.value, estimate.high, estimate.low)[end]
-
-
 def _io_seconds(demand: Demand, end: End) -> float:
-    return demand.io_seconds * demand.rate.value / _end(demand.rate, end)
+    return demand.io_seconds * demand.rate.value / demand.rate.end(end)
 
 
 # More are not looked at; beside other jobs there are several times as many states to compute.
@@ -456,17 +452,14 @@ def copies(
             one_because = region
         elif capacity is None or _differ([digest, *beside], storage):
             kinds = tuple(region.most)
-            demand, *others = (_required(demand_of(one, storage, kinds)) for one in (digest, *beside))
+            demand, *others = filter(None, (demand_of(one, storage, kinds) for one in (digest, *beside)))
             capacity = _of_region(region, demand)
     if capacity is None:
         raise _refusal(storage, demand)
     losses = Losses(demand, others, capacity)
-    rows = _rows(losses, others, most_loss)
-    allowed = [
-        max((row.copies for row in rows if _within(rows, row.copies, end, most_loss)), default=0)
-        for end in ("value", "high", "low")
-    ]
-    limit = _limit(others)
+    limit = MOST_COPIES_BESIDE if others else MOST_COPIES
+    rows = _rows(losses, limit, most_loss)
+    allowed = [next((row.copies - 1 for row in rows if row.loss.end(end) > most_loss), len(rows)) for end in (0, 1, -1)]
     return Copies(
         demand=demand,
         others=others,
@@ -525,38 +518,22 @@ def _of_region(region: Capacities, demand: Demand) -> Capacity:
     return Capacity(together(demand, region), "capacity region", is_floor, region=region)
 
 
-def _required(demand: Demand | None) -> Demand:
-    assert demand is not None
-    return demand
-
-
-def _limit(others: Sequence[Demand]) -> int:
-    return MOST_COPIES_BESIDE if others else MOST_COPIES
-
-
-def _within(rows: Sequence[Row], copies: int, end: str, most_loss: float) -> bool:
-    return all(getattr(row.loss, end) <= most_loss for row in rows if row.copies <= copies)
-
-
-def _rows(losses: Losses, others: Sequence[Demand], most_loss: float) -> list[Row]:
+def _rows(losses: Losses, limit: int, most_loss: float) -> list[Row]:
     rows: list[Row] = []
     too_many = 0
-    for number in range(1, _limit(others) + 1):
-        rows.append(_row(number, losses, bool(others)))
+    for number in range(1, limit + 1):
+        rows.append(_row(number, losses))
         too_many += rows[-1].loss.low > most_loss
         if too_many > COPIES_BEYOND:
             break
     return rows
 
 
-def _row(number: int, losses: Losses, has_others: bool) -> Row:
+def _row(number: int, losses: Losses) -> Row:
     # What shares go by matters beside other jobs alone.
-    weights: tuple[Weight, ...] = ("processes", "nodes") if has_others else ("processes",)
-    found = [
-        _no_less_than_none(losses.expected(number, end, weight))
-        for end in (0, -1, 1)
-        for weight in weights
-    ]  # fmt: skip
+    weights: tuple[Weight, ...] = ("processes", "nodes") if losses.others else ("processes",)
+    ends: tuple[End, ...] = (0, -1, 1)
+    found = [_no_less_than_none(losses.expected(number, end, weight)) for end in ends for weight in weights]
     return Row(
         copies=number,
         loss=Estimate(found[0], min(found), max(found), HOW),

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.capacity.capacity import Capacity, RateAlone, of_these_jobs, own_slices_demand, own_slices_rates
-from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.overlap.direction import (
     Contention,
@@ -54,30 +53,15 @@ SHORTEST_SPAN = 1e-6
 
 
 @dataclass(frozen=True)
-class _Moved:
-    """What a run moved on the storage, in this and the other direction, and how long it waited for its turn."""
+class _Moved(RunOnStorage):
+    """What a run moved on the storage, also on the common grid and in the other direction, and how long it waited for
+    its turn.
+    """
 
-    there: RunOnStorage
-    activity: pl.DataFrame
+    on_grid: pl.DataFrame
     use: StorageUse
     other_way_bytes: int
     waited: Estimate
-
-    @property
-    def run(self) -> Run:
-        return self.there.run
-
-    @property
-    def name(self) -> str:
-        return self.there.name
-
-    @property
-    def processes(self) -> pl.DataFrame:
-        return self.there.processes
-
-    @property
-    def span(self) -> IoSpan | None:
-        return self.there.span
 
 
 def compare(
@@ -103,7 +87,7 @@ def compare(
 
     alone = {job.name: _standalone(standalone[job.name], job, key, direction) for job in moved if job.span}
     demands = {job.name: _demand(job, alone[job.name], together, grid_ns) for job in sharing}
-    data = campaign_of([job.there for job in sharing], key, direction, grid_ns, "all") if key is not None else None
+    data = campaign_of(sharing, key, direction, grid_ns, "all") if key is not None else None
     rates = {} if data is None else data.rates_in_full_slices_of_all()
     verdict = contention(
         [
@@ -118,7 +102,7 @@ def compare(
             if job.span is not None and job.name not in apart
         ]
     )
-    by_themselves = [own_slices_rates(job.activity, _others(job, together), grid_ns) for job in sharing]
+    by_themselves = [own_slices_rates(job.on_grid, _others(job, together), grid_ns) for job in sharing]
     limit = (
         of_these_jobs(
             list(demands.values()), _combined_rates(rates, together, basis, grid_ns), np.concatenate(by_themselves)
@@ -152,16 +136,21 @@ def compare(
 
 def _moved(run: Run, moved: pl.DataFrame, key: int | None, direction: Direction, grid_ns: int) -> _Moved:
     there = on_storage(run, key, direction)
-    activity = on_grid(there.activity, run.digest.slice_ns, grid_ns)
     back = bytes_by_storage(run.digest, OTHER_WAY[direction])
     waited = Estimate(0.0, 0.0, 0.0, "")
     if there.span is not None:
         waited = turns(run.digest).within(there.span.start_ns, there.span.end_ns, run.digest.slice_ns)
-    return _Moved(there, activity, storage.use(run.name, moved, key), storage.use(run.name, back, key).bytes, waited)
+    return _Moved(
+        **vars(there),
+        on_grid=on_grid(there.activity, run.digest.slice_ns, grid_ns),
+        use=storage.use(run.name, moved, key),
+        other_way_bytes=storage.use(run.name, back, key).bytes,
+        waited=waited,
+    )
 
 
 def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
-    return pl.concat([pl.DataFrame(schema=ACTIVITY_SCHEMA), *(job.activity for job in moved)])
+    return pl.concat([pl.DataFrame(schema=ACTIVITY_SCHEMA), *(job.on_grid for job in moved)])
 
 
 def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Direction) -> StandaloneRun | None:
@@ -175,7 +164,7 @@ def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Di
 def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, grid_ns: int) -> RateAlone | None:
     if alone is not None:
         return RateAlone(alone.bytes_per_second, "standalone run")
-    return own_slices_demand(job.activity, _others(job, together), grid_ns)
+    return own_slices_demand(job.on_grid, _others(job, together), grid_ns)
 
 
 def _others(job: _Moved, together: pl.DataFrame) -> pl.DataFrame:
@@ -241,7 +230,7 @@ def _job(
         job=job.name,
         # Servers do not know how many processes asked them.
         processes=None if job.run.digest.is_served else len(job.processes) or job.run.job.processes,
-        nodes=job.there.known_nodes,
+        nodes=job.known_nodes,
         idle_processes=max(0, job.run.digest.processes.filter("is_of_job", has_rank()).height - len(job.processes)),
         bytes=volume,
         overall_bytes_per_second=volume / span.slice_seconds if span else None,
@@ -250,7 +239,7 @@ def _job(
         region_bytes_per_second=in_filled,
         region_share=None if region_bytes is None else region_bytes / all_bytes,
         fair_share_by_process=_fair_share(len(job.processes), [len(other.processes) for other in moved]),
-        fair_share_by_node=_fair_share(job.there.nodes, [other.there.nodes for other in moved]),
+        fair_share_by_node=_fair_share(job.nodes, [other.nodes for other in moved]),
         uniformity=_uniformity([job], region),
         alone=alone,
         alone_seconds=_alone_seconds(job, alone),
@@ -272,7 +261,7 @@ def _fair_share(own: int, all_jobs: Sequence[int]) -> float:
 
 
 def _bytes_in(region: Region, job: _Moved) -> int:
-    return whole(in_region(job.activity, region)["bytes"].sum())
+    return whole(in_region(job.on_grid, region)["bytes"].sum())
 
 
 def _uniformity(jobs: Sequence[_Moved], basis: Region | None) -> Uniformity | None:

@@ -7,13 +7,11 @@ import polars as pl
 
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.overlap.comparison import compare
-from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Ratio
+from slicewise.analysis.overlap.direction import DirectionOverlap
 from slicewise.analysis.runs.matching import Job, match_standalone, runs_to_compare
 from slicewise.constants import LEAST_DIRECTION
 from slicewise.digest.activity import DIRECTIONS, Direction, common_slice_ns
 from slicewise.digest.digest import Digest
-
-__all__ = ["DirectionOverlap", "Job", "JobInDirection", "Overlap", "Ratio", "is_negligible", "overlap"]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import polars as pl
 from slicewise.analysis.capacity.capacity import Capacity, fastest_alone, got_together, own_slices_demand
 from slicewise.analysis.job.phases import phases_on, served_on
 from slicewise.analysis.policies.comparison import PolicyComparison, compare
+from slicewise.analysis.policies.replay import machine_cost
 from slicewise.analysis.policies.simulation import IoPhase, Outcome, PolicyJob, Simulated
 from slicewise.analysis.runs.campaign import campaign_of, campaign_there
 from slicewise.analysis.runs.matching import Run, match_standalone, runs_to_compare
@@ -189,8 +190,7 @@ def _profiled(
         quiet = own_slices_demand(rows[place], others, grid_ns) if not caps else None
         if quiet is not None:
             caps, source = [quiet.bytes_per_second.value] * len(phases), "quiet slices"
-        spans = [((begin - origin) / 1e9, (end - origin) / 1e9) for begin, end in phases.select(
-            "start_ns", "end_ns").iter_rows()]  # fmt: skip
+        spans = phases.select((pl.col("start_ns", "end_ns").cast(pl.Int64) - origin) / 1e9).rows()
         start, end = (run.job.start_ns - origin) / 1e9, (run.job.end_ns - origin) / 1e9
         before = [start, *(last for _, last in spans[:-1])]
         volumes = (phases["read_bytes"] + phases["write_bytes"]).to_list()
@@ -254,10 +254,8 @@ def _serves(capacity: Capacity, jobs: Sequence[ProfiledJob], places: Sequence[in
 
 
 def _error(metric: Metric, jobs: Sequence[ProfiledJob], simulated: Sequence[Outcome]) -> float:
-    off = [abs(outcome.io_seconds - job.io_seconds) for job, outcome in zip(jobs, simulated, strict=True)]
-    if metric == "cpu_seconds":
-        return math.fsum(job.plan.processes * seconds for job, seconds in zip(jobs, off, strict=True))
-    if metric == "makespan":
-        return abs(max(outcome.end for outcome in simulated) - max(job.end for job in jobs))
-    factors = [seconds / outcome.io_alone for seconds, outcome in zip(off, simulated, strict=True)]
-    return math.fsum(factors) if metric == "sum_interference" else max(factors)
+    off = [
+        (job.plan.processes, abs(outcome.io_seconds - job.io_seconds), outcome.io_alone)
+        for job, outcome in zip(jobs, simulated, strict=True)
+    ]
+    return machine_cost(metric, off, abs(max(one.end for one in simulated) - max(job.end for job in jobs)))

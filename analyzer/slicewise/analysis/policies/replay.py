@@ -94,13 +94,20 @@ def predict(rule: Rule, jobs: Sequence[Present], now: float, metric: Metric, del
 
 def cost(metric: Metric, jobs: Sequence[Present], ends: dict[int, float], now: float) -> float:
     """What a prediction costs by a metric; less is better."""
-    took = [ends[job.sequence] - job.arrived for job in jobs]
-    if metric == "cpu_seconds":
-        return math.fsum(job.processes * seconds for job, seconds in zip(jobs, took, strict=True))
+    took = [(job.processes, ends[job.sequence] - job.arrived, job.asked) for job in jobs]
+    return machine_cost(metric, took, max(ends.values()) - now)
+
+
+def machine_cost(metric: Metric, jobs: Iterable[tuple[int, float, float]], makespan: float) -> float:
+    """CPU seconds in I/O, sum of interference, makespan, or worst slowdown (Dorier et al., II.C and IV.D). jobs: of
+    each processes, seconds in I/O, and seconds in I/O alone.
+    """
     if metric == "makespan":
-        return max(ends.values()) - now
-    slowdowns = [seconds / job.asked for job, seconds in zip(jobs, took, strict=True)]
-    return math.fsum(slowdowns) if metric == "sum_interference" else max(slowdowns)
+        return makespan
+    if metric == "cpu_seconds":
+        return math.fsum(processes * seconds for processes, seconds, _ in jobs)
+    factors = [seconds / alone for _, seconds, alone in jobs]
+    return math.fsum(factors) if metric == "sum_interference" else max(factors)
 
 
 def turns_by_delay(jobs: Sequence[Present], now: float, delay: float) -> list[float]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slicewise.analysis.policies.replay import Present, decide, set_of, turns_by_delay
+from slicewise.analysis.policies.replay import Present, decide, machine_cost, set_of, turns_by_delay
 from slicewise.analysis.sharing.proportional import VOLUME_ROUNDING, checked_capacity, fair_rates, require_sound
 from slicewise.constants import NO_SECONDS
 from slicewise.kinds import Metric, Simulable
@@ -113,17 +113,8 @@ class Simulated:
 
     def cost(self, metric: Metric) -> float:
         """The run by a metric of the whole machine; less is better."""
-        return machine_cost(metric, self.jobs)
-
-
-def machine_cost(metric: Metric, jobs: Sequence[Outcome]) -> float:
-    """CPU seconds in I/O, sum of interference, makespan, or worst slowdown (Dorier et al., II.C and IV.D)."""
-    if metric == "cpu_seconds":
-        return math.fsum(job.processes * job.io_seconds for job in jobs)
-    if metric == "makespan":
-        return max(job.end for job in jobs) - min(job.start for job in jobs)
-    factors = [job.interference for job in jobs]
-    return math.fsum(factors) if metric == "sum_interference" else max(factors)
+        makespan = max(job.end for job in self.jobs) - min(job.start for job in self.jobs)
+        return machine_cost(metric, [(job.processes, job.io_seconds, job.io_alone) for job in self.jobs], makespan)
 
 
 def simulate(

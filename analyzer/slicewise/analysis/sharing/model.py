@@ -210,11 +210,11 @@ def solve(model: FittedModel, jobs: Sequence[ModelJob], weights: Sequence[float]
         served = [SharingJob(job.job, job.bytes / rate, weight, start=job.start) for job, rate, weight in each]
         schedule = share_out(1.0, served)
     else:
-        rate_of = {-1: curve.low, 0: curve.at, 1: curve.high}[end]
-        by = curve.by
 
         def capacity(active: Sequence[int]) -> float:
-            return alone[active[0]] if len(active) == 1 else rate_of(_clients(by, [jobs[place] for place in active]))
+            if len(active) == 1:
+                return alone[active[0]]
+            return curve.at(_clients(curve.by, [jobs[place] for place in active]), end)
 
         served = [SharingJob(job.job, job.bytes, weight, rate, job.start) for job, rate, weight in each]
         schedule = share_out(capacity, served)
@@ -246,11 +246,10 @@ def _alone(model: FittedModel, job: ModelJob, end: int) -> float:
         return job.alone
     known = model.alone_rate_of(job)
     if known is not None:
-        return (known.rate.value, known.rate.high, known.rate.low)[end]
+        return known.rate.end(end)
     if model.capacity is None:
         raise ValueError(f"how fast {job.job} is alone is not known; give its cap")
-    rate_of = (model.capacity.at, model.capacity.high, model.capacity.low)[end]
-    rate = rate_of(job.clients[model.capacity.by])
+    rate = model.capacity.at(job.clients[model.capacity.by], end)
     return rate if model.process_demand is None else min(rate, _by_processes(model, job.processes, end))
 
 
@@ -260,7 +259,7 @@ def _by_processes(model: FittedModel, processes: int, end: int) -> float:
     """
     known = dict[int, list[float]]()
     for one in model.alone:
-        known.setdefault(one.processes, []).append((one.rate.value, one.rate.high, one.rate.low)[end])
+        known.setdefault(one.processes, []).append(one.rate.end(end))
     sizes = sorted(known)
     nearest = min(max(processes, sizes[0]), sizes[-1])
     logs = [math.log(math.fsum(known[size]) / len(known[size])) for size in sizes]

@@ -90,11 +90,6 @@ class Prediction:
         ]
         return self.jobs[max(known)[1]] if known else None
 
-    @property
-    def worst_relative_error(self) -> float | None:
-        """The largest |relative error| of a job; None where there is none."""
-        return max((abs(job.relative_error) for job in self.jobs if job.relative_error is not None), default=None)
-
 
 @dataclass(frozen=True)
 class StandaloneEstimate:

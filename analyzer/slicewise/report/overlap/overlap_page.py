@@ -13,9 +13,9 @@ from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.analysis.job.heat import heats
 from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
-from slicewise.analysis.overlap import overlap as analysis
-from slicewise.analysis.overlap.direction import Region
-from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap, is_negligible
+from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Region
+from slicewise.analysis.overlap.overlap import Overlap, is_negligible
+from slicewise.analysis.overlap.overlap import overlap as compared
 from slicewise.analysis.runs.matching import match_standalone
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction
 from slicewise.charts import heatmap, runtimes, style, throughput
@@ -443,8 +443,8 @@ class OverlapReport:
     """main: the direction that is told first; seen: what was seen, by job; evidence: what moved on the nodes in the
     region against the runs alone."""
 
-    overlap: analysis.Overlap
-    main: analysis.DirectionOverlap
+    overlap: Overlap
+    main: DirectionOverlap
     seen: Mapping[str, Coverage]
     blames: Sequence[Blame]
     evidence: pl.DataFrame
@@ -456,7 +456,7 @@ def overlap_report(
 ) -> OverlapReport:
     """Analyse jobs beside standalone runs of their programs. direction: that is told first; auto: the one with more
     bytes."""
-    found = analysis.overlap(jobs, standalone)
+    found = compared(jobs, standalone)
     main = found.directions[found.main_direction if direction == "auto" else direction]
     seen = {job.job: coverage(job) for job in jobs}
     blames = _blames(found, jobs, standalone)
@@ -470,7 +470,7 @@ def overlap_report(
     return OverlapReport(found, main, seen, blames, evidence, replace(page, sections=[*page.sections, *shown]))
 
 
-def _blames(overlap: analysis.Overlap, jobs: list[Digest], standalone: list[Digest]) -> list[Blame]:
+def _blames(overlap: Overlap, jobs: list[Digest], standalone: list[Digest]) -> list[Blame]:
     """What each job lost, and to whom; of many jobs nothing, for that is a question of its own."""
     if len(jobs) > MOST_BLAMED_JOBS:
         return []
@@ -481,9 +481,7 @@ def _blames(overlap: analysis.Overlap, jobs: list[Digest], standalone: list[Dige
     ]
 
 
-def _evidence(
-    overlap: analysis.Overlap, main: analysis.DirectionOverlap, jobs: list[Digest], standalone: list[Digest]
-) -> pl.DataFrame:
+def _evidence(overlap: Overlap, main: DirectionOverlap, jobs: list[Digest], standalone: list[Digest]) -> pl.DataFrame:
     """What moved on the nodes in the region against the runs alone; nothing without a region."""
     region = main.basis
     begin, end = (region.first_slice, region.end_slice) if region else (0, 0)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from slicewise.analysis.blame.result import Blame
-from slicewise.analysis.overlap.direction import Region
-from slicewise.analysis.overlap.overlap import DirectionOverlap, JobInDirection, Overlap
+from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Region
+from slicewise.analysis.overlap.overlap import Overlap
 from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Prediction
 from slicewise.constants import LITTLE_BYTES, WORTH_A_WAIT
 from slicewise.digest.activity import Direction
@@ -234,11 +234,8 @@ def closest(direction: DirectionOverlap) -> Prediction | None:
     """The prediction whose worst job is nearest to what was observed; the first where none was observed; none whose
     assumptions do not hold."""
     applicable = [prediction for prediction in direction.predictions if prediction.jobs and not prediction.doubt]
-    errors = [(prediction.worst_relative_error, place) for place, prediction in enumerate(applicable)]
-    known = [(error, place) for error, place in errors if error is not None]
-    if known:
-        return applicable[min(known)[1]]
-    return applicable[0] if applicable else None
+    known = [prediction for prediction in applicable if prediction.worst is not None]
+    return min(known, key=lambda one: abs(one.worst.relative_error), default=next(iter(applicable), None))
 
 
 def most_credible(direction: DirectionOverlap) -> Inverse | None:
