@@ -57,13 +57,12 @@ def read(directories: list[Path], weight: CurveKind, direction: CampaignDirectio
     graphs, evidence = [panel.graph for panel in panels], [panel.evidence for panel in panels]
     page = html or page_path(directories[0], f"delta-{directories[0].resolve().name}")
     write_page(delta_page.delta_page(graphs, evidence, [panel.levels for panel in panels], unseen), page)
+    tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
     lines = [line for graph in graphs for line in (delta_page.verdict(graph), delta_page.peaks(graph))]
     lines += model_report.dropped([run for graph in graphs for run in graph.dropped])
-    tables = [for_terminal(evidence_table(found)) for found in evidence if len(found)]
-    each = [*zip(graphs, evidence, strict=True)]
-    lines += [line for graph, found in each for line in delta_page.by_itself(graph, found)]
+    lines += [line for panel in panels for line in delta_page.by_itself(panel.graph, panel.evidence)]
     lines += [evidence_words(found) for found in evidence if len(found)]
-    lines += [line for graph, found in each for line in delta_page.advantage(graph, found)]
+    lines += [line for panel in panels for line in delta_page.advantage(panel.graph, panel.evidence)]
     write_answer(
         lambda: {"configurations": [_record(panel) for panel in panels], "page": page},
         [for_terminal(delta_page.points_table(graphs)), "", *tables, *lines, f"Page: {page}"],
@@ -124,20 +123,19 @@ def plan(name: str | None) -> None:
             "what it varies", lambda one: words.listing(dict.fromkeys(panel.sweep for panel in one[1].panels))
         ),
     )
+    records = [
+        {
+            "plan": each,
+            "title": read.title,
+            "panels": [{"panel": panel.name, "sweep": panel.sweep} for panel in read.panels],
+            "text": shipped[each].read_text("utf-8"),
+        }
+        for each, read in plans.items()
+    ]
     write_answer(
-        lambda: {"plans": [_plan_record(each, read) for each, read in plans.items()]},
+        lambda: {"plans": records},
         [for_terminal(table), "", "Print one to adapt it: slicewise study plan NAME > NAME.toml"],
     )
-
-
-def _plan_record(name: str, plan: delta_campaign.SweepPlan) -> dict[str, Any]:
-    panels = [{"panel": panel.name, "sweep": panel.sweep} for panel in plan.panels]
-    return {
-        "plan": name,
-        "title": plan.title,
-        "panels": panels,
-        "text": delta_campaign.shipped_plans()[name].read_text("utf-8"),
-    }
 
 
 def _given(settings: list[str]) -> dict[str, str]:
@@ -150,8 +148,8 @@ def _given(settings: list[str]) -> dict[str, str]:
 def _sweep_record(panel: delta_page.Panel) -> dict[str, Any]:
     graph = panel.graph
     return {
-        "sweep": panel.sweep,
-        "panel": graph.configuration,
+        **picked(panel, "sweep"),
+        **picked(graph, panel="configuration"),
         **_of_graph(graph),
         "cause": panel.cause,
         "preferring": preferring(panel.evidence, graph.asymmetry),

@@ -8,7 +8,6 @@ import polars as pl
 
 from slicewise.analysis.campaign.result import ALL_RUNS, AT_STAKE, CampaignResult, Conditions
 from slicewise.analysis.sharing.model import model_record
-from slicewise.charts import campaign
 from slicewise.charts import campaign as charts
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.report import columns
@@ -48,7 +47,13 @@ def opening(result: CampaignResult) -> list[str]:
             f"{words.percent(held_out.mean)} on average. What it says below is no forecast."
         )
         return [off, *(sentence for sentence in told[:2] if sentence)]
-    return [sentence for sentence in told if sentence] + predicted_words(result) + _by_server(result)
+    told += predicted_words(result)
+    if result.is_by_server:
+        told.append(
+            "Shares, capacity and predictions are those of each server by itself, by where the files lie; a job ends "
+            "with its last part."
+        )
+    return [sentence for sentence in told if sentence]
 
 
 def predicted_words(result: CampaignResult) -> list[str]:
@@ -61,15 +66,6 @@ def predicted_words(result: CampaignResult) -> list[str]:
         for group, mean, bias in at_stake.select("group", "mean", "bias").drop_nulls().iter_rows()
     ]
     return [*check_words(result.checked, HELD_OUT), *told]
-
-
-def _by_server(result: CampaignResult) -> list[str]:
-    if not result.is_by_server:
-        return []
-    return [
-        "Shares, capacity and predictions are those of each server by itself, by where the files lie; a job ends with "
-        "its last part."
-    ]
 
 
 def _worst(together: pl.DataFrame) -> str:
@@ -107,15 +103,18 @@ def campaign_record(result: CampaignResult, page: Path | None) -> dict[str, Any]
 
 
 def conditions_table(found: Conditions) -> Table:
+    def said(ends: tuple[float, float] | None, how: Callable[[float], str]) -> str:
+        return " to ".join(dict.fromkeys(map(how, ends))) if ends else "no such run"
+
     rows = (
         ("runs of one job, of several", f"{found.runs_alone:,}, {found.runs_together:,}"),
         ("jobs at a time", f"up to {found.most_jobs:,}"),
         ("slices", f"{found.slice_seconds:g} s"),
-        ("processes, nodes of a job", f"{_from_to(*found.processes)}, {_from_to(*found.nodes)}"),
-        ("a job moves", _said(words.size(found.bytes[0]), words.size(found.bytes[1]))),
-        ("bytes a call", _said(words.size(found.call_bytes[0]), words.size(found.call_bytes[1]))),
-        ("I/O span of a job alone", _seconds(found.seconds_alone)),
-        ("I/O span of a job beside others", _seconds(found.seconds_together)),
+        ("processes, nodes of a job", f"{said(found.processes, '{:,}'.format)}, {said(found.nodes, '{:,}'.format)}"),
+        ("a job moves", said(found.bytes, words.size)),
+        ("bytes a call", said(found.call_bytes, words.size)),
+        ("I/O span of a job alone", said(found.seconds_alone, words.duration)),
+        ("I/O span of a job beside others", said(found.seconds_together, words.duration)),
         ("files", words.listing(found.files)),
         ("runs that stood out among repeats", words.listing(found.dropped) if found.dropped else "none"),
     )
@@ -234,18 +233,6 @@ def tables(result: CampaignResult) -> dict[str, Table]:
         found["predictions"] = figures_table(result.figures)
         found["combinations"] = combinations_table(result.combinations)
     return {name: table.without_empty_columns() for name, table in found.items() if table.rows}
-
-
-def _from_to(low: int, high: int) -> str:
-    return _said(f"{low:,}", f"{high:,}")
-
-
-def _said(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"
-
-
-def _seconds(found: tuple[float, float] | None) -> str:
-    return "no such run" if found is None else _said(words.duration(found[0]), words.duration(found[1]))
 
 
 def _text(heading: str, name: str) -> Made[Row]:
@@ -404,7 +391,7 @@ def _predicted(result: CampaignResult, shown: dict[str, Table]) -> list[Section]
         Section(
             "Predicted and observed",
             text=[bars_and_diamonds(result.checked)],
-            chart=campaign.predicted_and_observed(result.checked),
+            chart=charts.predicted_and_observed(result.checked),
             tables=_some(shown, "predictions", "combinations"),
             note=ABOUT_STAKES,
         ),

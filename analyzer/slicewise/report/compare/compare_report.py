@@ -396,30 +396,27 @@ def parts_table(comparison: Comparison) -> Table:
     )
     former = told.former_loss.seconds.value if told.former_loss else 0.0
     then, now = told.against, told.of
-    own = then.io_ns / 1e9 - former
-    lost = told.lost_seconds
-    rows: list[tuple[str, float, float, float, Estimate | None]] = [
-        ("outside I/O calls", then.computing_ns / 1e9, now.computing_ns / 1e9, told.computing_seconds, None),
-        ("own I/O", own, own + told.own_io.seconds.value, told.own_io.seconds.value, told.own_io.seconds),
-    ]
+
+    def add(name: str, before: float | None, more: float | Estimate | None) -> None:
+        """A row of what the first run took, and how much more the second one; None: unknown, or no time of its own."""
+        if more is None:
+            table.add(name, NOTHING, NOTHING, words.UNKNOWN, NOTHING)
+            return
+        value, said = (more, "") if isinstance(more, float) else (more.value, interval(more, told.longer_seconds))
+        times = [NOTHING] * 2 if before is None else [_time(told, before), _time(told, before + value)]
+        table.add(name, *times, _more_cell(told, value), said)
+
+    add("outside I/O calls", then.computing_ns / 1e9, told.computing_seconds)
     if then.waited_ns or now.waited_ns:
-        rows.insert(1, ("waiting for its turn", then.waited_ns / 1e9, now.waited_ns / 1e9, told.waiting_seconds, None))
-    for name, before, after, more, estimate in rows:
-        _add(table, told, name, _time(told, before), _time(told, after), more, estimate)
+        add("waiting for its turn", then.waited_ns / 1e9, told.waiting_seconds)
+    add("own I/O", then.io_ns / 1e9 - former, told.own_io.seconds)
     for part in PARTS:
         found = told.own_io.parts[part]
-        if found is None:
-            table.add(Cell(f"  {PART_NAMES[part]}"), NOTHING, NOTHING, words.UNKNOWN, NOTHING)
-        elif abs(found.value) >= WORTH_A_WORD * told.longer_seconds:
-            _add(table, told, f"  {PART_NAMES[part]}", NOTHING, NOTHING, found.value, found)
-    if lost is not None:
-        _add(table, told, "lost to neighbours", _time(told, former), _time(told, former + lost.value), lost.value, lost)
-    else:
-        table.add("lost to neighbours", NOTHING, NOTHING, words.UNKNOWN, NOTHING)
-    rest = told.unexplained_seconds
-    _add(table, told, "unexplained", _time(told, 0.0), _time(told, rest.value), rest.value, rest)
-    first, second = (_time(told, run.runtime_ns / 1e9) for run in (then, now))
-    _add(table, told, "runtime", first, second, told.difference_seconds, None)
+        if found is None or abs(found.value) >= WORTH_A_WORD * told.longer_seconds:
+            add(f"  {PART_NAMES[part]}", None, found)
+    add("lost to neighbours", former, told.lost_seconds)
+    add("unexplained", 0.0, told.unexplained_seconds)
+    add("runtime", then.runtime_ns / 1e9, told.difference_seconds)
     return table
 
 
@@ -489,13 +486,6 @@ def interval(estimate: Estimate, longer: float) -> str:
     return f"[{ends[0]} to {ends[1]}]" if ends[0] != ends[1] else ""
 
 
-def _add(
-    table: Table, told: Difference, name: str, then: Cell, now: Cell, more: float, estimate: Estimate | None
-) -> None:
-    said = interval(estimate, told.longer_seconds) if estimate else ""
-    table.add(name, then, now, _more_cell(told, more), said)
-
-
 def _more_cell(told: Difference, seconds: float) -> Cell:
     return Cell(signed(seconds, told.longer_seconds), seconds)
 
@@ -514,17 +504,16 @@ def compare_page(
 ) -> Page:
     names = [run.job.job for run in comparison.runs]
     is_pair = len(names) == 2
-    sentences = opening(comparison)
     longer = (comparison.told.of if comparison.told.difference_seconds >= 0 else comparison.told.against).job.job
     return Page(
         title=f"{words.listing(names)} compared",
         kicker=f"Slicewise compare of {words.listing(names)}, {words.date_and_zone(comparison.runs[0].job.start_ns)}",
-        sentences=sentences,
+        sentences=opening(comparison),
         facts=_facts(comparison),
         sections=[
             Section(
                 heading="Why the runtimes differ" if is_pair else "Why each run took another time",
-                chart=_pair_chart(comparison) if is_pair else _runs_chart(comparison),
+                chart=_chart(comparison),
                 tables=[parts_table(comparison) if is_pair else runs_table(comparison)],
                 note="Own I/O is what more or other work costs at the speed of the run compared with. Parts add up to "
                 "the difference. An interval says how far off these speeds may be.",
@@ -534,10 +523,7 @@ def compare_page(
                 heading="What each run did",
                 tables=[work_table(comparison)],
                 note=" ".join(
-                    [
-                        "A runtime is from the first process's start to the last one's end.",
-                        *rule(comparison),
-                    ]
+                    ["A runtime is from the first process's start to the last one's end.", *rule(comparison)]
                 ),
             ),
         ],
@@ -574,13 +560,11 @@ def _facts(comparison: Comparison) -> list[Fact]:
     return [*facts, Fact("confidence", told.confidence)]
 
 
-def _pair_chart(comparison: Comparison) -> Figure:
+def _chart(comparison: Comparison) -> Figure:
     told = comparison.told
-    first, last = ((run.job.job, run.runtime_ns / 1e9) for run in (told.against, told.of))
-    return runtimes.steps(first, last, _known(told))
-
-
-def _runs_chart(comparison: Comparison) -> Figure:
+    if len(comparison.runs) == 2:
+        first, last = ((run.job.job, run.runtime_ns / 1e9) for run in (told.against, told.of))
+        return runtimes.steps(first, last, _known(told))
     rows = [(told.of.job.job, part, value) for told in comparison.differences for part, value in _known(told)]
     return runtimes.by_run(pl.DataFrame(rows, schema=["run", "part", "seconds"], orient="row"))
 

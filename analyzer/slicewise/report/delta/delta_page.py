@@ -43,7 +43,13 @@ MOST_SIGNALS = 4
 
 def verdict(graph: DeltaGraph) -> str:
     told = f"{graph.configuration}: {_fairness(graph)}"
-    return f"{told} {_apart(graph)}" if graph.apart else told
+    if not graph.apart:
+        return told
+    places = words.listing([f"{name} on {place}" for name, place in graph.apart.items()])
+    return (
+        f"{told} The jobs share no file system ({places}): what they lose to each other is lost elsewhere, as in the "
+        "network."
+    )
 
 
 def _fairness(graph: DeltaGraph) -> str:
@@ -56,13 +62,6 @@ def _fairness(graph: DeltaGraph) -> str:
     if graph.asymmetry >= UNFAIR:
         return f"who comes {who} wins ({index})."
     return f"who comes {who} has some advantage ({index})."
-
-
-def _apart(graph: DeltaGraph) -> str:
-    places = words.listing([f"{name} on {place}" for name, place in graph.apart.items()])
-    return (
-        f"The jobs share no file system ({places}): what they lose to each other is lost elsewhere, as in the network."
-    )
 
 
 def advantage(graph: DeltaGraph, evidence: pl.DataFrame) -> list[str]:
@@ -113,9 +112,9 @@ def points_table(graphs: Sequence[DeltaGraph]) -> Table:
     return columns.table(
         means,
         columns.text("configuration", lambda one: one[0].configuration),
-        columns.figure("offset", lambda one: Cell(f"{one[1]['point']:+.2f} s", one[1]["point"]), "s"),
+        columns.said("offset", lambda one: one[1]["point"], "{:+.2f} s".format, "s"),
         columns.text("job", lambda one: one[1]["name"]),
-        columns.figure("runs", lambda one: Cell(f"{one[1]['runs']}", one[1]["runs"])),
+        columns.count("runs", lambda one: one[1]["runs"]),
         columns.seconds("time", lambda one: one[1]["seconds"]),
         columns.seconds("alone", lambda one: one[0].alone_seconds[one[1]["name"]]),
         columns.rate("throughput", lambda one: one[1]["bytes_per_second"]),
@@ -138,40 +137,30 @@ def delta_page(
         ("Throughput", "bytes_per_second", "throughput (MiB/s)", float(words.MIB)),
         ("Interference factor", "interference", "time / time alone", 1.0),
     )
-    sections = [
-        Section(
-            heading,
-            chart=charts.over_offset(points, expected, column, title, scale),
-            note=lines_note(graphs),
-        )
-        for heading, column, title, scale in drawn
-    ]
+    names = [graph.configuration if len(graphs) > 1 else "" for graph in graphs]
+    told = [line for graph in graphs for line in (verdict(graph), peaks(graph))]
+    for graph, found in zip(graphs, evidence, strict=False):
+        told += [*by_itself(graph, found), *advantage(graph, found)]
     return Page(
         title=f"Delta-graph of {words.listing(points)}",
         kicker=f"Slicewise Delta-graph, {words.count(sum(len(frame) for frame in points.values()) // 2, 'run')}",
-        sentences=[line for graph in graphs for line in (verdict(graph), peaks(graph))]
-        + [
-            line
-            for graph, found in zip(graphs, evidence, strict=False)
-            for line in (*by_itself(graph, found), *advantage(graph, found))
-        ],
+        sentences=told,
         facts=[
             Fact(f"asymmetry of {graph.configuration}", f"{graph.asymmetry:.2f}")
             for graph in graphs
             if graph.asymmetry is not None
         ],
         sections=[
-            *sections,
             *(
-                evidence_section(found, graph.configuration if len(graphs) > 1 else "")
-                for graph, found in zip(graphs, evidence, strict=False)
-                if len(found)
+                Section(
+                    heading,
+                    chart=charts.over_offset(points, expected, column, title, scale),
+                    note=lines_note(graphs),
+                )
+                for heading, column, title, scale in drawn
             ),
-            *(
-                section
-                for graph, found in zip(graphs, levels, strict=False)
-                for section in resource_sections(graph.configuration if len(graphs) > 1 else "", found)
-            ),
+            *(evidence_section(found, name) for name, found in zip(names, evidence, strict=False) if len(found)),
+            *(one for name, found in zip(names, levels, strict=False) for one in resource_sections(name, found)),
             Section("Points", tables=[points_table(graphs)]),
         ],
         steps=[Step("See other offsets and settings, measured in one go:", "slicewise study sweep --help")],
@@ -179,22 +168,17 @@ def delta_page(
     )
 
 
-def resource_sections(configuration: str, levels: pl.DataFrame) -> list[Section]:
-    sections = []
+def resource_sections(configuration: str, levels: pl.DataFrame) -> Iterator[Section]:
     for (signal,), rows in levels.group_by("signal", maintain_order=True):
         said = signal_name(str(signal))
         unit, scale = SHOWN_UNITS.get(UNITS[str(signal)], (UNITS[str(signal)], 1.0))
         full = EVIDENCE[str(signal)].full
-        sections.append(
-            Section(
-                f"{said[:1].upper()}{said[1:]}{f' of {configuration}' if configuration else ''}",
-                text=[f"Evidence on: {EVIDENCE[str(signal)].cause}. A mark is one run's mean over its slices."],
-                chart=charts.resource(
-                    rows.with_columns(pl.col("value", "alone") * scale), unit, None if full is None else full * scale
-                ),
-            )
+        scaled = rows.with_columns(pl.col("value", "alone") * scale)
+        yield Section(
+            f"{said[:1].upper()}{said[1:]}{f' of {configuration}' if configuration else ''}",
+            text=[f"Evidence on: {EVIDENCE[str(signal)].cause}. A mark is one run's mean over its slices."],
+            chart=charts.resource(scaled, unit, None if full is None else full * scale),
         )
-    return sections
 
 
 @dataclass(frozen=True)
@@ -244,15 +228,11 @@ def hints(panel: Panel) -> list[str]:
 
 
 def sweep_table(panels: Sequence[Panel]) -> Table:
-    def asymmetry(panel: Panel) -> Cell:
-        value = panel.graph.asymmetry
-        return Cell("" if value is None else f"{value:.2f}", value)
-
     return columns.table(
         panels,
         columns.text("sweep", lambda panel: panel.sweep),
         columns.text("panel", lambda panel: panel.graph.configuration),
-        columns.figure("asymmetry", asymmetry),
+        columns.said("asymmetry", lambda panel: panel.graph.asymmetry, "{:.2f}".format, none=Cell("")),
         columns.number("peak of A", lambda panel: panel.graph.peak["A"]),
         columns.number("peak of B", lambda panel: panel.graph.peak["B"]),
         columns.number("sharing explains", lambda panel: max(panel.graph.expected_peak.values())),
@@ -267,7 +247,13 @@ def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unse
     worst = max(unfair, key=lambda graph: graph.asymmetry or 0.0, default=None)
     sentences = [f"{title}: {words.count(len(panels), 'panel')}, a Delta-graph each."]
     if worst is not None:
-        sentences.insert(0, _opening(worst))
+        most = f"asymmetry {worst.asymmetry or 0.0:.2f}"
+        gains = (
+            f"Whoever comes {who_gains(worst.points, worst.alone_seconds)} gains most in {worst.configuration}: {most}."
+        )
+        if (worst.asymmetry or 0.0) <= FAIR:
+            gains = f"Nobody gains much by coming first or second: {most} at most, in {worst.configuration}."
+        sentences.insert(0, gains)
         if len(unfair) < len(panels):
             untold = words.count(len(panels) - len(unfair), "panel")
             sentences.append(f"{untold} of {len(panels)} cannot tell who gains; sections say why.")
@@ -282,14 +268,6 @@ def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unse
         ],
         unseen=[*(f"{name}: not recorded yet" for name in missing), *unseen],
     )
-
-
-def _opening(worst: DeltaGraph) -> str:
-    """Where who comes first, or second, gains most; worst: the Delta-graph with the largest asymmetry."""
-    most = f"asymmetry {worst.asymmetry or 0.0:.2f}"
-    if (worst.asymmetry or 0.0) <= FAIR:
-        return f"Nobody gains much by coming first or second: {most} at most, in {worst.configuration}."
-    return f"Whoever comes {who_gains(worst.points, worst.alone_seconds)} gains most in {worst.configuration}: {most}."
 
 
 def _sections(panel: Panel) -> Iterator[Section]:

@@ -1,7 +1,7 @@
 """What `slicewise study model` shows: tables and lines of fits, predictions, inverses and checks, and a page."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import polars as pl
 
@@ -120,7 +120,7 @@ def schedule_table(jobs: Sequence[SharingJob], schedule: Schedule) -> Table:
     return columns.table(
         zip(jobs, schedule.jobs, strict=True),
         columns.text("job", lambda both: both[0].job),
-        columns.figure("weight", lambda both: Cell(f"{both[0].weight:g}", both[0].weight)),
+        columns.said("weight", lambda both: both[0].weight, "{:g}".format),
         columns.duration("start", lambda both: both[0].start, ""),
         columns.duration("end", lambda both: both[1].end, ""),
         columns.duration("together", lambda both: both[1].t_co, ""),
@@ -163,14 +163,15 @@ def candidates_table(fit: WeightFit) -> Table:
             return "refuted"
         return "comes to the same" if candidate.kind in fit.same else "not refuted"
 
-    def error(candidate: Candidate) -> Cell:
-        percent = 100 * candidate.share_error
-        return Cell(f"{words.number(percent)} %", percent)
-
     return columns.table(
         fit.candidates,
         columns.text("share by", lambda candidate: candidate.kind),
-        columns.figure("held-out error", error, "%"),
+        columns.said(
+            "held-out error",
+            lambda candidate: 100 * candidate.share_error,
+            lambda error: f"{words.number(error)} %",
+            "%",
+        ),
         columns.text("verdict", verdict),
     )
 
@@ -244,21 +245,10 @@ def _by_the_first_half(row: Mapping[str, Any]) -> Cell:
     return Cell((words.seconds(time) if time is not None else "") + warning, time)
 
 
-class CheckSummary(TypedDict):
-    """The keys of `slicewise study model check --json`; see `summary`."""
-
-    jobs: int
-    not_predicted: int
-    runs: int
-    max_relative_error: float | None
-    mean_relative_error: float | None
-    outliers: list[str]
-    max_relative_error_of_outliers: float | None
-
-
-def summary(checked: pl.DataFrame) -> CheckSummary:
-    """The largest and the mean |relative error|, and over how many jobs of how many runs. Runs that stood out among
-    their repeats are left out of these, and named, with the largest error in any of them."""
+def summary(checked: pl.DataFrame) -> dict[str, Any]:
+    """The keys of `slicewise study model check --json`: the largest and the mean |relative error|, and over how many
+    jobs of how many runs. Runs that stood out among their repeats are left out of these, and named, with the largest
+    error in any of them."""
     of_outliers = checked.filter("is_outlier")
     checked = checked.filter(~pl.col("is_outlier"))
     errors = checked["relative_error"].drop_nulls().abs()
@@ -288,36 +278,30 @@ def check_words(checked: pl.DataFrame, how: str) -> list[str]:
     ]
     if found["not_predicted"]:
         told.append(f"{words.count(found['not_predicted'], 'job')} could not be predicted.")
-    return [*told, *_outliers_words(found), *_misfits_words(checked)]
+    worst = found["max_relative_error_of_outliers"]
+    if worst is not None:
+        told.append(
+            f"Left out: {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
+            f"{BY_HOW_MUCH}): {words.listing(found['outliers'])}, off by at most {words.percent(worst)}."
+        )
+    return [*told, _misfits_words(checked)]
 
 
-def _misfits_words(checked: pl.DataFrame) -> list[str]:
+def _misfits_words(checked: pl.DataFrame) -> str:
     """How many jobs lie outside of their intervals, and the one that is off most."""
     known = checked.filter(pl.col("relative_error").is_not_null())
     off = known.filter(pl.col("misfit").is_not_null()).sort(pl.col("relative_error").abs())
     if off.is_empty():
-        return ["All runtimes lie within their predicted intervals."]
+        return "All runtimes lie within their predicted intervals."
     worst = misfit_words(misfit_of(off.row(-1, named=True)))
     lie = "lies outside its predicted interval" if len(off) == 1 else "lie outside their predicted intervals"
-    return [f"{words.count(len(off), 'job')} of {len(known)} {lie}. The worst: {worst}"]
-
-
-def _outliers_words(found: CheckSummary) -> list[str]:
-    worst = found["max_relative_error_of_outliers"]
-    if worst is None:
-        return []
-    return [
-        f"Left out: {words.count(len(found['outliers']), 'run')} that stood out among repeats (by "
-        f"{BY_HOW_MUCH}): {words.listing(found['outliers'])}, off by at most {words.percent(worst)}."
-    ]
+    return f"{words.count(len(off), 'job')} of {len(known)} {lie}. The worst: {worst}"
 
 
 def bars_and_diamonds(checked: pl.DataFrame) -> str:
+    shown = "Bars are what was observed, diamonds what was predicted, with intervals"
     means = ", means of the runs of a combination, without those that stood out among them"
-    return (
-        "Bars are what was observed, diamonds what was predicted, with intervals"
-        f"{means if campaign.shows_means(checked) else ''}."
-    )
+    return f"{shown}{means if campaign.shows_means(checked) else ''}."
 
 
 def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:

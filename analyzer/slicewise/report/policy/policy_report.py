@@ -1,6 +1,8 @@
 """Policies: what each means, what the best one would change, for whom: sentences, tables, JSON and a page."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import polars as pl
 from slicewise.analysis.policies.after_the_fact import LEAST_GAIN, AfterTheFact
 from slicewise.analysis.policies.comparison import Claims, PolicyComparison, Sweep
 from slicewise.analysis.policies.replay import Replay
-from slicewise.analysis.policies.simulation import Outcome, Simulated
+from slicewise.analysis.policies.simulation import Outcome, Simulated, Stretch
 from slicewise.charts import policy as charts
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.kinds import METRICS, Metric, Simulable
@@ -20,7 +22,7 @@ from slicewise.report.records import picked, rate_record
 from slicewise.report.tables import Cell, Column, Table
 from slicewise.text import words
 
-METRIC_WORDS: dict[Metric, str] = {
+METRIC_WORDS: dict[str, str] = {
     "cpu_seconds": "CPU seconds in I/O",
     "sum_interference": "sum of interference factors",
     "makespan": "makespan",
@@ -35,6 +37,7 @@ MEANINGS: dict[Simulable, str] = {
     "set10": "jobs whose periods are of one power of ten go one at a time, in the order of arrival, beside the others",
     "set10_shares": "set10, with bandwidth by 10^-s for periods of 10^s s: simulated only, no coordinator can do it",
 }
+ASSUMED_WEIGHT = ", which is an assumption: these runs cannot tell by what the storage is shared"
 # As JSON lists them.
 COSTS: tuple[Metric, ...] = ("sum_interference", "cpu_seconds", "makespan", "worst_slowdown")
 # From this error of a job's I/O span on it is told what to do.
@@ -65,11 +68,8 @@ def verdict(comparison: PolicyComparison) -> str:
 def verdict_after(found: AfterTheFact) -> str:
     """The first sentence on jobs that ran: the policy that would have cost least, or why none is recommended."""
     comparison = found.comparison
-    worst = max((abs(check.relative_error) for check in found.checks), default=0.0)
-    if worst > TOO_FAR_OFF:
-        errors = [f"{check.job} {words.signed_percent(check.relative_error)}" for check in found.checks]
-        off = f"simulated as they ran, the jobs' I/O spans are off by {words.listing(errors)}"
-        return f"What turns would change is not known: {off}. The figures below are no forecast."
+    if _worst(found) > TOO_FAR_OFF:
+        return f"What turns would change is not known: {_off(found)}. The figures below are no forecast."
     if not found.is_worth_it or found.is_recommended:
         return verdict(comparison)
     metric, gain = comparison.metric, comparison.gain(found.best)
@@ -79,10 +79,18 @@ def verdict_after(found: AfterTheFact) -> str:
     )
 
 
-def fit(found: AfterTheFact) -> str:
+def _worst(found: AfterTheFact) -> float:
+    return max((abs(check.relative_error) for check in found.checks), default=0.0)
+
+
+def _off(found: AfterTheFact) -> str:
     errors = [f"{check.job} {words.signed_percent(check.relative_error)}" for check in found.checks]
-    said = f"Check of the simulation: simulated as they ran, the jobs' I/O spans are off by {words.listing(errors)}."
-    if max(abs(check.relative_error) for check in found.checks) <= LARGE_ERROR:
+    return f"simulated as they ran, the jobs' I/O spans are off by {words.listing(errors)}"
+
+
+def fit(found: AfterTheFact) -> str:
+    said = f"Check of the simulation: {_off(found)}."
+    if _worst(found) <= LARGE_ERROR:
         return said
     return f"{said} A model of more runs may fit better: slicewise study model fit PROFILES -o M, then --fitted M."
 
@@ -92,12 +100,7 @@ def basis(found: AfterTheFact) -> list[str]:
     least = "at least " if capacity.is_floor else ""
     lines = [
         f"{point} serves {least}{words.rate(capacity.rate.value)}: {words.sentence(capacity.rate.how)}",
-        f"Shares go by {found.weighting.kind}"
-        + (
-            "."
-            if found.is_weight_fitted
-            else ", which is an assumption: these runs cannot tell by what the storage is shared."
-        ),
+        f"Shares go by {found.weighting.kind}{'' if found.is_weight_fitted else ASSUMED_WEIGHT}.",
     ]
     for source in ("standalone runs", "quiet slices", "the storage's capacity"):
         names = [job.plan.job for job in found.jobs if job.source == source]
@@ -132,11 +135,10 @@ def for_whom(comparison: PolicyComparison, simulated: Simulated) -> str:
 
 
 def meanings(comparison: PolicyComparison) -> list[str]:
-    lines = []
-    for one in comparison.simulated:
-        waits = f"; here {words.seconds(one.delay)}" if one.policy == "delay" else ""
-        lines.append(f"{one.policy}: {MEANINGS[one.policy]}{waits}.")
-    return lines
+    return [
+        f"{one.policy}: {MEANINGS[one.policy]}{f'; here {words.seconds(one.delay)}' if one.policy == 'delay' else ''}."
+        for one in comparison.simulated
+    ]
 
 
 def claims_lines(found: Claims, name: str) -> list[str]:
@@ -230,13 +232,10 @@ def _policy(comparison: PolicyComparison, simulated: Simulated) -> dict[str, Any
 
 def costs_table(comparison: PolicyComparison) -> Table:
     """A row a policy: every metric, and what the chosen metric gains."""
-    units = {"cpu_seconds": "s", "makespan": "s"}
 
     def cost(metric: Metric) -> Made[Simulated]:
-        def cell(one: Simulated) -> Cell:
-            return Cell(value(metric, one.cost(metric)), one.cost(metric))
-
-        return columns.figure(METRIC_WORDS[metric], cell, units.get(metric, ""))
+        unit = "s" if metric in ("cpu_seconds", "makespan") else ""
+        return columns.said(METRIC_WORDS[metric], lambda one: one.cost(metric), lambda cost: value(metric, cost), unit)
 
     return columns.table(
         comparison.simulated,
@@ -266,7 +265,7 @@ def jobs_table(comparison: PolicyComparison) -> Table:
     """A row a policy and job: I/O span, interference factor, and what the job gains."""
 
     def gain(job: Outcome, won: float) -> Cell:
-        return Cell("0 s" if abs(won) < NO_GAIN * job.io_seconds else words.number(won) + " s", won)
+        return Cell("0 s" if abs(won) < NO_GAIN * job.io_seconds else f"{words.number(won)} s", won)
 
     return columns.table(
         (
@@ -310,8 +309,7 @@ def checks_table(found: AfterTheFact) -> Table:
 
 # A chart shows no finer stretches than this part of its width.
 FINEST = 1 / 2000
-SHORT_NAMES = {"cpu_seconds": "CPU seconds in I/O", "sum_interference": "sum of factors",
-               "makespan": "makespan", "worst_slowdown": "worst slowdown"}  # fmt: skip
+SHORT_NAMES = METRIC_WORDS | {"sum_interference": "sum of factors"}
 
 
 def policy_page(
@@ -360,29 +358,17 @@ def _sweep_sections(comparison: PolicyComparison, sweep: Sweep) -> Iterator[Sect
     moved, against = sweep.moved, sweep.against
     low, high = sweep.rows["dt"].min(), sweep.rows["dt"].max()
     actual = sweep.actual if low <= sweep.actual <= high else None  # type: ignore[operator]
-    metric = comparison.metric
+    costs = sweep.rows.unique(["policy", "dt"], maintain_order=True)
     yield Section(
         heading=f"If {sweep.moved} had begun earlier or later",
-        chart=charts.over_offset(
-            sweep.rows.unique(["policy", "dt"], maintain_order=True),
-            "cost",
-            SHORT_NAMES[metric],
-            moved,
-            against,
-            actual,
-        ),
+        chart=charts.over_offset(costs, "cost", SHORT_NAMES[comparison.metric], moved, against, actual),
         note="The dotted line is when it began." + (" It lies outside of what is shown." if actual is None else ""),
     )
-    for name in (sweep.against, sweep.moved):
+    figures = (("interference", "interference factor", ""), ("seconds", "I/O span", " (s)"))
+    for name, (column, said, unit) in product((against, moved), figures):
         rows = sweep.rows.filter(pl.col("job") == name)
-        yield Section(
-            heading=f"{name}: interference factor",
-            chart=charts.over_offset(rows, "interference", "interference factor", moved, against, actual),
-        )
-        yield Section(
-            heading=f"{name}: I/O span",
-            chart=charts.over_offset(rows, "seconds", "I/O span (s)", moved, against, actual),
-        )
+        chart = charts.over_offset(rows, column, f"{said}{unit}", moved, against, actual)
+        yield Section(heading=f"{name}: {said}", chart=chart)
 
 
 def _costs(comparison: PolicyComparison) -> pl.DataFrame:
@@ -406,16 +392,13 @@ def _stretches(comparison: PolicyComparison) -> pl.DataFrame:
 def _of_policy(simulated: Simulated, origin: float, finest: float) -> Iterator[tuple[str, str, str, float, float]]:
     """The stretches to draw: rates are not told apart, and what is shorter than a pixel joins what came before."""
     for job in simulated.jobs:
-        drawn: tuple[str, float, float] | None = None
+        drawn: list[Stretch] = []
         for one in job.stretches:
-            if drawn and (one.doing == drawn[0] or one.end - one.start < finest):
-                drawn = (drawn[0], drawn[1], one.end)
-                continue
-            if drawn:
-                yield simulated.policy, job.job, drawn[0], drawn[1] - origin, drawn[2] - origin
-            drawn = (one.doing, one.start, one.end)
-        if drawn:
-            yield simulated.policy, job.job, drawn[0], drawn[1] - origin, drawn[2] - origin
+            if drawn and (one.doing == drawn[-1].doing or one.end - one.start < finest):
+                drawn[-1] = replace(drawn[-1], end=one.end)
+            else:
+                drawn.append(one)
+        yield from ((simulated.policy, job.job, one.doing, one.start - origin, one.end - origin) for one in drawn)
 
 
 def machine_facts(comparison: PolicyComparison, chosen: str) -> list[Fact]:

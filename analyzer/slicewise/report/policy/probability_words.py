@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.policies.probability import IoSource, JobLog, Probability, SizeClass
+from slicewise.analysis.policies.probability import IoSource, JobLog, Probability
 from slicewise.charts import policy
 from slicewise.estimate import Estimate
 from slicewise.report import columns
@@ -69,14 +69,14 @@ def _estimated(estimate: Estimate) -> str:
     return f"{words.percent(estimate.value)} {words.interval(estimate.low * 100, estimate.high * 100)}"
 
 
-def size_range(size: SizeClass) -> str:
-    return f"{size.low:,}" if size.low == size.high else f"{size.low:,}-{size.high:,}"
+def _range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,}-{high:,}"
 
 
 def sizes_table(found: Probability) -> Table:
     return columns.table(
         found.sizes,
-        columns.text("processes", size_range),
+        columns.text("processes", lambda size: _range(size.low, size.high)),
         columns.percent("of jobs", lambda size: size.of_jobs),
         columns.percent("of jobs' time", lambda size: size.of_time),
     )
@@ -91,7 +91,7 @@ def concurrent_table(found: Probability, most_rows: int | None = None) -> Table:
         high = min(low + step - 1, most)
         share = math.fsum(found.concurrent.get(jobs, 0.0) for jobs in range(low, high + 1))
         if share:
-            table.add(Cell(f"{low:,}" if low == high else f"{low:,}-{high:,}"), Cell(words.percent(share), share * 100))
+            table.add(_range(low, high), Cell(words.percent(share), share * 100))
     return table
 
 
@@ -127,14 +127,13 @@ def probability_record(found: Probability, log: JobLog | None, page: Path | None
 def probability_page(found: Probability, log: JobLog | None, kicker: str) -> Page:
     """The page. log: the job log that it is from, if any; kicker: says what it is from."""
     sizes = pl.DataFrame(
-        [(size_range(size), size.of_jobs, size.of_time) for size in found.sizes],
+        [(_range(size.low, size.high), size.of_jobs, size.of_time) for size in found.sizes],
         schema=["size", "of_jobs", "of_time"],
         orient="row",
     )
     most = max(found.concurrent)
-    concurrent = pl.DataFrame(
-        {"jobs": range(most + 1), "share": [found.concurrent.get(jobs, 0.0) for jobs in range(most + 1)]}
-    )
+    shares = [found.concurrent.get(jobs, 0.0) for jobs in range(most + 1)]
+    concurrent = pl.DataFrame({"jobs": range(most + 1), "share": shares})
     observed = found.observed
     return Page(
         title="How often does somebody else do I/O?",
