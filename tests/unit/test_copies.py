@@ -239,7 +239,7 @@ def test_limits_for_slurm_and_lustre(alone):
         "sbatch -L simulation_scratch:1 ...",
     ]
     rate = min(60.0, 150 / found.most)
-    assert copies_report.rate_per_copy(found) == pytest.approx(rate * MIB)
+    assert found.row(found.most).rate == pytest.approx(rate * MIB)
     assert copies_report.token_bucket_rule(found)[-2:] == [
         'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
         f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start simulation jobid={{simulation.*}} rate={int(rate / 4)}"',

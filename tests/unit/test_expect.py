@@ -359,7 +359,7 @@ def test_ior_and_mdtest_give_every_phase(tmp_path):
     said = {"ior": IOR_TABLE, "mdtest": MDTEST_TABLE.replace("0.000", "8000.0", 1)}
     for what in ("File read", "File removal"):
         said["mdtest"] += f"   {what}  1000.000  1000.000\n"
-    phases = [phase for step in steps for phase in step.read(said[step.words[0][0].rsplit("/", 1)[-1]], 1.0)]
+    phases = [phase for step in steps for phase in step.read(said[step.words[0][0].rsplit("/", 1)[-1]])]
     assert {phase.name for phase in phases} == set(PHASES)
     rates = {phase.name: (phase.rate, phase.seconds) for phase in phases}
     assert rates["ior-easy-write"] == (2.0, 0.5)
@@ -370,13 +370,13 @@ def test_the_workload_program_gives_both_axes(tmp_path):
     said = (
         "2 processes wrote 1073741824 bytes in 2.000 s: 512.00 MiB/s, in calls 2 s at most, 2 s in the mean, from 1.0\n"
     )
-    phases = {phase.name: phase for step in load_steps(ALL, SIZE, tmp_path, "posix") for phase in step.read(said, 2.0)}
+    phases = {phase.name: phase for step in load_steps(ALL, SIZE, tmp_path, "posix") for phase in step.read(said)}
     assert phases["ior-hard-read"].rate == 0.5
     assert phases["mdtest-easy-write"].rate == pytest.approx(0.2)
     for kind in ("aggregate", "write", "read"):
         assert box_of(phases, kind).hard == (0.5, pytest.approx(0.2))
     with pytest.raises(UserError, match="ior-easy-write printed no result, and last: mpirun: no such host"):
-        load_steps(ALL, SIZE, tmp_path, "posix")[0].read("mpirun: no such host\n", 1.0)
+        load_steps(ALL, SIZE, tmp_path, "posix")[0].read("mpirun: no such host\n")
 
 
 def test_sizes_are_fitted_to_the_time_of_a_phase():

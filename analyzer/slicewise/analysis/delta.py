@@ -14,7 +14,6 @@ import polars as pl
 from slicewise.analysis.nodes.causes import EVIDENCE, Window, evidence_of, levels, window_of
 from slicewise.analysis.runs.campaign import ALONE, SIZE, Campaign, rates_of_runs
 from slicewise.analysis.runs.rates import is_like, mean_of_repeats, outliers
-from slicewise.analysis.runs.storage import Storage
 from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.errors import UserError
@@ -71,7 +70,8 @@ def graph_and_evidence(configuration: str, data: Campaign, weighting: Weighting)
     sizes = jobs.filter(jobs["run"].is_duplicated()).sort("run", "job").head(2)
     weights = [weighting.of(row["processes"], row["nodes"], row["mounts"], 0.0) for row in sizes.iter_rows(named=True)]
     of_both = (weights[0], weights[1]) if len(weights) == 2 else (1.0, 1.0)
-    graph = delta_graph(configuration, jobs, of_both, _sources(data.apart))
+    storages = {job: f"{own.host}:{own.point}" if own.host else own.source for job, own in data.apart.items()}
+    graph = delta_graph(configuration, jobs, of_both, storages)
     alone = set(jobs.filter(jobs["run"].is_unique())["job"])
     windows: dict[bool, list[Window]] = {True: [], False: []}
     for digest in data.digests:
@@ -156,18 +156,11 @@ def expected_curve(
     """
     rows = []
     for offset in offsets:
-        if not is_shared:
-            rows += [(offset, name, alone[name], volumes[name] / alone[name], 1.0) for name in NAMES]
-            continue
-        starts = (0.0, offset)
-        jobs = [
-            SharingJob(name, alone[name], weight, start=start)
-            for name, weight, start in zip(NAMES, weights, starts, strict=True)
-        ]
-        rows += [
-            (offset, job.job, job.t_co, volumes[job.job] / job.t_co, job.interference)
-            for job in share_out(1.0, jobs).jobs
-        ]
+        each = zip(NAMES, weights, (0.0, offset), strict=True)
+        jobs = [SharingJob(name, alone[name], weight, start=start) for name, weight, start in each]
+        # Of jobs that share nothing each has a capacity of its own.
+        served = share_out(1.0, jobs).jobs if is_shared else [share_out(1.0, [job]).jobs[0] for job in jobs]
+        rows += [(offset, job.job, job.t_co, volumes[job.job] / job.t_co, job.interference) for job in served]
     schema = {"dt": float, "name": str, "seconds": float, "bytes_per_second": float, "interference": float}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -204,10 +197,6 @@ def who_gains(points: pl.DataFrame, alone: dict[str, float]) -> Literal["first",
     is_first = (pl.col("dt") > 0) == (pl.col("name") == "A")
     first, second = (real(apart.filter(which)["seconds"].sum()) for which in (is_first, ~is_first))
     return "first" if first <= second else "second"
-
-
-def _sources(apart: Mapping[str, Storage]) -> dict[str, str]:
-    return {job: f"{own.host}:{own.point}" if own.host else own.source for job, own in apart.items()}
 
 
 def _apart(configuration: str, named: pl.DataFrame, storages: Mapping[str, str]) -> dict[str, str]:

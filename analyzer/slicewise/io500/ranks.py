@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import median
 
 from slicewise.constants import MAINLY
-from slicewise.io500.results import IO500Run, phase_file, text_of
-from slicewise.io500.texts import PHASES, Unreadable
+from slicewise.io500.results import IO500Run, phase_file, text_or_none
+from slicewise.io500.texts import MDTEST_COLUMNS, PHASES
 
 # A rank lags if it is this much slower than the median rank, and stands out from all others as well.
 LEAST_SLOWNESS = 1.5
@@ -23,7 +23,6 @@ FEWEST_RANKS = 3
 MOST_LAGGING = 0.4
 MOST_NAMED = 8
 
-MDTEST_COLUMNS = {"write": "File creation", "stat": "File stat", "read": "File read", "delete": "File removal"}
 STONEWALL = re.compile(r"^\s*stonewall rank (\d+): (\d+) of (\d+)", re.MULTILINE)
 TASK_ON = re.compile(r"^\s*(?:task|rank)\s+(\d+)\s+(?:is\s+)?on\s+(\S+)\s*$", re.MULTILINE | re.IGNORECASE)
 NODE_MAP = re.compile(r"^\s*Nodemap:\s*([01]+)", re.MULTILINE)
@@ -81,9 +80,7 @@ def _named(
     for rank in rates:
         if rank in nodes:
             members.setdefault(nodes[rank], []).append(rank)
-    sick = [
-        node for node, ranks in members.items() if sum(rank in slow for rank in ranks) > MAINLY * len(ranks)
-    ]  # fmt: skip
+    sick = [node for node, ranks in members.items() if sum(rank in slow for rank in ranks) > MAINLY * len(ranks)]
     # A node that is all there is has no node beside it to lag behind.
     if sick and len(members) > 1:
         ranks = sorted(rank for node in sick for rank in members[node] if rank in slow)
@@ -101,12 +98,12 @@ def _rates(directory: Path, phase: str) -> tuple[dict[int, float], str]:
         return rates, table.name
     text = phase_file(directory, phase, "txt")
     if text is not None and phase.startswith("mdtest"):
-        return {int(rank): float(done) for rank, done, _ in STONEWALL.findall(_text(text))}, text.name
+        return {int(rank): float(done) for rank, done, _ in STONEWALL.findall(text_or_none(text))}, text.name
     return {}, ""
 
 
 def _of_table(file: Path, phase: str) -> dict[int, float]:
-    rows = list(csv.DictReader(_text(file).splitlines()))
+    rows = list(csv.DictReader(text_or_none(file).splitlines()))
     if phase.startswith("mdtest"):
         column = f"rate-{MDTEST_COLUMNS[phase.rsplit('-', 1)[1]]}"
     else:
@@ -126,7 +123,7 @@ def _of_table(file: Path, phase: str) -> dict[int, float]:
 
 def _nodes(directory: Path, ranks: int) -> dict[int, str]:
     """The node of each rank: by name where a file says it, else "node 3 of 10", counted from 0 as ranks are."""
-    texts = [_text(file) for phase in PHASES if (file := phase_file(directory, phase, "txt"))]
+    texts = [text_or_none(file) for phase in PHASES if (file := phase_file(directory, phase, "txt"))]
     named = {int(rank): node for text in texts for rank, node in TASK_ON.findall(text)}
     if named:
         return named
@@ -138,10 +135,3 @@ def _nodes(directory: Path, ranks: int) -> dict[int, str]:
     maps = (match[1] for text in texts if (match := NODE_MAP.search(text)))
     is_in_turn = next(((each > 1 and not said.startswith("1" * min(each, len(said)))) for said in maps), False)
     return {rank: f"node {rank % count if is_in_turn else rank // each} of {count}" for rank in range(ranks)}
-
-
-def _text(file: Path) -> str:
-    try:
-        return text_of(file)
-    except Unreadable:
-        return ""

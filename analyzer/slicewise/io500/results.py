@@ -103,6 +103,13 @@ def text_of(file: Path, most: int = MOST_BYTES) -> str:
     return content.decode("utf-8", "replace")
 
 
+def text_or_none(file: Path, most: int = MOST_BYTES) -> str:
+    """The text of a file, or its beginning; none where it cannot be read."""
+    with contextlib.suppress(Unreadable):
+        return text_of(file, most)
+    return ""
+
+
 def phase_file(directory: Path, phase: str, suffix: str) -> Path | None:
     """A phase's own file: ior-easy-write.txt, or as the shell script named it, ior_easy_write.txt."""
     for name in (phase, phase.replace("-", "_")):
@@ -189,19 +196,12 @@ def _run(place: Path, directory: Path, file: Path, summaries: list[ResultSummary
     easy, hard = (apis.get(name) or _api_of(directory, name) for name in (EASY_WRITE, HARD_WRITE))
     start = next((summary.start for summary in summaries if summary.start), None) or _start_of(directory)
     processes = next((summary.processes for summary in summaries if summary.processes), None)
-    return IO500Run(_name(place, directory, file), directory, phases, _apis(easy, hard), start, processes=processes)
-
-
-def _apis(easy: str | None, hard: str | None) -> str:
-    known = [api for api in (easy, hard) if api]
-    if not known:
-        return UNKNOWN_API
-    return known[0] if len(set(known)) == 1 else f"{easy}, hard {hard}"
+    api = f"{easy}, hard {hard}" if easy and hard and easy != hard else easy or hard or UNKNOWN_API
+    return IO500Run(_name(place, directory, file), directory, phases, api, start, processes=processes)
 
 
 def _api_of(directory: Path, phase: str) -> str | None:
-    head = _head(directory, phase)
-    match = IOR_API.search(head)
+    match = IOR_API.search(_head(directory, phase))
     return api_name(match[1]) if match else None
 
 
@@ -215,12 +215,7 @@ def _start_of(directory: Path) -> datetime | None:
 
 def _head(directory: Path, phase: str) -> str:
     file = phase_file(directory, phase, "txt")
-    if file is None:
-        return ""
-    try:
-        return text_of(file, HEAD_BYTES)
-    except Unreadable:
-        return ""
+    return text_or_none(file, HEAD_BYTES) if file else ""
 
 
 def _name(place: Path, directory: Path, file: Path) -> str:

@@ -20,6 +20,8 @@ METADATA_PHASES = (
     "mdtest-hard-write", "mdtest-hard-stat", "mdtest-hard-read", "mdtest-hard-delete",
 )  # fmt: skip
 PHASES = (*BANDWIDTH_PHASES, *METADATA_PHASES)
+# What mdtest calls its phases.
+MDTEST_COLUMNS = {"write": "File creation", "stat": "File stat", "read": "File read", "delete": "File removal"}
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?nan|[-+]?inf"
 # [RESULT] BW   phase 1   ior_easy_write   218.322 GB/s : time 304.45 seconds   (the shell script)

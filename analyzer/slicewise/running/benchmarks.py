@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from slicewise.errors import UserError
-from slicewise.io500.texts import Phase
+from slicewise.io500.texts import MDTEST_COLUMNS, Phase
 from slicewise.running.installation import workload_program
 
 Api = Literal["posix", "mpiio"]
@@ -32,7 +32,6 @@ SHORTEST_SECONDS = 0.005
 LOAD_SAID = re.compile(r"\d+ processes (?:wrote|read) (\d+) bytes in ([\d.]+) s:")
 IOR_SAID = re.compile(r"^(?:write|read)\s+([\d.]+)(?:\s+\S+)*?\s+([\d.]+)\s+\d+\s*$", re.MULTILINE)
 MDTEST_SAID = r"^\s*{what}\s*:?\s+([\d.]+)"
-MDTEST_WHAT = {"write": "File creation", "stat": "File stat", "read": "File read", "delete": "File removal"}
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,11 @@ class RunSize:
 @dataclass(frozen=True)
 class BenchmarkStep:
     """One command of a run. words: for each process its own where they differ, else one list for all. read: phases out
-    of what it printed and the seconds that it took. is_reading: the files of `data` should not be in the page cache.
+    of what it printed. is_reading: the files of `data` should not be in the page cache.
     """
 
     words: Sequence[Sequence[str]]
-    read: Callable[[str, float], list[Phase]]
+    read: Callable[[str], list[Phase]]
     is_reading: bool = False
 
 
@@ -80,30 +79,21 @@ class Programs:
 
 def find_programs(launcher: Sequence[str]) -> Programs:
     """The programs of PATH, and the workload program of this installation."""
-    paths = {name: found for name in ("io500", "ior", "mdtest") if (found := shutil.which(name))}
-    load = workload_program()
-    return Programs(launcher, {**paths, **({"load": str(load)} if load else {})})
+    found = {name: shutil.which(name) for name in ("io500", "ior", "mdtest")} | {"load": workload_program()}
+    return Programs(launcher, {name: str(path) for name, path in found.items() if path})
 
 
 def choose(programs: Programs, wanted: Name | None) -> Name:
     """The benchmark to run: the one asked for, else the most real one that is there. Raises UserError."""
-    there: list[Name] = []
-    if "io500" in programs.paths:
-        there.append("io500")
-    if {"ior", "mdtest"} <= set(programs.paths):
-        there.append("ior")
-    if "load" in programs.paths:
-        there.append("load")
-    if wanted is None and there:
-        return there[0]
-    if wanted in there and wanted is not None:
-        return wanted
-    needed = {
-        "io500": "io500 in PATH",
-        "ior": "ior and mdtest in PATH",
-        "load": "slicewise-load, which is built with MPI",
+    needed: dict[Name, tuple[set[str], str]] = {
+        "io500": ({"io500"}, "io500 in PATH"),
+        "ior": ({"ior", "mdtest"}, "ior and mdtest in PATH"),
+        "load": ({"load"}, "slicewise-load, which is built with MPI"),
     }
-    what = needed[wanted] if wanted else ", or ".join(needed.values())
+    for name, (files, _) in needed.items():
+        if wanted in (None, name) and files <= set(programs.paths):
+            return name
+    what = needed[wanted][1] if wanted else ", or ".join(what for _, what in needed.values())
     raise UserError(
         f"storage benchmark: needs {what}; install that, or give results that you have to slicewise storage expect"
     )
@@ -147,10 +137,10 @@ def load_steps(programs: Programs, size: RunSize, data: Path, api: Api) -> list[
 
 def _read(
     phase: str, said: re.Pattern[str], phases: Callable[[re.Match[str]], list[Phase]]
-) -> Callable[[str, float], list[Phase]]:
+) -> Callable[[str], list[Phase]]:
     """Phases out of what a program printed. Raises UserError where it said nothing of the phase."""
 
-    def read(text: str, _: float) -> list[Phase]:
+    def read(text: str) -> list[Phase]:
         match = said.search(text)
         if match is None:
             last = text.strip().splitlines()[-1:] or ["nothing"]
@@ -160,7 +150,7 @@ def _read(
     return read
 
 
-def _load_data(phase: str) -> Callable[[str, float], list[Phase]]:
+def _load_data(phase: str) -> Callable[[str], list[Phase]]:
     def phases(match: re.Match[str]) -> list[Phase]:
         seconds = max(float(match[2]), 1e-3)
         return [Phase(phase, int(match[1]) / seconds / 2**30, seconds)]
@@ -168,7 +158,7 @@ def _load_data(phase: str) -> Callable[[str, float], list[Phase]]:
     return _read(phase, LOAD_SAID, phases)
 
 
-def _load_files(level: str, size: RunSize) -> Callable[[str, float], list[Phase]]:
+def _load_files(level: str, size: RunSize) -> Callable[[str], list[Phase]]:
     def phases(match: re.Match[str]) -> list[Phase]:
         seconds = max(float(match[2]), 1e-3)
         rate = 2 * size.files * size.processes / seconds / 1e3
@@ -201,12 +191,12 @@ def ior_steps(programs: Programs, size: RunSize, data: Path, api: Api) -> list[B
     ]
 
 
-def _ior(phase: str) -> Callable[[str, float], list[Phase]]:
+def _ior(phase: str) -> Callable[[str], list[Phase]]:
     return _read(phase, IOR_SAID, lambda said: [Phase(phase, float(said[1]) / 1024, float(said[2]))])
 
 
-def _mdtest(phase: str, size: RunSize) -> Callable[[str, float], list[Phase]]:
-    said = re.compile(MDTEST_SAID.format(what=MDTEST_WHAT[phase.rsplit("-", 1)[1]]), re.MULTILINE)
+def _mdtest(phase: str, size: RunSize) -> Callable[[str], list[Phase]]:
+    said = re.compile(MDTEST_SAID.format(what=MDTEST_COLUMNS[phase.rsplit("-", 1)[1]]), re.MULTILINE)
 
     def phases(match: re.Match[str]) -> list[Phase]:
         rate = float(match[1])

@@ -265,38 +265,30 @@ def _run_one(plan: DeltaPlan, run: DeltaRun, directory: Path, say: Callable[[str
             if START not in command:
                 time.sleep(max(0.0, start_at + delay - time.time()))
             words_of = shlex.split(command.replace(START, f"{start_at + delay:.3f}"))
-            processes[job] = running.enter_context(_started(_profiled(plan, job, directory, words_of), directory, job))
+            output = running.enter_context((directory / "output" / job).open("wb"))
+            processes[job] = running.enter_context(
+                started(
+                    _profiled(plan, job, directory, words_of), stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                    env=os.environ, **IN_ITS_OWN_GROUP,
+                )
+            )  # fmt: skip
         for job, process in processes.items():
             status = process.wait()
             if status != 0:
-                output = directory / "output" / job
-                raise UserError(f"{run.jobs[job][0]}: ended with status {status}; its output is in {output}")
+                its = directory / "output" / job
+                raise UserError(f"{run.jobs[job][0]}: ended with status {status}; its output is in {its}")
 
 
 def _sampled_hosts(plan: DeltaPlan, run: DeltaRun) -> dict[str, list[str]]:
     """Whom collectors sample for each job of a run: its own nodes and the servers."""
-    found = {}
-    for job in run.jobs:
-        is_of_b = job.endswith("-b") or job.startswith("b-")
-        found[job] = hosts_of(f"{plan.nodes_b if is_of_b else plan.nodes_a},{plan.servers}")
-    return found
+    of_b = {job for job in run.jobs if job.endswith("-b") or job.startswith("b-")}
+    return {job: hosts_of(f"{plan.nodes_b if job in of_b else plan.nodes_a},{plan.servers}") for job in run.jobs}
 
 
 def _profiled(plan: DeltaPlan, job: str, directory: Path, command: Sequence[str]) -> list[str]:
     of_slice = ["--slice", f"{plan.slice_seconds:g}"] if plan.slice_seconds else []
     run = [sys.executable, "-I", "-m", "slicewise", "run", "--dir", str(directory), "--job", job, *of_slice, "--"]
     return [*run, *command]
-
-
-@contextlib.contextmanager
-def _started(command: Sequence[str], directory: Path, job: str) -> Iterator[subprocess.Popen[bytes]]:
-    with (
-        (directory / "output" / job).open("wb") as output,
-        started(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=os.environ, **IN_ITS_OWN_GROUP
-        ) as process,
-    ):
-        yield process
 
 
 @dataclass(frozen=True)
@@ -344,9 +336,8 @@ def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
     own_words = {word: _as_number(word, value) if word in NUMBERS else value for word, value in (given or {}).items()}
     panels = [_panel(path, told | own | own_words) for own in listed]
     names = [panel.name for panel in panels]
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"{path}: two panels are named {name}; give each a name of its own")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"{path}: two panels are named {twice}; give each a name of its own")
     return SweepPlan(str(title), panels)
 
 
@@ -382,10 +373,8 @@ def _panel(path: Path, settings: Mapping[str, Any]) -> SweepPanel:
         texts[key] = SETTING.sub(lambda found: _filled(where, settings, found), text)
     numbers = {"repeat": 1, "slice": None} | {key: settings[key] for key in NUMBERS if key in settings}
     for key in NUMBERS:
-        number = numbers.get(key)
-        if key == "slice" and number is None:
-            continue
-        if not isinstance(number, int | float) or isinstance(number, bool):
+        is_none = key == "slice" and numbers[key] is None
+        if not is_none and (isinstance(numbers.get(key), bool) or not isinstance(numbers.get(key), int | float)):
             raise UserError(f"{where}: {key} is no number; give for instance from = -20, to = 20 and step = 5")
     first, last, step, repeats = numbers["from"], numbers["to"], numbers["step"], numbers["repeat"]
     offsets = offsets_of(f"{where}: from {first} to {last} by {step}", first, last, step if repeats >= 1 else 0)

@@ -19,7 +19,7 @@ from slicewise.io500 import results
 from slicewise.io500.results import SUMMARY_FILES, read_results
 from slicewise.io500.texts import Phase, api_name
 from slicewise.running import benchmarks
-from slicewise.running.benchmarks import Api, BenchmarkStep, Name, Programs, RunSize
+from slicewise.running.benchmarks import Api, Name, Programs, RunSize
 from slicewise.running.started import IN_ITS_OWN_GROUP, started
 from slicewise.text import words
 
@@ -105,7 +105,9 @@ def _one(plan: CampaignPlan, size: RunSize, place: Path | None, data: Path) -> l
     make = benchmarks.load_steps if plan.benchmark == "load" else benchmarks.ior_steps
     found: list[Phase] = []
     for step in make(plan.programs, size, data, plan.api):
-        found += _step(plan, step, size.processes, data)
+        if step.is_reading:
+            _leave_page_cache(data)
+        found += step.read(_output(benchmarks.commands(plan.programs, step.words, size.processes)))
     _empty(data)
     if place is None:
         return found
@@ -127,14 +129,6 @@ def _one_of_io500(plan: CampaignPlan, place: Path, data: Path) -> None:
         last = (text.strip().splitlines() or ["nothing"])[-1]
         raise UserError(f"io500: wrote no result to {place}, and said last: {last[:120]}")
     _empty(data)
-
-
-def _step(plan: CampaignPlan, step: BenchmarkStep, processes: int, data: Path) -> list[Phase]:
-    if step.is_reading:
-        _leave_page_cache(data)
-    began = time.monotonic()
-    text = _output(benchmarks.commands(plan.programs, step.words, processes))
-    return step.read(text, time.monotonic() - began)
 
 
 def _output(command: Sequence[str]) -> str:

@@ -184,8 +184,7 @@ def _means(runs: pl.DataFrame, by: list[str], spread: str) -> pl.DataFrame:
 
 
 def _mean(values: pl.Series) -> float | None:
-    known = values.drop_nulls()
-    return real(known.mean()) if len(known) else None
+    return real_or_none(values.mean())
 
 
 def _rsd(values: pl.Series) -> float | None:

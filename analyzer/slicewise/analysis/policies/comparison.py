@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.policies.replay import SAME_COST, with_decisions
-from slicewise.analysis.policies.simulation import Capacity, Outcome, PolicyJob, Simulated, simulate
+from slicewise.analysis.policies.simulation import Capacity, PolicyJob, Simulated, simulate
 from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import with_mapped
@@ -140,9 +140,8 @@ def sweep(
 
 
 def _length_alone(capacity: Capacity, jobs: Sequence[PolicyJob], place: int) -> float:
-    alone: Outcome = simulate(
-        capacity if not callable(capacity) else capacity([place]), [jobs[place]], "interfere"
-    ).jobs[0]
+    serves = capacity([place]) if callable(capacity) else capacity
+    [alone] = simulate(serves, [jobs[place]], "interfere").jobs
     return alone.phases[-1][1] - alone.start
 
 
@@ -189,19 +188,39 @@ class _Phase:
     end: float = 0.0
     claimed: int = 0
     went: float = 0.0
-    goes_since: float | None = None
-
-    def stop(self, now: float) -> None:
-        if self.goes_since is not None:
-            self.went += now - self.goes_since
-        self.goes_since = None
 
 
 @dataclass
 class _Logged:
+    """A job of a log. goes_since: since when its present phase goes; None: it waits, or there is none."""
+
     key: str = ""
     phases: list[_Phase] = field(default_factory=list)
     is_in_phase: bool = False
+    goes_since: float | None = None
+
+    def take(self, record: Mapping[str, Any], now: float) -> None:
+        event = record["event"]
+        if event == "inform":
+            self.key = record.get("key", self.key)
+            if not self.is_in_phase:
+                self.is_in_phase = True
+                self.phases.append(_Phase(now))
+            self.phases[-1].claimed = max(self.phases[-1].claimed, int(record.get("bytes", 0)))
+        elif event in ("leave", "deadline") or (event == "release" and not record.get("remaining", 0.0)):
+            self.end_phase(now)
+
+    def decide(self, decision: str, now: float) -> None:
+        if self.is_in_phase:
+            if self.goes_since is not None:
+                self.phases[-1].went += now - self.goes_since
+            self.goes_since = None if decision == "pause" else now
+
+    def end_phase(self, now: float) -> None:
+        if self.is_in_phase:
+            self.decide("pause", now)
+            self.phases[-1].end = now
+        self.is_in_phase = False
 
 
 def claims(lines: Iterable[str], name: str, digests: Sequence[Digest], secret: bytes) -> Claims:
@@ -241,39 +260,12 @@ def _logged(lines: Iterable[str], name: str) -> list[_Logged]:
             clock = float(record["unix_seconds"]) - record["time_seconds"]
         now = clock + record["time_seconds"]
         if "job" in record:
-            _take(jobs.setdefault(record["job"], _Logged()), record, now)
+            jobs.setdefault(record["job"], _Logged()).take(record, now)
         for turn, decision in decisions.items():
-            _decide(jobs.setdefault(turn, _Logged()), decision, now)
+            jobs.setdefault(turn, _Logged()).decide(decision, now)
     for job in jobs.values():
-        _end(job, now)
+        job.end_phase(now)
     return list(jobs.values())
-
-
-def _take(job: _Logged, record: Mapping[str, Any], now: float) -> None:
-    event = record["event"]
-    if event == "inform":
-        job.key = record.get("key", job.key)
-        if not job.is_in_phase:
-            job.is_in_phase = True
-            job.phases.append(_Phase(now))
-        job.phases[-1].claimed = max(job.phases[-1].claimed, int(record.get("bytes", 0)))
-    elif event in ("leave", "deadline") or (event == "release" and not record.get("remaining", 0.0)):
-        _end(job, now)
-
-
-def _decide(job: _Logged, decision: str, now: float) -> None:
-    if not job.is_in_phase:
-        return
-    job.phases[-1].stop(now)
-    if decision != "pause":
-        job.phases[-1].goes_since = now
-
-
-def _end(job: _Logged, now: float) -> None:
-    if job.is_in_phase:
-        job.phases[-1].stop(now)
-        job.phases[-1].end = now
-    job.is_in_phase = False
 
 
 def _claimed(digest: Digest, phases: Sequence[_Phase]) -> Claimed:

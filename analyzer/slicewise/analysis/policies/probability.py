@@ -169,7 +169,7 @@ def of_log(
     by_size = sorted(jobs, key=lambda job: job.processes)
     return Probability(
         jobs=len(jobs),
-        seconds=max(job.start + job.seconds for job in jobs) - min(job.start for job in jobs),
+        seconds=_seconds(jobs),
         concurrent=concurrent,
         sizes=sizes(jobs),
         median_of_jobs=_median(by_size, [1.0] * len(jobs)),
@@ -235,14 +235,18 @@ def _io_share(busy: pl.DataFrame, jobs: Sequence[LoggedJob]) -> float:
     return min(1.0, float(busy["seconds"].sum()) / math.fsum(job.seconds for job in jobs))
 
 
+def _seconds(jobs: Sequence[LoggedJob]) -> float:
+    """From the first start to the last end."""
+    return max(job.start + job.seconds for job in jobs) - min(job.start for job in jobs)
+
+
 def _observed(
     busy: pl.DataFrame, jobs: Sequence[LoggedJob], storage: Storage, digests: Sequence[Digest]
 ) -> Observed | None:
     whole = float(busy["busy"].sum())
     if not whole:
         return None
-    grid_seconds = common_slice_ns(digests) / 1e9
-    slices = (max(job.start + job.seconds for job in jobs) - min(job.start for job in jobs)) / grid_seconds
+    slices = _seconds(jobs) / (common_slice_ns(digests) / 1e9)
     is_full = 1 - pl.col("busy") < NO_SECONDS
     idle = pl.when(is_full).then(0.0).otherwise((1 - pl.col("busy")).log())
     rows = busy.with_columns(is_full=is_full, idle=idle).with_columns(
@@ -264,9 +268,6 @@ def _observed(
         low=pl.col("busy").max(),
         high=pl.col("busy").sum().clip(0, 1),
     )
-    anybody = [float(each[name].sum()) / max(slices, len(each)) for name in ("value", "low", "high")]
-    return Observed(
-        Estimate(anybody[0], anybody[1], anybody[2], HOW),
-        Estimate(met[0] / whole, met[1] / whole, met[2] / whole, HOW),
-        storage,
-    )
+    value, low, high = (float(each[name].sum()) / max(slices, len(each)) for name in ("value", "low", "high"))
+    somebody_else = Estimate(met[0] / whole, met[1] / whole, met[2] / whole, HOW)
+    return Observed(Estimate(value, low, high, HOW), somebody_else, storage)

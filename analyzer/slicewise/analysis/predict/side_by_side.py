@@ -248,8 +248,8 @@ def shares(jobs: tuple[tuple[Segment, float, float], ...], exponent: float) -> t
         return total
 
     enough = max((alone / weight for weight, _, kinds in made for _, _, alone in kinds), default=0.0)
-    bounds = Bounds(sum(weight * max(1.0, often) for weight, often, _ in made), enough)
-    return tuple(_largest(used, exponent, bounds, is_mixed=any(len(kinds) > 1 for _, _, kinds in made)))
+    weights = sum(weight * max(1.0, often) for weight, often, _ in made)
+    return tuple(_largest(used, exponent, weights, enough, is_mixed=any(len(kinds) > 1 for _, _, kinds in made)))
 
 
 def _behind(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
@@ -260,29 +260,27 @@ def _behind(jobs: Sequence[tuple[Segment, float]], rules: Rules) -> list[float]:
         return _added(tuple(speed(one, weight, shares) * use for use in one.use) for one, weight in jobs)
 
     enough = max(use / weight for one, weight in jobs for use in one.use)
-    shares = _largest(used, rules.exponent, Bounds(sum(weight for _, weight in jobs), enough))
+    shares = _largest(used, rules.exponent, sum(weight for _, weight in jobs), enough)
     return [speed(segment, weight, shares) for segment, weight in jobs]
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """weights: of all jobs in sum. enough: the share of a weight of 1 with which no job is slower than alone."""
-
-    weights: float
-    enough: float
-
-
 def _largest(
-    used: Callable[[Sequence[float]], list[float]], exponent: float, bounds: Bounds, *, is_mixed: bool = True
+    used: Callable[[Sequence[float]], list[float]],
+    exponent: float,
+    weights: float,
+    enough: float,
+    *,
+    is_mixed: bool = True,
 ) -> list[float]:
-    """The largest shares of a weight of 1 with which what is used fits the storage. is_mixed: a job makes several
-    kinds, and so what it uses of one goes by its share of the others.
+    """The largest shares of a weight of 1 with which what is used fits the storage. weights: of all jobs in sum;
+    enough: the share with which no job is slower than alone. is_mixed: a job makes several kinds, and so what it uses
+    of one goes by its share of the others.
     """
     shares = [FREE] * len(KINDS)
     if _fits(used(shares), exponent):
         return shares
     if exponent < APART:
-        common = _highest(lambda share: room_taken(used([share] * len(KINDS)), exponent), bounds)
+        common = _highest(lambda share: room_taken(used([share] * len(KINDS)), exponent), weights, enough)
         return [common] * len(KINDS)
     for _ in range(3 if is_mixed else 1):  # kinds meet in the jobs that make both
         for k in range(len(KINDS)):
@@ -290,17 +288,17 @@ def _largest(
             def of_kind(share: float, k: int = k) -> float:
                 return used([*shares[:k], share, *shares[k + 1 :]])[k]
 
-            shares[k] = FREE if of_kind(FREE) <= 1 else _highest(of_kind, bounds)
+            shares[k] = FREE if of_kind(FREE) <= 1 else _highest(of_kind, weights, enough)
     return shares
 
 
-def _highest(taken: Callable[[float], float], bounds: Bounds) -> float:
+def _highest(taken: Callable[[float], float], weights: float, enough: float) -> float:
     """The highest share of a weight of 1 with which no more than 1 is taken; more is where each has enough. What is
     taken grows with the share, in logarithms by nearly straight pieces: the false position (the Illinois method) finds
     it in some eight steps.
     """
     # No job takes more of a kind than its weight allows, so that this is never too much.
-    low, high = -math.log(len(KINDS) * bounds.weights), math.log(bounds.enough)
+    low, high = -math.log(len(KINDS) * weights), math.log(enough)
     under, over = (math.log(taken(math.exp(place))) for place in (low, high))
     kept = 0
     for _ in range(MOST_STEPS):

@@ -190,22 +190,15 @@ def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
     """What jobs reach alone, by size, from the runs of one job; of four repeats or more outliers are dropped."""
     alone = jobs.filter(ALONE)
     found = []
-    for (program, processes, nodes, mounts), runs in alone.group_by(SIZE, maintain_order=True):
+    for (program, *size), runs in alone.group_by(SIZE, maintain_order=True):
         rate, dropped = mean_of_repeats(rates_of_runs(runs))
         stood_out = pl.Series(dropped, dtype=pl.Boolean)
         kept = runs.filter(~stood_out)
+        outstanding, held_back = real(kept["outstanding"].mean()), real(kept["ahead"].fill_null(0.0).median())
+        names = runs.filter(stood_out)["run"].to_list()
+        processes, nodes, mounts = map(whole, size)
         found.append(
-            AloneRate(
-                str(program),
-                whole(processes),
-                whole(nodes),
-                whole(mounts),
-                rate,
-                real(kept["outstanding"].mean()),
-                len(kept),
-                runs.filter(stood_out)["run"].to_list(),
-                max(0.0, real(kept["ahead"].fill_null(0.0).median())),
-            )
+            AloneRate(str(program), processes, nodes, mounts, rate, outstanding, len(kept), names, max(0.0, held_back))
         )
     return sorted(found, key=lambda rate: (rate.program, rate.processes, rate.nodes, rate.mounts))
 
@@ -260,16 +253,14 @@ def _within(scatter: Scatter | None, solved: Solved, corners: Sequence[float]) -
     factor, how = 1.0, []
     if scatter is not None:
         factor = scatter.factor(solved.is_at_stake)
-        count = scatter.share_combinations if solved.is_at_stake else scatter.capacity_combinations
-        what = (
-            "shares vary from one combination to the next" if solved.is_at_stake else "capacity varies from run to run"
-        )
+        what, count = "capacity varies from run to run", scatter.capacity_combinations
+        if solved.is_at_stake:
+            what, count = "shares vary from one combination to the next", scatter.share_combinations
         how.append(f"{what}: by the errors of {count} combinations, 95 % by Student's t")
     if corners:
         how.append("exponent, capacity and standalone rates at their ends")
     value = solved.t_co
-    below = max([value - corner for corner in corners] + [0.0])
-    above = max([corner - value for corner in corners] + [0.0])
+    below, above = value - min([value, *corners]), max([value, *corners]) - value
     low = value - math.hypot(value - value / factor, solved.wait_doubt, below)
     high = value + math.hypot(value * factor - value, solved.wait_doubt, above)
     return Estimate(value, max(low, 0.0), high, "; ".join(how))

@@ -109,17 +109,8 @@ def share_out(capacity: float | Callable[[Sequence[int]], float], jobs: Sequence
         if not active:
             now = next_start
             continue
-        rates = dict(
-            zip(
-                active,
-                fair_rates(
-                    checked_capacity(capacity_of(active)),
-                    [jobs[i].weight for i in active],
-                    [jobs[i].cap for i in active],
-                ),
-                strict=True,
-            )
-        )
+        weights, caps = [jobs[i].weight for i in active], [jobs[i].cap for i in active]
+        rates = dict(zip(active, fair_rates(checked_capacity(capacity_of(active)), weights, caps), strict=True))
         remaining = {i: left[i] / rates[i] if rates[i] > 0 else math.inf for i in active}
         step = min(min(remaining.values()), next_start - now)
         # A start comes first only if it really cuts the step, so that every round ends a job or reaches a start.

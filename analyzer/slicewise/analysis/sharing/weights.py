@@ -173,11 +173,8 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
     beta = beta_interval(slices)
     simplest = next(kind for kind in possible if scores[kind] <= enough)
     chosen = Weighting(simplest, beta.value if beta and simplest == "processes^beta" else 1.0)
-    others = [
-        Weighting(kind, (beta.value or 1.0) if beta and kind == "processes^beta" else 1.0)
-        for kind in WEIGHT_KINDS
-        if kind != chosen.kind and kind in known
-    ]
+    exponent = (beta.value or 1.0) if beta else 1.0  # of those kinds that have one
+    others = [Weighting(kind, exponent) for kind in WEIGHT_KINDS if kind != chosen.kind and kind in known]
     same = predict_the_same(slices, others, chosen)
     reason = ""
     if {chosen.kind, *same} >= set(WEIGHT_KINDS) - {"processes^beta"}:

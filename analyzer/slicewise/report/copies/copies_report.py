@@ -165,15 +165,8 @@ def licence(found: Copies) -> list[str]:
     ]
 
 
-def rate_per_copy(found: Copies) -> float | None:
-    """bytes/s that each copy gets while all that may run are in I/O; None where not one may."""
-    row = found.row(found.most)
-    return row.rate if row else None
-
-
-def requests_per_second(found: Copies) -> int | None:
-    rate = rate_per_copy(found)
-    return None if rate is None else max(1, math.floor(rate / RPC_BYTES))
+def _requests_per_second(row: Row) -> int:
+    return max(1, math.floor(row.rate / RPC_BYTES))
 
 
 def token_bucket_rule(found: Copies) -> list[str]:
@@ -182,13 +175,14 @@ def token_bucket_rule(found: Copies) -> list[str]:
     TBF counts requests of a class (here: of a job id) a second, on each server, and for each of its CPU partitions.
     Jobs that share a job id share its rate, so ids of a program and a user (procname_uid) would not do.
     """
-    requests, rate = requests_per_second(found), rate_per_copy(found)
-    if requests is None or rate is None:
+    row = found.row(found.most)
+    if row is None:
         return []
+    requests = _requests_per_second(row)
     name = _name(found.demand.job.program, MOST_LETTERS_OF_RULE)
     return [
         "# A proposal that was not tried on this Lustre.",
-        f"# {words.rate(rate)} for each job: {words.count(requests, 'request')} a second, if each moves "
+        f"# {words.rate(row.rate)} for each job: {words.count(requests, 'request')} a second, if each moves "
         f"{words.size(RPC_BYTES)} (osc.*.max_pages_per_rpc=1024). A job with smaller requests gets less.",
         "# Divide the rate by the number of object servers that a job's files lie on, and by their CPU partitions.",
         "# On clients (Lustre 2.12 or later), so that each job has an id that begins with its program's name:",
@@ -223,6 +217,7 @@ def copies_table(found: Copies, most_rows: int | None = None) -> Table:
 
 
 def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:
+    each = found.row(found.most)
     return {
         **_demand(found.demand),
         "beside": [_demand(other) for other in found.others],
@@ -241,8 +236,8 @@ def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:
         ],
         "slurm": licence(found),
         "lustre": token_bucket_rule(found),
-        "lustre_requests_per_second": requests_per_second(found),
-        "copy_mib_s": mib_s(rate_per_copy(found)),
+        "lustre_requests_per_second": each and _requests_per_second(each),
+        "copy_mib_s": each and mib_s(each.rate),
         "notes": notes(found),
         "page": str(page) if page else None,
     }

@@ -1,6 +1,6 @@
 """What runs of IO500 promise, and where jobs lie in that: sentences, tables, JSON and pages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from slicewise.analysis.expect.expectation import (
     Box,
     Boxes,
     Expectation,
-    Placement,
     Point,
     RunBox,
     hull,
@@ -25,15 +24,7 @@ from slicewise.io500.ranks import Laggards
 from slicewise.io500.results import IO500
 from slicewise.io500.texts import PHASES
 from slicewise.report import columns
-from slicewise.report.expect.place_words import (
-    GIB_S,
-    KIND_NAMES,
-    KIOPS,
-    api,
-    lines,
-    places_table,
-    verdict,
-)
+from slicewise.report.expect.place_words import GIB_S, KIND_NAMES, KIOPS, api, lines, places_table, verdict
 from slicewise.report.page import Fact, Page, Section
 from slicewise.report.records import or_none, picked
 from slicewise.report.tables import Table
@@ -41,8 +32,13 @@ from slicewise.text import words
 
 MOST_LINES = 6
 FEWEST_ANOMALIES = 2
-
-
+PLACE_NOTES = (
+    "A job's bandwidth is its bytes over its time in data calls, and its metadata rate is its operations over its "
+    "time in metadata calls, in each slice that of the process with most. Opening and closing a file is one operation, "
+    "as IO500 counts it; seeks are none.",
+    "An axis that took less than 5 % of a job's I/O time does not judge the job.",
+    "The share of easy I/O is the time that the same work takes at the median easy rates, over the time it took.",
+)
 # A phase that is over sooner did not have to wait for the storage. The shortest that a campaign of our own aims at.
 SHORT_PHASE = 0.5
 
@@ -206,12 +202,12 @@ def not_read(found: Expectation, most: int | None = None) -> list[str]:
 def percentiles(found: Expectation) -> list[str]:
     if not found.places:
         return []
-    said = [f"{place.name} {_amount(place)}: above {words.percent(place.below, 2)}" for place in found.places]
+    said = [
+        f"{place.name} {words.number(place.value)} {'GiB/s' if place.axis == 'bandwidth' else 'kIOPS'}: above "
+        f"{words.percent(place.below, 2)}"
+        for place in found.places
+    ]
     return [f"Among {found.against:,} public results: {', '.join(said)} of them."]
-
-
-def _amount(place: Placement) -> str:
-    return f"{words.number(place.value)} {'GiB/s' if place.axis == 'bandwidth' else 'kIOPS'}"
 
 
 def point_line(found: Expectation, point: Point) -> str:
@@ -221,7 +217,7 @@ def point_line(found: Expectation, point: Point) -> str:
         return f"The point {rates(point)} cannot be placed: there is no box."
     within = boxes.within(point)
     if within:
-        names = words.listing(within[:3]) if len(within) <= 3 else f"{', '.join(within[:2])} and {len(within) - 2} more"
+        names = words.listing(within) if len(within) <= 3 else words.some(within, 2)
         return f"The point {rates(point)} is in the box: in that of {names}."
     if around.holds(point):
         return f"The point {rates(point)} is not in the box: it lies between the boxes of single runs, in none of them."
@@ -401,14 +397,12 @@ Drawn = tuple[str, float, float, str, str]
 def expectation_page(found: Expectation, points: Sequence[Drawn] = ()) -> Page:
     """The page of `expect box`. points: what else is drawn (POINTS)."""
     first = found.first
-    sections = boxes_sections(found, points)
-    kicker = f"Slicewise expect, {first.benchmark if first else 'no run'}"
     return Page(
         title="What this file system gives",
-        kicker=kicker,
+        kicker=f"Slicewise expect, {first.benchmark if first else 'no run'}",
         sentences=[*opening(found), *percentiles(found)],
         facts=facts(found),
-        sections=[*sections, *further_sections(found)],
+        sections=[*boxes_sections(found, points), *further_sections(found)],
         unseen=[*invalid(found), *too_short(found), *notes(found)] if first else [],
     )
 
@@ -416,7 +410,12 @@ def expectation_page(found: Expectation, points: Sequence[Drawn] = ()) -> Page:
 def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[str]) -> Page:
     """The page of `expect place`. unseen: lines on what the profiles could not see."""
     names = words.listing([one.job for one in placed])
-    drawn = [(one.job, *one.whole.point, _axis(one), verdict(one)) for one in placed if one.whole.judged]
+    # Of a job that one axis alone can judge that axis is drawn.
+    drawn = [
+        (one.job, *one.whole.point, axes[0] if len(axes) == 1 else "", verdict(one))
+        for one in placed
+        if (axes := one.whole.judged)
+    ]
     first = placed[0]
     share = first.position.share_of_easy
     jobs = Section(
@@ -439,30 +438,8 @@ def places_page(found: Expectation, placed: Sequence[Placed], unseen: Sequence[s
             *facts(found)[1:3],
         ],
         sections=[*sections, *further_sections(found)],
-        unseen=[
-            *invalid(found),
-            *too_short(found),
-            *place_notes(),
-            *notes(found),
-            *unseen,
-        ],
+        unseen=[*invalid(found), *too_short(found), *PLACE_NOTES, *notes(found), *unseen],
     )
-
-
-def _axis(placed: Placed) -> str:
-    """The only axis that judges a job; empty where both do."""
-    judged = placed.whole.judged
-    return judged[0] if len(judged) == 1 else ""
-
-
-def place_notes() -> list[str]:
-    return [
-        "A job's bandwidth is its bytes over its time in data calls, and its metadata rate is its operations over its "
-        "time in metadata calls, in each slice that of the process with most. Opening and closing a file is one "
-        "operation, as IO500 counts it; seeks are none.",
-        "An axis that took less than 5 % of a job's I/O time does not judge the job.",
-        "The share of easy I/O is the time that the same work takes at the median easy rates, over the time it took.",
-    ]
 
 
 def facts(found: Expectation) -> list[Fact]:
@@ -481,67 +458,48 @@ def facts(found: Expectation) -> list[Fact]:
 
 def boxes_sections(found: Expectation, points: Sequence[Drawn], of: Boxes | None = None) -> list[Section]:
     """The boxes of each API and kind. of: those that the points are drawn in; else the first."""
-    sections = []
-    for boxes in found.boxes:
-        heading = title(boxes)
-        is_first = boxes is found.first
-        has_points = boxes is (of or found.first)
-        sections.append(
-            Section(
-                heading=heading,
-                chart=charts.boxes(
-                    _run_frame(boxes),
-                    strips(boxes.union),
-                    pl.DataFrame(list(points) if has_points else [], schema=POINTS, orient="row"),
-                ),
-                tables=[boxes_table(found)] if is_first else [],
-                note=f"{words.count(len(boxes.runs), 'run')}, {len(boxes.runs) - len(boxes.good)} of them anomalies; "
-                f"the union covers {words.number(boxes.union_area)}, the rectangle around it "
-                f"{words.number(boxes.hull_area)} GiB/s x kIOPS.",
-            )
+    return [
+        Section(
+            heading=title(boxes),
+            chart=charts.boxes(
+                _run_frame(boxes),
+                strips(boxes.union),
+                pl.DataFrame(list(points) if boxes is (of or found.first) else [], schema=POINTS, orient="row"),
+            ),
+            tables=[boxes_table(found)] if boxes is found.first else [],
+            note=f"{words.count(len(boxes.runs), 'run')}, {len(boxes.runs) - len(boxes.good)} of them anomalies; "
+            f"the union covers {words.number(boxes.union_area)}, the rectangle around it "
+            f"{words.number(boxes.hull_area)} GiB/s x kIOPS.",
         )
-    return sections
+        for boxes in found.boxes
+    ]
 
 
-def further_sections(found: Expectation) -> list[Section]:
+def further_sections(found: Expectation) -> Iterator[Section]:
     first = found.first
-    wrong = [*anomalies(found), *lagging(found)]
-    sections = [Section(heading="Anomalies and laggards", text=wrong)] if wrong else []
+    if wrong := [*anomalies(found), *lagging(found)]:
+        yield Section(heading="Anomalies and laggards", text=wrong)
     if first is not None and len(first.good) > 1:
-        growth = first.growth
-        sections.append(
-            Section(
-                heading="Are there enough runs?",
-                chart=charts.growth(growth.areas, growth.settled_after),
-                text=[union_growth(first)],
-            )
+        yield Section(
+            heading="Are there enough runs?",
+            chart=charts.growth(first.growth.areas, first.growth.settled_after),
+            text=[union_growth(first)],
         )
     if found.tails:
-        rows = [
-            (tail.phase, run, seconds)
-            for tail in found.tails
-            for run, seconds in zip(tail.runs, tail.seconds, strict=True)
-        ]
-        sections.append(
-            Section(
-                heading="How long each IO500 phase took",
-                chart=charts.tails(
-                    pl.DataFrame(rows, schema=["phase", "run", "seconds"], orient="row"),
-                    pl.DataFrame(
-                        [(tail.phase, tail.median, tail.p95, tail.p99) for tail in found.tails],
-                        schema=["phase", "median", "p95", "p99"],
-                        orient="row",
-                    ),
-                ),
-                tables=[tails_table(found)],
-                note="With few runs the 99 % point is next to the worst run.",
-            )
+        tails = pl.DataFrame(found.tails)
+        yield Section(
+            heading="How long each IO500 phase took",
+            chart=charts.tails(
+                tails.select("phase", run="runs", seconds="seconds").explode("run", "seconds"),
+                tails.select("phase", "median", "p95", "p99"),
+            ),
+            tables=[tails_table(found)],
+            note="With few runs the 99 % point is next to the worst run.",
         )
     if found.results.runs:
-        sections.append(Section(heading="Every run", tables=[runs_table(found)]))
+        yield Section(heading="Every run", tables=[runs_table(found)])
     if found.results.unreadable:
-        sections.append(Section(heading="What could not be read", text=not_read(found)))
-    return sections
+        yield Section(heading="What could not be read", text=not_read(found))
 
 
 def _run_frame(boxes: Boxes) -> pl.DataFrame:

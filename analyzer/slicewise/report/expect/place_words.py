@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 
-from slicewise.analysis.expect.expectation import (
-    Axis,
-    Boxes,
-    cached_share,
-)
+from slicewise.analysis.expect.expectation import Axis, Boxes, cached_share
 from slicewise.analysis.expect.place import Placed, PlacedWork, Position
 from slicewise.constants import LITTLE_BYTES
 from slicewise.io500.results import UNKNOWN_API
 from slicewise.report import columns
 from slicewise.report.blame import blame_words
-from slicewise.report.tables import Cell, Table
+from slicewise.report.tables import Table
 from slicewise.text import words
 
 KIND_NAMES = {"aggregate": "reads and writes", "write": "writes only", "read": "reads only"}
@@ -28,11 +24,8 @@ def api(boxes: Boxes) -> str:
 def places_table(placed: Sequence[Placed]) -> Table:
     """A row a job, and one for its busiest phase: its point and where that lies."""
 
-    def rate(heading: str, name: str, unit: str) -> columns.Made[tuple[str, str, PlacedWork, float | None, bool]]:
-        def cell(value: float) -> Cell:
-            return Cell(f"under {LEAST_FIGURE}" if 0 < value < LEAST_FIGURE else words.number(value), value)
-
-        return columns.figure(heading, lambda row: cell(getattr(row[2], name)), unit)
+    def said(value: float) -> str:
+        return f"under {LEAST_FIGURE}" if 0 < value < LEAST_FIGURE else words.number(value)
 
     rows: list[tuple[str, str, PlacedWork, float | None, bool]] = []
     for one in placed:
@@ -44,13 +37,13 @@ def places_table(placed: Sequence[Placed]) -> Table:
         rows,
         columns.text("job", lambda row: row[0]),
         columns.text("of", lambda row: row[1]),
-        rate("bandwidth", "bandwidth", GIB_S),
-        rate("metadata", "metadata", KIOPS),
-        rate("metadata over wall time", "metadata_per_wall", KIOPS),
+        columns.said("bandwidth", lambda row: row[2].bandwidth, said, GIB_S),
+        columns.said("metadata", lambda row: row[2].metadata, said, KIOPS),
+        columns.said("metadata over wall time", lambda row: row[2].metadata_per_wall, said, KIOPS),
         columns.duration("data time", lambda row: row[2].data_seconds),
         columns.duration("metadata time", lambda row: row[2].metadata_seconds),
         columns.text("in the box", lambda row: "yes" if row[4] else "no"),
-        columns.figure("of easy I/O", lambda row: Cell(words.percent(row[3], 2), row[3] and row[3] * 100), "%"),
+        columns.percent("of easy I/O", lambda row: row[3], digits=2),
     )
 
 
@@ -68,9 +61,15 @@ def lines(placed: Placed) -> list[str]:
     if placed.phase is not None and placed.phase.seconds < placed.whole.seconds:
         found.append(f"{point(placed.job, placed.phase, 'busiest phase', placed.phase.judged)} {_phase_clause(placed)}")
     found += cache(placed)
-    found += one_direction(placed)
+    position = placed.direction
+    if position is not None and position.share_of_easy is not None and "bandwidth" in position.sides:
+        found.append(f"Against {KIND_NAMES[position.kind]} it is {_at(position)}")
     found.append(measured(placed))
-    found += company(placed)
+    if placed.company:
+        there = words.listing(placed.company[:4])
+        found.append(f"Also active on its storage: {there}. {blame_words.headline(placed.blame)}")
+    else:
+        found.append("Nobody else was active on its storage, as far as the profiles beside it tell.")
     return [*found, verdict(placed)]
 
 
@@ -81,12 +80,12 @@ def _operations(thousands: float | None) -> str:
 
 
 def point(job: str, work: PlacedWork, what: str, judged: list[Axis]) -> str:
-    said = f"{job}, {what}: {words.number(work.bandwidth)} GiB/s" if work.bytes else f"{job}, {what}: no bytes"
+    said = f"{job}, {what}: {f'{words.number(work.bandwidth)} GiB/s' if work.bytes else 'no bytes'}; "
     rate = (
         f"{_operations(work.metadata)} over its metadata time, {_operations(work.metadata_per_wall)} over the "
-        f"wall time of {words.duration(work.seconds)}"
+        f"wall time of {words.duration(work.seconds)}."
     )
-    said += f"; {rate}." if work.operations else "; no metadata operations."
+    said += rate if work.operations else "no metadata operations."
     if judged == ["bandwidth"]:
         said += " Metadata took too little time to judge it by."
     elif judged == ["metadata"]:
@@ -98,7 +97,11 @@ def _phase_clause(placed: Placed) -> str:
     position = placed.phase_position
     if position is None or position.share_of_easy is None:
         return ""
-    return f"That phase is {_where(position)}, at {words.percent(position.share_of_easy, 2)} of easy I/O."
+    return f"That phase is {_at(position)}"
+
+
+def _at(position: Position) -> str:
+    return f"{_where(position)}, at {words.percent(position.share_of_easy, 2)} of easy I/O."
 
 
 def cache(placed: Placed) -> list[str]:
@@ -115,16 +118,6 @@ def cache(placed: Placed) -> list[str]:
         else:
             found.append(f"Unknown whether the {words.size(one.bytes)} that it {did} {way} the storage: {one.how}.")
     return found
-
-
-def one_direction(placed: Placed) -> list[str]:
-    position = placed.direction
-    if position is None or position.share_of_easy is None or "bandwidth" not in position.sides:
-        return []
-    return [
-        f"Against {KIND_NAMES[position.kind]} it is {_where(position)}, at "
-        f"{words.percent(position.share_of_easy, 2)} of easy I/O."
-    ]
 
 
 def measured(placed: Placed) -> str:
@@ -147,13 +140,6 @@ def _sizes(placed: Placed) -> str:
     return (
         f" It ran with {words.count(most, 'process')}, the job with {placed.processes:,}: more of them may reach more."
     )
-
-
-def company(placed: Placed) -> list[str]:
-    if not placed.company:
-        return ["Nobody else was active on its storage, as far as the profiles beside it tell."]
-    there = words.listing(placed.company[:4])
-    return [f"Also active on its storage: {there}. {blame_words.headline(placed.blame)}"]
 
 
 def verdict(placed: Placed) -> str:
