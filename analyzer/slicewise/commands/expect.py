@@ -34,12 +34,7 @@ def box(results: list[Path], point: str | None, against: Path | None, html: Path
     found = read_expectation(results, against)
     if not found.results.runs and not wants_json():
         raise UserError(_nothing_read(results, found))
-    page = page_file(html)
-    said = [("the point asked for", *at, "", expect_report.point_line(found, at))] if at else []
-    page = written(
-        expect_report.expectation_page(found, said), page, page_path(results[0], f"expect-{results[0].resolve().name}")
-    )
-    write_answer(lambda: expect_report.expectation_record(found, at, page), _box_lines(found, at, page))
+    _show_box(found, results[0], html, at)
 
 
 def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
@@ -54,9 +49,8 @@ def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
             case = case_of(job, surroundings=around)
             digests.append(case.job)
             placed.append(_hidden(placing(case, found), case) if case.hides_names else placing(case, found))
-    page = page_file(html)
     beside = page_path(jobs[0], f"expect-{joined_names(one.job for one in placed)}")
-    page = written(expect_report.places_page(found, placed, unseen_lines(digests)), page, beside)
+    page = written(expect_report.places_page(found, placed, unseen_lines(digests)), page_file(html), beside)
     lines: list[RenderableType] = [line for one in placed for line in (*place_words.lines(one), "")]
     write_answer(
         lambda: expect_report.places_record(found, placed, page), [*lines, page_line(page)] if page else lines[:-1]
@@ -79,12 +73,7 @@ def run(
     plan = CampaignPlan(programs, choose(programs, benchmark), size, seconds, most_runs, api, stonewall)
     print(f"{LABELS[plan.benchmark]} in {visible(str(directory))}, at most {seconds:g} s", file=sys.stderr)
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
-    found = read_expectation([directory])
-    page = page_file(html)
-    page = written(
-        expect_report.expectation_page(found), page, page_path(directory, f"expect-{directory.resolve().name}")
-    )
-    write_answer(lambda: expect_report.expectation_record(found, None, page), _box_lines(found, None, page))
+    _show_box(read_expectation([directory]), directory, html)
 
 
 def _hidden(placed: Placed, case: Case) -> Placed:
@@ -123,6 +112,13 @@ def written(page: Page, asked: Path | None, beside: Path) -> Path | None:
             raise
         return None
     return asked or beside
+
+
+def _show_box(found: Expectation, place: Path, html: Path | None, at: Point | None = None) -> None:
+    said = [("the point asked for", *at, "", expect_report.point_line(found, at))] if at else []
+    beside = page_path(place, f"expect-{place.resolve().name}")
+    page = written(expect_report.expectation_page(found, said), page_file(html), beside)
+    write_answer(lambda: expect_report.expectation_record(found, at, page), _box_lines(found, at, page))
 
 
 def _box_lines(found: Expectation, at: Point | None, page: Path | None) -> list[RenderableType]:

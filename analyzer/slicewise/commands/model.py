@@ -59,9 +59,8 @@ def predict(job: list[str], capacity: str | None, weight: PredictWeight | None, 
         raise UserError("--capacity is missing; give one such as 100MiB/s, or a model by --fitted M")
     weight = weight or "processes"
     rate, has_unit = amount(capacity, "--capacity", is_rate=True)
-    jobs = [
-        _sharing_job(job_options.job_option(text, JOB_KEYS, job_options.MODEL_FORM), weight, has_unit) for text in job
-    ]
+    options = [job_options.job_option(text, JOB_KEYS, job_options.MODEL_FORM) for text in job]
+    jobs = [_sharing_job(option, weight, has_unit) for option in options]
     job_options.require_names_of_their_own([sharing_job.job for sharing_job in jobs])
     try:
         schedule = share_out(rate, jobs)
@@ -86,10 +85,8 @@ def invert(
             raise UserError("these profiles are not of jobs that ran together; give those of one run")
         rows = data.jobs.to_dicts()
     else:
-        rows = [
-            _observed(job_options.job_option(text, INVERT_KEYS, job_options.INVERT_FORM), weighting.kind)
-            for text in job or []
-        ]
+        options = [job_options.job_option(text, INVERT_KEYS, job_options.INVERT_FORM) for text in job or []]
+        rows = [_observed(option, weighting.kind) for option in options]
         job_options.require_names_of_their_own([row["job"] for row in rows])
     spans = [(row["start"], row["start"] + row["seconds"]) for row in rows]
     alone = alone_from_spans(
@@ -120,12 +117,7 @@ def check(profiles: list[Path], model: Path | None, direction: CampaignDirection
     write_page(check_page(checked, how, least_seen_lines(data.digests, data.direction)), page)
     write_answer(
         lambda: {"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page},
-        [
-            for_terminal(tables.check_table(checked)),
-            "",
-            *tables.check_words(checked, how),
-            f"Page: {page}",
-        ],
+        [for_terminal(tables.check_table(checked)), "", *tables.check_words(checked, how), f"Page: {page}"],
     )
 
 

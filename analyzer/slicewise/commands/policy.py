@@ -54,11 +54,8 @@ def jobs(
     found = after_the_fact(digests[: len(places)], standalone, known, weighting, metric, policy or POLICIES, delay)
     comparison = found.comparison
     page = html or page_path(places[0], f"policy-{joined_names(one.plan.job for one in found.jobs)}")
-    said = [
-        policy_report.verdict_after(found),
-        policy_report.for_whom(comparison, found.best),
-        policy_report.fit(found),
-    ]
+    whom = policy_report.for_whom(comparison, found.best)
+    said = [policy_report.verdict_after(found), whom, policy_report.fit(found)]
     write_page(
         policy_report.policy_page(
             comparison,
@@ -77,9 +74,7 @@ def jobs(
         [
             *said,
             "",
-            for_terminal(policy_report.costs_table(comparison)),
-            *_factors(comparison),
-            "",
+            *_tables(comparison),
             for_terminal(policy_report.checks_table(found)),
             "",
             *policy_report.basis(found),
@@ -99,24 +94,22 @@ def simulate(
     except ValueError as error:
         raise UserError(f"--capacity {capacity}: {error}") from error
     chosen = found.best.policy
+    said = [policy_report.verdict(found), policy_report.for_whom(found, found.best)]
     if html:
         page = policy_report.policy_page(
             found,
             sweep(rate, jobs, found),
             "Slicewise policies, from figures alone",
-            [policy_report.verdict(found), policy_report.for_whom(found, found.best)],
+            said,
             policy_report.machine_facts(found, chosen),
         )
         write_page(page, html)
     write_answer(
         lambda: {**policy_report.comparison_record(found, chosen), "page": html},
         [
-            policy_report.verdict(found),
-            policy_report.for_whom(found, found.best),
+            *said,
             "",
-            for_terminal(policy_report.costs_table(found)),
-            *_factors(found),
-            "",
+            *_tables(found),
             *policy_report.meanings(found),
             *([page_line(html)] if html else []),
         ],
@@ -140,12 +133,8 @@ def probability(profiles: list[Path], swf: Path | None, io_share: float | None, 
         found = of_log(log.jobs, ASSUMED_IO_SHARE, "assumed")
     page = html or (page_path(places[0], "policy-probability") if places else None)
     if page:
-        write_page(
-            probability_page(
-                found, log, f"Slicewise policies, from {swf.name if swf else words.count(len(digests), 'profile')}"
-            ),
-            page,
-        )
+        source = swf.name if swf else words.count(len(digests), "profile")
+        write_page(probability_page(found, log, f"Slicewise policies, from {source}"), page)
     write_answer(
         lambda: probability_record(found, log, page),
         [
@@ -204,12 +193,11 @@ def _known(capacity: str | None, model: Path | None) -> tuple[Capacity | None, W
     return known, fitted.weight.chosen if fitted is not None else None
 
 
-def _factors(found: PolicyComparison) -> list[RenderableType]:
-    return (
-        ["", for_terminal(policy_report.factors_table(found))]
-        if len(found.undisturbed.jobs) <= policy_report.MOST_JOBS
-        else []
-    )
+def _tables(found: PolicyComparison) -> list[RenderableType]:
+    tables = [policy_report.costs_table(found)]
+    if len(found.undisturbed.jobs) <= policy_report.MOST_JOBS:
+        tables.append(policy_report.factors_table(found))
+    return [part for table in tables for part in (for_terminal(table), "")]
 
 
 def _policy_job(option: JobOption, rate: float, has_unit: bool) -> PolicyJob:

@@ -18,7 +18,7 @@ from slicewise.errors import UserError
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import Page, page_path, write_page
 from slicewise.report.size import own_sizes, size_report
-from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.report.tables import Table, for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
 from slicewise.terminal.output import page_line, write_answer
 from slicewise.text.amounts import amount, duration
@@ -33,7 +33,7 @@ def read(
     bandwidth_above: str | None,
     html: Path | None,
 ) -> None:
-    bounds, own_size = _bounds(latency_below, bandwidth_above), _own_size(own)
+    bounds, own_size = _bounds(latency_below, bandwidth_above), None if own is None else _bytes("--own", own)
     places, tables = profiles or [], table or []
     if not places and not tables:
         raise UserError(
@@ -74,7 +74,7 @@ def run(
     bandwidth_above: str | None,
     html: Path | None,
 ) -> None:
-    bounds, own_size = _bounds(latency_below, bandwidth_above), _own_size(own)
+    bounds, own_size = _bounds(latency_below, bandwidth_above), None if own is None else _bytes("--own", own)
     plan = SizePlan(
         directory,
         sorted({_bytes("--sizes", size) for size in sizes.split(",")}),
@@ -114,29 +114,19 @@ def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, 
 
 def _show_job(job: JobSizes, page: Path, unseen: list[str]) -> None:
     """A job whose calls make no point: they are of several sizes."""
-    lines = own_sizes.job_lines(job)
-    write_page(
-        Page(
-            f"Transfer sizes of {job.digest.job}",
-            "Slicewise size",
-            lines,
-            sections=own_sizes.job_sections(job),
-            unseen=unseen,
-        ),
-        page,
+    title, lines, sections = (
+        f"Transfer sizes of {job.digest.job}",
+        own_sizes.job_lines(job),
+        own_sizes.job_sections(job),
     )
+    write_page(Page(title, "Slicewise size", lines, sections=sections, unseen=unseen), page)
     write_answer(
         lambda: {"curves": [], "job": own_sizes.job_record(job), "page": page},
-        [*lines, "", *_job_tables(job), page_line(page)],
+        [*lines, "", *_shown(own_sizes.job_tables(job)), page_line(page)],
     )
 
 
-def _job_tables(job: JobSizes) -> list[RenderableType]:
-    tables = (
-        [own_sizes.costs_table(job.costs), *([own_sizes.sites_table(job)] if job.site_sizes else [])]
-        if job.costs
-        else []
-    )
+def _shown(tables: list[Table]) -> list[RenderableType]:
     return [part for table in tables for part in (for_terminal(table), "")]
 
 
@@ -156,32 +146,23 @@ def _count(text: str) -> int:
 def _bounds(latency_below: str | None, bandwidth_above: str | None) -> Requirements:
     rate = None
     if bandwidth_above is not None:
-        text = bandwidth_above if bandwidth_above.endswith("/s") else f"{bandwidth_above}/s"
-        rate, has_unit = amount(text, "--bandwidth-above", is_rate=True)
+        rate, has_unit = amount(f"{bandwidth_above.removesuffix('/s')}/s", "--bandwidth-above", is_rate=True)
         if not has_unit or rate <= 0:
             raise UserError(f"--bandwidth-above {bandwidth_above}: give a rate with its unit, such as 200MiB")
     return Requirements(None if latency_below is None else duration(latency_below, "--latency-below"), rate)
 
 
-def _own_size(own: str | None) -> int | None:
-    return None if own is None else _bytes("--own", own)
-
-
 def _show(found: SizeResult, page: Path, more: dict[str, Any], job: JobSizes | None = None) -> None:
-    several: list[RenderableType] = (
-        [for_terminal(size_report.curves_table(found.advices)), ""] if len(found.advices) > 1 else []
-    )
+    several = [size_report.curves_table(found.advices)] if len(found.advices) > 1 else []
     write_answer(
         lambda: size_report.size_record(found, page) | more,
         [
             *(own_sizes.job_lines(job) if job is not None else []),
             *size_report.opening(found),
             "",
-            *(_job_tables(job) if job is not None else []),
+            *_shown(own_sizes.job_tables(job) if job is not None else []),
             line_for_terminal(size_report.curve_words(found.first.curve.curve)),
-            for_terminal(size_report.sizes_table(found.first)),
-            "",
-            *several,
+            *_shown([size_report.sizes_table(found.first), *several]),
             *size_report.effects(found),
             *size_report.notes(found),
             page_line(page),

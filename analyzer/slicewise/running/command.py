@@ -276,28 +276,23 @@ def become(command: Sequence[str]) -> int:
     for number in IGNORED_BY_PYTHON:
         signal.signal(number, signal.SIG_DFL)
     try:
-        with contextlib.suppress(_NoInterpreter):
-            _exec(command)
-        import shutil
-
-        os.execv("/bin/sh", ["sh", shutil.which(command[0]) or command[0], *command[1:]])
+        try:
+            os.execvp(command[0], list(command))
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+        os.execv("/bin/sh", _by_shell(command))
     except OSError as error:
         reason = _not_started(command, error)
         say(str(reason))
         return reason.status
 
 
-class _NoInterpreter(Exception):
-    """A script without a first line that names its interpreter."""
+def _by_shell(command: Sequence[str]) -> list[str]:
+    """A script without a first line that names its interpreter: shells take it for theirs."""
+    import shutil  # few commands come here
 
-
-def _exec(command: Sequence[str]) -> None:
-    try:
-        os.execvp(command[0], list(command))
-    except OSError as error:
-        if error.errno == errno.ENOEXEC:
-            raise _NoInterpreter from error
-        raise
+    return ["sh", shutil.which(command[0]) or command[0], *command[1:]]
 
 
 def _not_started(command: Sequence[str], error: OSError) -> NotStarted:
@@ -344,10 +339,7 @@ def _spawn(command: Sequence[str], environment: Mapping[str, str], mask: Iterabl
     except OSError as error:
         if error.errno != errno.ENOEXEC:
             raise
-    import shutil
-
-    # A script without a first line that names its interpreter: shells take it for theirs.
-    return spawn("/bin/sh", ["sh", shutil.which(command[0]) or command[0], *command[1:]], environment)
+    return spawn("/bin/sh", _by_shell(command), environment)
 
 
 def _wait(pid: int) -> Ended:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import Case, case_of
 from slicewise.analysis.blame.limits import lowered
@@ -104,16 +106,12 @@ def _lower_limit(of: Digest, against: Digest, io_alone: float, unexplained: floa
 
 def _shares(differences: Sequence[Difference]) -> dict[str, float]:
     """cov(part, difference) / var(difference) over all runs, that of the reference (0 by definition) included."""
-    whole = [0.0, *(found.difference_seconds for found in differences)]
-    mean = sum(whole) / len(whole)
-    variance = sum((value - mean) ** 2 for value in whole)
-    if not variance:
+    whole = np.array([0.0, *(found.difference_seconds for found in differences)])
+    off = whole - whole.mean()
+    if not off.any():
         return {}
-    shares = {}
-    for part in differences[0].parts():
-        values = [0.0, *(found.parts()[part] for found in differences)]
-        shares[part] = sum(value * (all_ - mean) for value, all_ in zip(values, whole, strict=True)) / variance
-    return shares
+    parts = [found.parts() for found in differences]
+    return {name: float(off[1:] @ [each[name] for each in parts] / (off @ off)) for name in parts[0]}
 
 
 def losses(

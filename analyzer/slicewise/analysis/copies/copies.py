@@ -12,7 +12,7 @@ import polars as pl
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Kind, call_rows
 from slicewise.analysis.capacity.by_kind import Capacities, fullness, shown_together
 from slicewise.analysis.capacity.capacity import Capacity, got_together
-from slicewise.analysis.predict.side_by_side import Member, Rules, Segment, ends, joined, shares
+from slicewise.analysis.predict.side_by_side import Member, Rules, Segment, amounts, ends, joined, shares
 from slicewise.analysis.runs.campaign import campaign_there
 from slicewise.analysis.runs.matching import Job, company, each_once, run_of
 from slicewise.analysis.runs.on_storage import on_storage
@@ -337,9 +337,8 @@ def together(demand: Demand, region: Capacities) -> Estimate:
 def _segment(seconds: float, taken: Mapping[Kind, float], calls: Mapping[Kind, float]) -> Segment:
     """So long in calls. taken: seconds of the storage's time; calls: in what proportion kinds of call part the time."""
     whole = sum(calls.values())
-    read, write, meta = (taken.get(kind, 0.0) / seconds for kind in KINDS)
-    in_read, in_write, in_meta = (calls.get(kind, 0.0) / whole for kind in KINDS)
-    return Segment(seconds, (read, write, meta), (in_read, in_write, in_meta))
+    use = amounts(taken.get(kind, 0.0) / seconds for kind in KINDS)
+    return Segment(seconds, use, amounts(calls.get(kind, 0.0) / whole for kind in KINDS))
 
 
 def _weight(demand: Demand, weight: Weight) -> float:
@@ -479,14 +478,8 @@ def copies(
 def _differ(digests: Sequence[Digest], storage: Storage) -> bool:
     """Whether jobs make several kinds of call on a storage, each for a part of their I/O there that is worth a word."""
     found = [demand_of(digest, storage, KINDS) for digest in digests]
-    kinds = {
-        kind
-        for demand in found
-        if demand is not None
-        for kind, seconds in demand.seconds.items()
-        if seconds >= LEAST_OF_JOB * demand.io_seconds
-    }
-    return len(kinds) > 1
+    much = {kind for one in found if one for kind in KINDS if one.seconds[kind] >= LEAST_OF_JOB * one.io_seconds}
+    return len(much) > 1
 
 
 def _side_by_side(

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from statistics import median
 from typing import Literal
 
@@ -306,9 +306,8 @@ def _tails(runs: Sequence[IO500Run]) -> list[Tail]:
         seconds = [time for _, time in timed]
         p95, p99 = (float(value) for value in np.percentile(seconds, [95, 99]))
         worst_run, worst = max(timed, key=lambda pair: pair[1])
-        tails.append(
-            Tail(phase, [name for name, _ in timed], seconds, median(seconds), p95, p99, worst, worst_run)
-        )  # fmt: skip
+        names_of = [name for name, _ in timed]
+        tails.append(Tail(phase, names_of, seconds, median(seconds), p95, p99, worst, worst_run))
     return tails
 
 
@@ -318,12 +317,10 @@ def _places(boxes: Boxes, public: Results) -> list[Placement]:
     if not own or not others:
         return []
     places = []
-    axes: tuple[tuple[int, Axis], ...] = ((0, "bandwidth"), (1, "metadata"))
-    for level in ("easy", "hard"):
-        for place, axis in axes:
-            value = median(getattr(box, level)[place] for box in own)
-            below = sum(getattr(box, level)[place] < value for box in others) / len(others)
-            places.append(Placement(f"{level} {axis}", axis, value, below, len(others)))
+    for level, (place, axis) in product(("easy", "hard"), enumerate(AXES)):
+        value = median(getattr(box, level)[place] for box in own)
+        below = sum(getattr(box, level)[place] < value for box in others) / len(others)
+        places.append(Placement(f"{level} {axis}", axis, value, below, len(others)))
     return places
 
 

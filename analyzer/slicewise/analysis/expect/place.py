@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.case import Case
@@ -37,6 +38,7 @@ from slicewise.constants import LEAST_OF_JOB, LEAST_OF_RATE, ONE_DIRECTION
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import MPIIO_LAYERS
+from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.errors import UserError
 from slicewise.io500.results import UNKNOWN_API
 
@@ -46,6 +48,8 @@ MOST_COVERED = 0.8
 # Functions by what they do (names of schema/operations.def).
 OPENS = ("open", "openat", "creat", "fopen", "freopen")
 CLOSES = ("close", "fclose")
+# Of a row of `process_slices`: ns in calls and requests of all kinds.
+SPENT = pl.sum_horizontal(*TIMES, *REQUEST_TIMES)
 
 
 @dataclass(frozen=True)
@@ -244,17 +248,14 @@ def _share_of_easy(work: PlacedWork, easy: Point | None) -> tuple[float | None, 
 
 
 def _busiest_storage(rows: pl.DataFrame) -> int:
-    spent = pl.sum_horizontal(f"{kind}_ns" for kind in ("read", "write", "meta", "sync")) + pl.sum_horizontal(
-        "read_request_ns", "write_request_ns"
-    )
-    by_storage = rows.group_by("storage").agg(spent.sum().alias("ns")).sort("ns", "storage", descending=[True, False])
+    by_storage = rows.group_by("storage").agg(SPENT.sum().alias("ns")).sort("ns", "storage", descending=[True, False])
     return int(by_storage["storage"][0])
 
 
 def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds: float) -> PlacedWork:
     data = pl.sum_horizontal("read_ns", "write_ns", "sync_ns", "read_request_ns", "write_request_ns")
     # Slice by slice, so that programs that run one after the other add up.
-    longest_by_slice = (
+    longest = (
         rows.with_columns(
             data=pl.min_horizontal(data / pl.col("threads"), pl.lit(slice_ns)),
             metadata=pl.min_horizontal(pl.col("meta_ns") / pl.col("threads"), pl.lit(slice_ns)),
@@ -263,8 +264,9 @@ def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds
         .agg(pl.col("data", "metadata").sum())
         .group_by("slice")
         .agg(pl.col("data", "metadata").max())
+        .select(pl.col("data", "metadata").sum())
+        .row(0)
     )
-    longest = longest_by_slice.select(pl.col("data", "metadata").sum()).row(0)
     return PlacedWork(
         seconds,
         int(rows["read_bytes"].sum()),
@@ -293,14 +295,9 @@ def _operations(digest: Digest, rows: pl.DataFrame) -> tuple[float, int]:
 
 def _busiest_phase(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows of the phase with most time in calls: slices without a break in I/O."""
-    spent = pl.sum_horizontal(
-        "read_ns", "write_ns", "meta_ns", "sync_ns", "read_request_ns", "write_request_ns"
-    ).cast(pl.Float64)  # fmt: skip
-    by_slice = rows.group_by("slice").agg(spent.sum().alias("ns")).sort("slice")
-    first, last = by_slice["slice"][0], by_slice["slice"][-1]
-    every = pl.DataFrame({"slice": range(first, last + 1)}, schema={"slice": pl.Int64})
-    filled = every.join(by_slice, on="slice", how="left", maintain_order="left").with_columns(pl.col("ns").fill_null(0))
-    times = filled["ns"].to_numpy()
+    by_slice = rows.group_by("slice").agg(SPENT.cast(pl.Float64).sum().alias("ns")).sort("slice")
+    first = by_slice["slice"][0]
+    times = np.bincount(by_slice["slice"].to_numpy() - first, weights=by_slice["ns"].to_numpy())
     runs = runs_above(times, LEAST_OF_RATE)
     if not runs:
         return rows

@@ -27,14 +27,7 @@ from slicewise.analysis.runs.campaign import Campaign, campaign_of
 from slicewise.analysis.runs.limits import Limit, apart_by_limits
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.on_storage import RunOnStorage, on_storage
-from slicewise.analysis.runs.rates import (
-    Rates,
-    StandaloneRun,
-    as_one_run,
-    is_like,
-    mean_rate,
-    rates_of,
-)
+from slicewise.analysis.runs.rates import Rates, StandaloneRun, as_one_run, is_like, mean_rate, rates_of
 from slicewise.analysis.runs.storage import StorageUse
 from slicewise.analysis.sharing import runtimes
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
@@ -89,28 +82,21 @@ def compare(
     demands = {job.name: _demand(job, alone[job.name], together, grid_ns) for job in sharing}
     data = campaign_of(sharing, key, direction, grid_ns, "all") if key is not None else None
     rates = {} if data is None else data.rates_in_full_slices_of_all()
-    verdict = contention(
-        [
-            SlicesBeside(
-                job.name,
-                _mean(rates[job.name]),
-                demands[job.name],
-                _at_its_turn(job.span.seconds, job.waited),
-                _alone_seconds(job, alone[job.name]),
-            )
-            for job in sharing
-            if job.span is not None and job.name not in apart
-        ]
-    )
-    by_themselves = [own_slices_rates(job.on_grid, _others(job, together), grid_ns) for job in sharing]
-    limit = (
-        of_these_jobs(
-            list(demands.values()), _combined_rates(rates, together, basis, grid_ns), np.concatenate(by_themselves)
+    means = {name: float(own.mean()) if len(own) >= FEWEST_FOR_A_MEAN else None for name, own in rates.items()}
+    beside = [
+        SlicesBeside(
+            job.name, means[job.name], demands[job.name], _at_its_turn(job), _alone_seconds(job, alone[job.name])
         )
-        if basis
-        else None
-    )
-    filled = None if basis is None else _filled(basis, sharing, grid_ns)
+        for job in sharing
+        if job.name not in apart
+    ]
+    verdict = contention(beside)
+    limit, filled = None, None
+    if basis is not None:
+        by_themselves = [own_slices_rates(job.on_grid, _others(job, together), grid_ns) for job in sharing]
+        combined = _combined_rates(rates, together, basis, grid_ns)
+        limit = of_these_jobs(list(demands.values()), combined, np.concatenate(by_themselves))
+        filled = _filled(basis, sharing, grid_ns)
     jobs = [_job(job, moved, basis, filled, alone.get(job.name), demands.get(job.name)) for job in moved]
     met = together.select((pl.col("job").n_unique().over("slice") > 1).any()).item()
     observed = _observed(data, jobs) if data is not None and not reason and met else []
@@ -172,8 +158,10 @@ def _others(job: _Moved, together: pl.DataFrame) -> pl.DataFrame:
     return together.filter(pl.col("job") != job.name)
 
 
-def _at_its_turn(seconds: Estimate, waited: Estimate) -> Estimate:
-    """An I/O time span without the wait for a turn, which no storage made long."""
+def _at_its_turn(job: _Moved) -> Estimate:
+    """A job's I/O time span without the wait for a turn, which no storage made long."""
+    assert job.span is not None
+    seconds, waited = job.span.seconds, job.waited
     if not waited.high:
         return seconds
     return Estimate(
@@ -182,10 +170,6 @@ def _at_its_turn(seconds: Estimate, waited: Estimate) -> Estimate:
         max(seconds.high - waited.low, SHORTEST_SPAN),
         f"{seconds.how}; without the wait",
     )
-
-
-def _mean(rates: np.ndarray) -> float | None:
-    return float(rates.mean()) if len(rates) >= FEWEST_FOR_A_MEAN else None
 
 
 def _summed(rates: Mapping[str, Rates]) -> Rates:

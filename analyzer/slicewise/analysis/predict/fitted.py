@@ -57,26 +57,21 @@ def seen_runs(there: Sequence[AloneRun]) -> tuple[list[AloneRun], list[SeenRun]]
     runs = []
     for group in groups:
         origin = min(one.span[0] for one in group)
-        found = [(one, _alike(one, quiet)) for one in group]
-        if len(group) > 1 and all(other is not None for _, other in found):
-            runs.append(
-                SeenRun(
-                    [
-                        SeenJob(one.digest.job, (one.span[0] - origin) / 1e9, one.seconds, other, one)
-                        for one, other in found
-                        if other is not None
-                    ]
-                )
-            )
+        jobs = [
+            SeenJob(one.digest.job, (one.span[0] - origin) / 1e9, one.seconds, other, one)
+            for one in group
+            if (other := _alike(one, quiet)) is not None
+        ]
+        if len(jobs) == len(group) > 1:
+            runs.append(SeenRun(jobs))
     return quiet, runs
 
 
 def _alike(job: AloneRun, quiet: Sequence[AloneRun]) -> AloneRun | None:
     """A run alone of the same program on as many processes and nodes, with the same bytes and calls."""
-    fitting = [one for one in quiet if _is_alike(job, one)]
+    fitting = (one for one in quiet if _is_alike(job, one))
     # One with the same slices, if there is one: their ends are known as well as the job's.
-    fitting.sort(key=lambda one: one.digest.slice_ns != job.digest.slice_ns)
-    return fitting[0] if fitting else None
+    return min(fitting, key=lambda one: one.digest.slice_ns != job.digest.slice_ns, default=None)
 
 
 def _is_alike(one: AloneRun, other: AloneRun) -> bool:

@@ -68,9 +68,10 @@ def misfits_of(run: SeenRun, served: ServiceRates, law: Law, told: Sequence[Esti
 def misfits_seen(found: Predicted) -> list[Misfit]:
     """The jobs in company that did not take as long as the law says that explains the other runs, the worst last."""
     if found.fitted is not None:
-        rows = (row for run in found.fitted.rows for row in run if row["misfit"] is not None)
-        return sorted(map(misfit_of, rows), key=lambda one: abs(one.predicted.value / one.observed - 1))
-    off = [one for run, laws, told in told_by_others(found) for one in misfits_of(run, found.serves, laws.chosen, told)]
+        off = [misfit_of(row) for run in found.fitted.rows for row in run if row["misfit"] is not None]
+    else:
+        others = told_by_others(found)
+        off = [one for run, laws, told in others for one in misfits_of(run, found.serves, laws.chosen, told)]
     return sorted(off, key=lambda one: abs(one.predicted.value / one.observed - 1))
 
 
@@ -144,12 +145,10 @@ def runs_off(found: Predicted) -> list[str]:
     """The runs in company, by the names of their jobs, that were seen to be off while they ran."""
     if found.fitted is not None:
         off = [run for place, run in enumerate(found.runs) if any(found.fitted.is_off_in_time(place))]
-        return sorted(" + ".join(job.job for job in run.jobs) for run in off)
-    told = []
-    for run, laws, seconds in told_by_others(found):
-        if any(off_while_running(run, found.serves, laws.chosen, seconds)):
-            told.append(" + ".join(job.job for job in run.jobs))
-    return sorted(told)
+    else:
+        told = told_by_others(found)
+        off = [run for run, laws, times in told if any(off_while_running(run, found.serves, laws.chosen, times))]
+    return sorted(" + ".join(job.job for job in run.jobs) for run in off)
 
 
 def _progress(run: AloneRun, origin: int) -> Progress:

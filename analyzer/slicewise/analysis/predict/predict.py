@@ -1,7 +1,7 @@
 """How long jobs would take side by side, by a run of each alone and others seen in company (docs/models.md)."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from slicewise.analysis.predict.laws import (
     further_laws,
     laws_of,
 )
-from slicewise.analysis.predict.side_by_side import NONE, Amounts, Member, Segment, ends, joined
+from slicewise.analysis.predict.side_by_side import NONE, Member, Segment, amounts, ends, joined
 from slicewise.analysis.runs.limits import limit_of, time_at_limit
 from slicewise.analysis.runs.matching import each_once
 from slicewise.analysis.runs.on_storage import AloneRun, run_there
@@ -187,7 +187,7 @@ def _segment(row: Mapping[str, float] | None, seconds: float, processes: int, se
     # Who used the storage was in calls, if only for as long as they are counted in whole nanoseconds.
     calls = [max(part, 1e-6) if used else part for part, used in zip(calls, use, strict=True)]
     whole = max(1.0, sum(calls))
-    return Segment(seconds, _amounts(use), _amounts(part / whole for part in calls))
+    return Segment(seconds, amounts(use), amounts(part / whole for part in calls))
 
 
 def _drained(segment: Segment, buffered: float) -> tuple[Segment, float]:
@@ -203,13 +203,8 @@ def _at_limit(segment: Segment, wanted: float) -> tuple[Segment, float]:
     done, whole = min(wanted, segment.seconds), sum(segment.use)
     share = [part / whole for part in segment.use] if whole > 0 else [1.0, 0.0, 0.0]
     calls = segment.calls if sum(segment.calls) else (1e-6, 0.0, 0.0)
-    use = _amounts(done / segment.seconds * part for part in share)
+    use = amounts(done / segment.seconds * part for part in share)
     return replace(segment, use=use, calls=calls if done else segment.calls), wanted - done
-
-
-def _amounts(values: Iterable[float]) -> Amounts:
-    read, write, meta = values
-    return read, write, meta
 
 
 def _is_same(one: Segment, other: Segment) -> bool:
@@ -256,15 +251,17 @@ def tried_on(
     runs: Sequence[SeenRun], served: ServiceRates, progress: Progress | None = None
 ) -> dict[Law, list[list[float]]]:
     """ln(predicted / seen) of each job of each run, by every law."""
-    drawn = {
-        law.is_by_requests: [[(one.alone, one.start, line(one.alone, served, law)) for one in run.jobs] for run in runs]
-        for law in KINDS_OF_LAW
-    }
+    drawn = [_drawn([(one.alone, one.start) for one in run.jobs], served) for run in runs]
     found: dict[Law, list[list[float]]] = {}
     laws = list(LAWS if runs else LAWS[:1])
     for done, law in enumerate(laws):
-        plans = zip(runs, drawn[law.is_by_requests], strict=True)
-        found[law] = [_errors(run, together(jobs, served, law)) for run, jobs in plans]
+        found[law] = [
+            [
+                math.log(seconds / one.seconds)
+                for seconds, one in zip(together(plans[law.is_by_requests], served, law), run.jobs, strict=True)
+            ]
+            for run, plans in zip(runs, drawn, strict=True)
+        ]
         if law == LAWS[-1]:
             laws += further_laws(found)  # the loop goes on with them
         if progress is not None:
@@ -272,8 +269,9 @@ def tried_on(
     return found
 
 
-def _errors(run: SeenRun, seconds: Sequence[float]) -> list[float]:
-    return [math.log(value / one.seconds) for value, one in zip(seconds, run.jobs, strict=True)]
+def _drawn(plans: Sequence[tuple[AloneRun, float]], served: ServiceRates) -> dict[bool, list[Plan]]:
+    """Runs alone and their starts with timelines, by whether a law goes by requests."""
+    return {law.is_by_requests: [(run, start, line(run, served, law)) for run, start in plans] for law in KINDS_OF_LAW}
 
 
 def times_of(
@@ -297,7 +295,7 @@ def predicted_seconds(
     combinations of jobs that it had not seen, for a job whose time depends as much on the law (`Laws.spread`); where
     too few were seen, what all possible laws say. known: times by law, where they have been worked out before.
     """
-    drawn = {law.is_by_requests: [(run, start, line(run, served, law)) for run, start in plans] for law in KINDS_OF_LAW}
+    drawn = _drawn(plans, served)
     wanted = dict.fromkeys([*LAWS, *laws.possible] if len(laws.errors) >= FEWEST_SEEN else laws.possible)
     by_law = {
         law: list(known[law]) if known and law in known else together(drawn[law.is_by_requests], served, law)

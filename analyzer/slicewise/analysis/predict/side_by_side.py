@@ -28,6 +28,12 @@ SETTLED_SHARES = 1e-4
 STATES_KEPT = 4096
 
 
+def amounts(values: Iterable[float]) -> Amounts:
+    """Of each kind of calls, in their order."""
+    read, write, meta = values
+    return read, write, meta
+
+
 @dataclass(frozen=True)
 class Segment:
     """seconds: its length alone. use: the storage's time that each kind of call takes, in seconds a second. calls: the
@@ -52,10 +58,10 @@ def joined(line: Sequence[Segment]) -> Segment:
     """Segments as one, of the same length."""
     seconds = sum(segment.seconds for segment in line)
     use, calls = (
-        [sum(getattr(one, name)[k] * one.seconds for one in line) / seconds for k in range(len(KINDS))]
+        amounts(sum(getattr(one, name)[k] * one.seconds for one in line) / seconds for k in range(len(KINDS)))
         for name in ("use", "calls")
     )
-    return Segment(seconds, (use[READ], use[WRITE], use[META]), (calls[READ], calls[WRITE], calls[META]))
+    return Segment(seconds, use, calls)
 
 
 @dataclass(frozen=True)
@@ -129,11 +135,10 @@ def _crowded(segments: Sequence[Segment], nodes: Sequence[int], crowding: float)
         return list(segments)
     there = sum(count for segment, count in zip(segments, nodes, strict=True) if segment.use != NONE)
     longer = [(1 + crowding * (there - 1)) / (1 + crowding * (count - 1)) for count in nodes]
-    found = []
-    for segment, factor in zip(segments, longer, strict=True):
-        read, write, meta = segment.use
-        found.append(replace(segment, use=(factor * read, factor * write, factor * meta)))
-    return found
+    return [
+        replace(segment, use=amounts(factor * part for part in segment.use))
+        for segment, factor in zip(segments, longer, strict=True)
+    ]
 
 
 @lru_cache(maxsize=STATES_KEPT)

@@ -15,7 +15,7 @@ import polars as pl
 from slicewise.analysis.job.io_time import busiest_files
 from slicewise.analysis.job.sites import Sites, sites
 from slicewise.analysis.size.points import Curve, SizeCurve
-from slicewise.analysis.size.profiles import Accesses, own_slices, size_bins
+from slicewise.analysis.size.profiles import Accesses, call_bins, own_slices
 from slicewise.analysis.size.size import AS_GOOD, advise
 from slicewise.constants import TRIVIAL
 from slicewise.digest.digest import Digest
@@ -159,7 +159,7 @@ def _own_sizes(accesses: Accesses) -> tuple[list[float], list[float]]:
     """The job's sizes and calls of each: its one size, or the middles of its bins, scaled to its bytes."""
     if accesses.size is not None:
         return [accesses.mean_size], [float(accesses.calls)]
-    bins = size_bins(accesses.digest, accesses.storage, accesses.direction)
+    bins = call_bins(accesses.digest, accesses.storage, accesses.direction, "size")
     middles = [math.sqrt(max(1, row["least"]) * (row["most"] or 2 * row["least"])) for row in bins.to_dicts()]
     calls = [float(count) for count in bins["calls"]]
     scale = accesses.bytes / sum(size * count for size, count in zip(middles, calls, strict=True))

@@ -146,7 +146,7 @@ def _access(calls: int, sequential: int, consecutive: int) -> str:
 
 def _size(digest: Digest, storage: int, direction: Direction, mean_size: float) -> int | None:
     """The job's one transfer size; None where its calls are of several sizes."""
-    bins = size_bins(digest, storage, direction)
+    bins = call_bins(digest, storage, direction, "size")
     if bins.is_empty() or real(bins["calls"].max()) < NEARLY_ALL * real(bins["calls"].sum()):
         return None
     common = bins.sort("calls").row(-1, named=True)
@@ -156,18 +156,15 @@ def _size(digest: Digest, storage: int, direction: Direction, mean_size: float) 
     return power if abs(mean_size / power - 1) <= NEAR else round(mean_size)
 
 
-def size_bins(digest: Digest, storage: int, direction: Direction) -> pl.DataFrame:
-    return _bins(digest, storage, direction, "size")
-
-
-def _bins(digest: Digest, storage: int, direction: Direction, what: str) -> pl.DataFrame:
+def call_bins(digest: Digest, storage: int, direction: Direction, what: str) -> pl.DataFrame:
+    """least, most, calls: how many calls had a size (or took a latency) of so much."""
     return digest.storage_distributions.filter(
         pl.col("storage") == storage, pl.col("kind") == direction, pl.col("what") == what, pl.col("calls") > 0
     ).select("least", "most", "calls")
 
 
 def _p99(digest: Digest, storage: int, direction: Direction) -> float | None:
-    bins = _bins(digest, storage, direction, "latency")
+    bins = call_bins(digest, storage, direction, "latency")
     reached = bins.filter(pl.col("calls").cum_sum() >= 0.99 * pl.col("calls").sum())
     if reached.is_empty() or reached["most"][0] is None:
         return None
@@ -181,11 +178,11 @@ def points_of(found: Sequence[Accesses], others: Mapping[str, Sequence[Digest]])
         if each.size is None or each.curve.access not in ("sequential", "random"):
             continue
         slices = own_slices(each.digest, each.storage, each.direction, others.get(each.digest.job, ()))
-        for company, part in (("", slices.filter(~pl.col("is_beside"))), (COMPANY, slices.filter("is_beside"))):
-            point = _point(each, company, part)
-            if point is not None:
-                rows.append(point)
-    return pl.DataFrame(rows, schema=POINTS)
+        rows += [
+            _point(each, "", slices.filter(~pl.col("is_beside"))),
+            _point(each, COMPANY, slices.filter("is_beside")),
+        ]
+    return pl.DataFrame([row for row in rows if row is not None], schema=POINTS)
 
 
 def _point(each: Accesses, company: str, slices: pl.DataFrame) -> dict[str, object] | None:

@@ -1,6 +1,6 @@
 """What a campaign shows: sentences, tables, JSON and a page."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -298,7 +298,7 @@ def campaign_page(result: CampaignResult, name: str, unseen: Sequence[str]) -> P
         Section("Jobs together", tables=_some(shown, "together"), note=OVERLAP),
         *_slowdown(result, shown),
         *_slices(result),
-        *_predicted(result, shown),
+        *(_predicted(result, shown) if "predictions" in shown else []),
         Section("Conditions", text=capacity_lines(result.model), tables=_some(shown, "conditions")),
     ]
     worst = result.together["slowdown"].drop_nulls()
@@ -349,14 +349,13 @@ def _slowdown(result: CampaignResult, shown: dict[str, Table]) -> list[Section]:
     ]
 
 
-def _slices(result: CampaignResult) -> list[Section]:
+def _slices(result: CampaignResult) -> Iterator[Section]:
     """Figures 2 and 5: a run of equal jobs and one of unequal jobs, slice by slice."""
     pairs = result.runs.filter(pl.len().over("run") == 2).with_columns(
         smallest=pl.col("processes").min().over("run"), largest=pl.col("processes").max().over("run")
     )
     equal = pairs.filter(pl.col("smallest") == pl.col("largest")).sort("largest", "run", "place")
     unequal = pairs.filter(pl.col("smallest") < pl.col("largest")).sort("largest", "smallest", "run", "place")
-    sections = []
     for heading, rows in (("Equal jobs, slice by slice", equal), ("Unequal jobs, slice by slice", unequal)):
         if rows.is_empty():
             continue
@@ -365,14 +364,11 @@ def _slices(result: CampaignResult) -> list[Section]:
             (f"{words.count(row['processes'], 'process', 'processes')} ({row['job']})", _moved(result, row["job"], run))
             for row in run.iter_rows(named=True)
         ]
-        sections.append(
-            Section(
-                heading,
-                text=[f"The last run of {run['pair'][0]} (Kuo et al., figures 2 and 5)."],
-                chart=charts.by_slice(lines, result.data.slice_seconds),
-            )
+        yield Section(
+            heading,
+            text=[f"The last run of {run['pair'][0]} (Kuo et al., figures 2 and 5)."],
+            chart=charts.by_slice(lines, result.data.slice_seconds),
         )
-    return sections
 
 
 def _moved(result: CampaignResult, job: str, run: pl.DataFrame) -> list[float]:
@@ -385,8 +381,6 @@ def _moved(result: CampaignResult, job: str, run: pl.DataFrame) -> list[float]:
 
 
 def _predicted(result: CampaignResult, shown: dict[str, Table]) -> list[Section]:
-    if "predictions" not in shown:
-        return []
     return [
         Section(
             "Predicted and observed",

@@ -149,7 +149,10 @@ def inapplicable(direction: DirectionOverlap) -> list[str]:
     """Why models were not applied, or not the simplest one; a sentence each."""
     reasons: list[str] = []
     for said, models in (("No prediction", direction.predictions), ("No standalone times", direction.inverses)):
-        reasons.extend(f"{said} {_by(model)}: {model.not_applicable}." for model in models if model.not_applicable)
+        for model in models:
+            if model.not_applicable:
+                by = f"from shares by {model.weight}" if model.weight else f"by {model.method}"
+                reasons.append(f"{said} {by}: {model.not_applicable}.")
     all_models: list[Prediction | Inverse] = [*direction.predictions, *direction.inverses]
     reasons.extend(
         f"Greyed: a model's assumption does not hold here. {words.sentence(model.doubt)}"
@@ -162,10 +165,6 @@ def inapplicable(direction: DirectionOverlap) -> list[str]:
         if model.jobs and model.method_reason
     )
     return list(dict.fromkeys(reasons))
-
-
-def _by(model: Prediction | Inverse) -> str:
-    return f"from shares by {model.weight}" if model.weight else f"by {model.method}"
 
 
 VARIANTS = ("every_process", "union", "any_process", "any_union")
@@ -273,10 +272,10 @@ def overlap_page(
         said = _nothing_to_show(main, other)
         sections.extend([Section(TITLES[other.direction], text=[said])] if said else _sections(overlap, other))
     sections.extend(seen_section(coverages))
-    start_ns = overlap.first_slice * overlap.slice_ns
+    who, start_ns = words.listing(names), overlap.first_slice * overlap.slice_ns
     return Page(
-        title=f"{words.listing(names)} on one time axis",
-        kicker=f"Slicewise overlap of {words.listing(names)}, {words.date_and_zone(start_ns)}",
+        title=f"{who} on one time axis",
+        kicker=f"Slicewise overlap of {who}, {words.date_and_zone(start_ns)}",
         sentences=opening(overlap, main, blames),
         verdict=verdict(main, blames),
         facts=_facts(overlap, main),

@@ -107,7 +107,8 @@ def place(direction: DirectionOverlap) -> str:
 def who_got_what(direction: DirectionOverlap) -> str:
     """Such as: There A (60 processes on 5 nodes) got 83.1 MiB/s and B (12 on 1) got 19.0: 4.4 to 1, where ..."""
     got = [
-        f"{job.job}{_in_brackets(job, is_first=place == 0)} got {words.rate(job.region_bytes_per_second)}"
+        f"{job.job}{'' if job.processes is None else f' ({_processes(job, place == 0)})'} got "
+        f"{words.rate(job.region_bytes_per_second)}"
         for place, job in enumerate(direction.jobs)
         if job.region_bytes_per_second is not None
     ]
@@ -159,16 +160,12 @@ def what_it_cost(direction: DirectionOverlap) -> str:
         return _estimated_cost(direction)
     told, seconds, alone = max(known, key=lambda of_job: of_job[1].value / of_job[2].value)
     others = words.listing(job.job for job in direction.jobs if job is not told)
+    waiting = f", of it {words.seconds(told.waited_seconds)} waiting for its turn"
+    waiting = waiting if told.waited_seconds > WORTH_A_WAIT * seconds.value else ""
     return (
         f"The I/O of {told.job} would have taken about {words.estimate_of_seconds(alone)} alone; "
-        f"beside {others} it took {words.seconds(seconds.value)}{_of_it_waiting(told, seconds.value)}."
+        f"beside {others} it took {words.seconds(seconds.value)}{waiting}."
     )
-
-
-def _of_it_waiting(job: JobInDirection, seconds: float) -> str:
-    if job.waited_seconds <= WORTH_A_WAIT * seconds:
-        return ""
-    return f", of it {words.seconds(job.waited_seconds)} waiting for its turn"
 
 
 def how_well_predicted(direction: DirectionOverlap) -> str:
@@ -247,10 +244,6 @@ def most_credible(direction: DirectionOverlap) -> Inverse | None:
 def runtime_of(prediction: Prediction, job: str) -> PredictedRuntime | None:
     """The prediction's runtime of that job, or None."""
     return next((runtime for runtime in prediction.jobs if runtime.job == job), None)
-
-
-def _in_brackets(job: JobInDirection, is_first: bool) -> str:
-    return "" if job.processes is None else f" ({_processes(job, is_first)})"
 
 
 def _processes(job: JobInDirection, is_first: bool) -> str:

@@ -135,15 +135,20 @@ def sites_table(found: JobSizes) -> Table:
     )
 
 
+def job_tables(found: JobSizes) -> list[Table]:
+    if not found.costs:
+        return []
+    return [costs_table(found.costs), *([sites_table(found)] if found.site_sizes else [])]
+
+
 def job_sections(found: JobSizes) -> list[Section]:
     if not found.costs:
         return []
-    tables = [costs_table(found.costs), *([sites_table(found)] if found.site_sizes else [])]
     return [
         Section(
             heading=f"What its own sizes cost {found.digest.job}",
             text=job_lines(found),
-            tables=tables,
+            tables=job_tables(found),
             note="Seconds are those of the process with most. Call sites are sampled: their figures are estimates.",
         )
     ]
