@@ -190,7 +190,10 @@ def _profiled(
         quiet = own_slices_demand(rows[place], others, grid_ns) if not caps else None
         if quiet is not None:
             caps, source = [quiet.bytes_per_second.value] * len(phases), "quiet slices"
-        spans = phases.select((pl.col("start_ns", "end_ns").cast(pl.Int64) - origin) / 1e9).rows()
+        spans = [
+            ((begin - origin) / 1e9, (end - origin) / 1e9)
+            for begin, end in phases.select("start_ns", "end_ns").iter_rows()
+        ]
         start, end = (run.job.start_ns - origin) / 1e9, (run.job.end_ns - origin) / 1e9
         before = [start, *(last for _, last in spans[:-1])]
         volumes = (phases["read_bytes"] + phases["write_bytes"]).to_list()
