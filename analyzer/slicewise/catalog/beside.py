@@ -17,13 +17,7 @@ from slicewise.catalog.kept import KeptJob, Shelf, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.constants import SECOND_NS
-from slicewise.digest.company import (
-    company_of,
-    in_company,
-    later_copies,
-    runs_like,
-    while_alive,
-)
+from slicewise.digest.company import company_of, in_company, later_copies, runs_like, while_alive
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.scalars import whole
 

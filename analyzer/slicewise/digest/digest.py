@@ -50,16 +50,9 @@ def outlined(about: Mapping[str, Any], frames: Iterable[str]) -> str:
 
 
 PROCESS_FIGURES = (
-    "profiler_ns",
-    "call_cost_ps",
-    "system_call_ps",
-    "site_ns",
-    "all_read_bytes",
-    "all_write_bytes",
-    "waited_ns",
-    "waits",
-    "clock_error_ns",
-)
+    "profiler_ns", "call_cost_ps", "system_call_ps", "site_ns", "all_read_bytes", "all_write_bytes", "waited_ns",
+    "waits", "clock_error_ns",
+)  # fmt: skip
 
 
 def _frame(make: Callable[[Any], pl.DataFrame]) -> cached_property[pl.DataFrame]:
@@ -233,18 +226,13 @@ class Digest:
 
     def _job_rows(self) -> pl.DataFrame:
         """The columns of `jobs` that follow from its processes."""
-        about = self._profile.processes.select("process", pl.col("user").cast(pl.Int64))
-        texts = [self._of_later_version(name).cast(pl.String) for name in ("account", "source")]
-        launches = self._profile.launches
+        processes, launches = self._profile.processes, self._profile.launches
+        texts = [members.text(processes, name) for name in ("account", "source")]
         return job_rows(
             self.processes,
-            about.with_columns(text if len(text) else pl.lit("").alias(text.name) for text in texts),
+            processes.select("process", pl.col("user").cast(pl.Int64), *texts),
             launches.with_columns(job=self._job_of_rows) if len(launches) else launches,
         )
-
-    def _of_later_version(self, name: str) -> pl.Series:
-        processes = self._profile.processes
-        return processes[name] if name in processes.columns else pl.Series(name, [], pl.String)
 
     @_frame
     def files(self) -> pl.DataFrame:
@@ -306,13 +294,18 @@ class Digest:
         if self._profile.node_others.is_empty():
             return pl.DataFrame(schema=FRAMES["others"].polars_schema)
         tables = {name: getattr(self._profile, name) for name in ("nodes", neighbours.TABLE)}
-        job = self.jobs.row(0, named=True)
-        end_ns = None if job["is_running"] else job["end_ns"]
-        return neighbours.others(tables, whole(self._profile.nodes["slice_ns"].max()), job["start_ns"], end_ns)
+        return neighbours.others(tables, whole(self._profile.nodes["slice_ns"].max()), *self._times)
 
-    def _if_there(self, name: str, frame: pl.DataFrame) -> pl.DataFrame:
-        """A frame of a table that older profiles do not have."""
-        return pl.DataFrame(schema=FRAMES[name].polars_schema) if frame.is_empty() else conform(name, frame, self._of)
+    @property
+    def _times(self) -> tuple[int, int | None]:
+        """When the job began and ended (ns); None while it runs."""
+        return self.about["start_ns"], None if self.about["is_running"] else self.about["end_ns"]
+
+    def _if_there(self, name: str, table: pl.DataFrame, *order: str) -> pl.DataFrame:
+        """A frame of a table that older profiles do not have. order: columns to sort it by."""
+        if table.is_empty():
+            return pl.DataFrame(schema=FRAMES[name].polars_schema)
+        return conform(name, table.sort(order) if order else table, self._of)
 
     @cached_property
     def counters(self) -> pl.DataFrame:
@@ -325,16 +318,12 @@ class Digest:
         places = mounts.select(what).unique().with_row_index("place")
         numbered = mounts.join(places, on=what).select("process", "mount", "place")
         own = self.processes.lazy().filter("is_of_job").select("process")
-        merged = [
-            pl.col(column.name).sum() if column.merge == "SUM" else pl.col(column.name).max().fill_null(0)
-            for column in self.counter_columns
-        ]
         return (
             self._profile.sums.lazy()
             .join(own, on="process", how="semi")
             .join(numbered.lazy(), on=["process", "mount"], how="left")
             .group_by("place", "layer")
-            .agg(pl.col("process").unique().alias("processes"), *merged)
+            .agg(pl.col("process").unique().alias("processes"), *merged(self.counter_columns))
             .join(places.lazy(), on="place", how="left", nulls_equal=True)
             .with_columns(pl.col("object").fill_null("other"), pl.col("point", "type", "source").fill_null(""))
             .sort("object", "point", "type", "source", "layer")
@@ -493,29 +482,24 @@ class Digest:
     @_frame
     def communication(self) -> pl.DataFrame:
         """What each process did in calls of MPI, by class and slice."""
-        table = self._profile.communication
-        if table.is_empty():
-            return pl.DataFrame(schema=FRAMES["communication"].polars_schema)
         # Its keys are the table's own: the reader has added up what is of one.
-        return conform("communication", table.sort("process", "slice", "class"))
+        return self._if_there("communication", self._profile.communication, "process", "slice", "class")
 
     @_frame
     def library_calls(self) -> pl.DataFrame:
         """What each process did in calls of I/O libraries, by function."""
-        table = self._profile.library_calls
-        return self._if_there("library_calls", table.sort("process", "function") if table.height else table)
+        return self._if_there("library_calls", self._profile.library_calls, "process", "function")
 
     @_frame
     def regions(self) -> pl.DataFrame:
         """The regions that the program marked, by process and occurrence."""
         table = self._profile.regions.rename({"name": "region"}, strict=False)
-        return self._if_there("regions", table.sort("process", "begin_ns", "number") if table.height else table)
+        return self._if_there("regions", table, "process", "begin_ns", "number")
 
     @_frame
     def thread_waits(self) -> pl.DataFrame:
         """How long threads of each process waited for each other, by kind and slice."""
-        table = self._profile.thread_waits
-        return self._if_there("thread_waits", table.sort("process", "slice", "kind") if table.height else table)
+        return self._if_there("thread_waits", self._profile.thread_waits, "process", "slice", "kind")
 
     @_frame
     def usage(self) -> pl.DataFrame:
@@ -524,7 +508,7 @@ class Digest:
         if found.height:
             older = [name for name in OF_FIRST_THREAD if name not in found.columns]
             found = found.with_columns(pl.lit(None, pl.Int64).alias(name) for name in older)
-        return self._if_there("usage", found.sort("process", "slice") if found.height else found)
+        return self._if_there("usage", found, "process", "slice")
 
     @_frame
     def sites(self) -> pl.DataFrame:
@@ -566,9 +550,7 @@ class Digest:
 
     @cached_property
     def _node_times(self) -> pl.DataFrame:
-        job = self.jobs.row(0, named=True)
-        end_ns = None if job["is_running"] else job["end_ns"]
-        return nodes.sampled(self._node_tables, self.node_slice_ns, job["start_ns"], end_ns)
+        return nodes.sampled(self._node_tables, self.node_slice_ns, *self._times)
 
     @property
     def _node_tables(self) -> Mapping[str, pl.DataFrame]:
@@ -608,6 +590,14 @@ def read_digest(
     return Digest(
         read_profile(path, needs_axis=needs_axis, distributions=distributions, slices=wanted[0], other_slices=wanted[1])
     )
+
+
+def merged(counters: Iterable[PayloadColumn]) -> list[pl.Expr]:
+    """Columns of counters, put together over rows by their merge rules."""
+    return [
+        pl.col(column.name).sum() if column.merge == "SUM" else pl.col(column.name).max().fill_null(0)
+        for column in counters
+    ]
 
 
 def _or_zero(processes: pl.DataFrame, name: str) -> pl.Expr:

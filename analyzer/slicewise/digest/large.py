@@ -31,20 +31,9 @@ FORMAT = 1
 LARGE_BYTES = 4 << 20
 # What no blame asks of a neighbour, and most of a large profile.
 LEFT_OUT = (
-    "slices",
-    "other_slices",
-    "files",
-    "calls",
-    "sites",
-    "frames",
-    "modules",
-    "communication",
-    "library_calls",
-    "regions",
-    "thread_waits",
-    "usage",
-    "hardware",
-)
+    "slices", "other_slices", "files", "calls", "sites", "frames", "modules", "communication", "library_calls",
+    "regions", "thread_waits", "usage", "hardware",
+)  # fmt: skip
 # What it did, beside its tables: see `Digest`.
 TOGETHER = "together"
 HEAD_BYTES = 8

@@ -9,7 +9,6 @@ from operator import add
 import polars as pl
 
 from slicewise.constants import LEAST_DIRECTION
-from slicewise.digest import processes as members
 from slicewise.digest import slices
 from slicewise.kinds import KINDS
 from slicewise.profile.sampled_only import ENDING as SAMPLED_ENDING
@@ -243,18 +242,18 @@ def job_rows(processes: pl.DataFrame, about: pl.DataFrame, launches: pl.DataFram
     profiles' table, with job.
     """
     told = about.lazy().join(processes.lazy().select("process", "job"), on="process").group_by("job")
-    own = members.with_first_program(processes, ("job", "node", "pid")).filter("is_of_job")
+    own = with_first_program(processes, ("job", "node", "pid")).filter("is_of_job")
     found = (
         own.lazy()
         .group_by("job", maintain_order=True)
         .agg(
-            is_mpi=members.has_rank().any(),
+            is_mpi=has_rank().any(),
             processes=pl.col("first_program").filter("matters").n_unique(),
             nodes=pl.col("node").filter("matters").n_unique(),
             start_ns=pl.col("start_ns").min(),
             end_ns=pl.col("end_ns").max(),
             is_running=(pl.col("ending") == "running").any(),
-            **{name: members.of_first(name) for name in members.WHAT_IT_WAS_ASKED},
+            **{name: of_first(name) for name in WHAT_IT_WAS_ASKED},
             **{name: pl.col(name).max() for name in (slices.SPREAD, "clock_error_ns")},
             **dict(zip(slices.SUMS, slices.sums(), strict=True)),
         )
@@ -264,6 +263,6 @@ def job_rows(processes: pl.DataFrame, about: pl.DataFrame, launches: pl.DataFram
         pl.col("account").max().fill_null(""),
         pl.col("source").max().fill_null("").replace("", COUNTED),
     )
-    programs = members.main_programs(own).lazy()
-    timed = members.with_times_of_launches(found.collect(), launches).lazy()
+    programs = main_programs(own).lazy()
+    timed = with_times_of_launches(found.collect(), launches).lazy()
     return timed.join(programs, on="job").join(whose, on="job", maintain_order="left").collect()

@@ -54,8 +54,7 @@ CLOCK_ERROR = number(
     "ns", "how far its slices may be off the clock, of imported jobs; 0 in profiles of Slicewise: not measured"
 )
 SPREAD_AT_MOST = number(
-    "slices",
-    "over how many slices an imported log's bytes were spread at most; 1: each byte is in its slice",
+    "slices", "over how many slices an imported log's bytes were spread at most; 1: each byte is in its slice"
 )
 JOB = _name("the job's name; of several jobs with one name the later ones have a number behind it")
 PROCESS = Field(pl.UInt64(), "", "unique id of the process's run")
@@ -90,16 +89,8 @@ SEEN_AND_COUNTED: tuple[tuple[str, Unit, str], ...] = (
     ("calls_seen", "calls", "calls that were covered"),
     ("calls_kernel", "calls", "calls that the kernel counted"),
     ("storage", "bytes", "bytes that the kernel transferred between storage and memory in that direction"),
-    (
-        "requested",
-        "bytes",
-        "bytes of requests that were covered and are in no other count here",
-    ),
-    (
-        "touches",
-        "calls",
-        "calls and requests that may each have made the kernel transfer a page more",
-    ),
+    ("requested", "bytes", "bytes of requests that were covered and are in no other count here"),
+    ("touches", "calls", "calls and requests that may each have made the kernel transfer a page more"),
 )
 
 DISTRIBUTION = {
@@ -127,6 +118,16 @@ SAMPLED_COUNTS = {
     "storage_read_bytes": number("bytes", "bytes that the kernel fetched from storage"),
     "storage_write_bytes": number("bytes", "bytes that the kernel sent to storage"),
 }
+
+# Columns that are keys of many frames, and mean the same in each.
+KEY_COLUMNS = {"process": PROCESS, "storage": STORAGE, "slice": SLICE, "node": NODE}
+
+
+def _frame(meaning: str, keys: tuple[str, ...], columns: dict[str, Field]) -> Frame:
+    """A frame that has KEY_COLUMNS among its keys: these come first, where `columns` says nothing else of them."""
+    known = {name: KEY_COLUMNS[name] for name in keys if name in KEY_COLUMNS and name not in columns}
+    return Frame(meaning, keys, known | columns)
+
 
 FRAMES: dict[str, Frame] = {
     "jobs": Frame(
@@ -199,39 +200,32 @@ FRAMES: dict[str, Frame] = {
             **_of_kinds(),
         },
     ),
-    "storages": Frame(
+    "storages": _frame(
         "one row for each file system that any process saw",
         ("storage",),
         {
-            "storage": STORAGE,
             "type": _name("file system type"),
             "source": _name("device or server"),
             "node": _name("the only node that has it; empty for a network file system"),
             "point": _name("where most of its bytes went through: a mount point"),
         },
     ),
-    "process_slices": Frame(
+    "process_slices": _frame(
         "one row for each process, storage and slice with any call on files; bytes that pass through several layers "
         "count once",
         ("process", "storage", "slice"),
         {
-            "process": PROCESS,
-            "storage": STORAGE,
-            "slice": SLICE,
             **_of_kinds(),
             "threads": number("threads", "threads whose calls ended in the slice; at least 1"),
             "spread": number(
-                "slices",
-                "over how many slices its bytes were spread evenly; 1: each byte is in its slice",
+                "slices", "over how many slices its bytes were spread evenly; 1: each byte is in its slice"
             ),
         },
     ),
-    "mounts": Frame(
+    "mounts": _frame(
         "one row for each process and file system that it saw, at each place where it is mounted",
         ("process", "storage", "point"),
         {
-            "process": PROCESS,
-            "storage": STORAGE,
             "point": _name("where the process has it mounted"),
             "read_bytes": number("bytes", "bytes read through that mount"),
             "write_bytes": number("bytes", "bytes written through that mount"),
@@ -242,26 +236,22 @@ FRAMES: dict[str, Frame] = {
             ),
         },
     ),
-    "fetched": Frame(
+    "fetched": _frame(
         "one row for each process, storage and slice in which it waited for pages of mapped files (`mmap`), which no "
         "call shows; estimates, of processes for which the kernel fetched much beyond their calls, where a collector "
         "sampled the node",
         ("process", "storage", "slice"),
         {
-            "process": PROCESS,
-            "storage": STORAGE,
-            "slice": SLICE,
             "fetched_bytes": number("bytes", "bytes that the kernel fetched for it beyond its calls"),
             "faults": number("", "page faults that read them"),
             "waited_ns": number("ns", "time in which it did not compute, was not in calls and not ready to run"),
         },
     ),
-    "files": Frame(
+    "files": _frame(
         "one row for each process and file that transferred much or took long; "
         "all its other files are in its row with an empty path",
         ("process", "file"),
         {
-            "process": PROCESS,
             "file": number("", "number within the process; 0 is all files without a row"),
             "path": _name("path as the program opened it, made absolute; its end where it is long"),
             "opens": number("calls", "times opened"),
@@ -278,14 +268,13 @@ FRAMES: dict[str, Frame] = {
             "error_ns": number("ns", "the same for the time in read and write calls"),
         },
     ),
-    "coverage": Frame(
+    "coverage": _frame(
         "one row for each process: what was covered of it on all descriptors, and what the kernel counted. The share "
         "that was covered is the sum of `read_seen` over that of `read_kernel` (and 1 at most), of the job's processes "
         "that were not killed. What programs without the library read is added to the sum of `read_kernel`. The same "
         "holds for writes",
         ("process",),
         {
-            "process": PROCESS,
             **{
                 f"{way}_{what}": number(unit, f"{way}: {meaning}")
                 for way in ("read", "write")
@@ -305,11 +294,10 @@ FRAMES: dict[str, Frame] = {
         ("process", "mishap"),
         {"process": PROCESS, "mishap": _name("what happened"), "count": number("", "how often")},
     ),
-    "unprofiled": Frame(
+    "unprofiled": _frame(
         "one row for each program that could not be profiled, and process that began it",
         ("process", "program", "pid"),
         {
-            "process": PROCESS,
             "program": _name("the executable's path"),
             "reason": _name("why it could not be profiled"),
             "times": number("", "how often it was begun"),
@@ -317,12 +305,11 @@ FRAMES: dict[str, Frame] = {
             "time_ns": number("UNIX time, ns", "when the last one was begun"),
         },
     ),
-    "launches": Frame(
+    "launches": _frame(
         "one row for each command that `slicewise run` began, with the kernel's counts of it and the "
         "descendants that their parents waited for",
         ("node", "pid"),
         {
-            "node": NODE,
             "pid": number("", "process id of the command"),
             "program": _name("the executable's path"),
             "reason": _name("why the command itself could not be profiled; `unknown` if it was profiled"),
@@ -363,13 +350,12 @@ FRAMES: dict[str, Frame] = {
             "unsure_ns": UNSURE_NS,
         },
     ),
-    "others": Frame(
+    "others": _frame(
         "one row for each node, user and slice in which other processes of the user transferred anything while the job "
         "ran. Processes of the job and processes with a profile are left out. Root's collector samples them if a site "
         "asks for it. Counts are the kernel's, of descriptors of any kind; no other frame includes them",
         ("node", "user", "slice"),
         {
-            "node": NODE,
             "user": number("", "numeric user id; null: all users whom the site does not name, together"),
             "slice": NODE_SLICE,
             "processes": number("processes", "the most processes of the user without a profile at one time"),
@@ -388,11 +374,10 @@ FRAMES: dict[str, Frame] = {
         ("storage", "kind", "what", "bin"),
         {"storage": STORAGE, **DISTRIBUTION},
     ),
-    "accesses": Frame(
+    "accesses": _frame(
         "one row for each file system and direction: the calls of all of the job's own processes together",
         ("storage", "direction"),
         {
-            "storage": STORAGE,
             "direction": _name("read or write"),
             "calls": number("calls", "how many, requests included"),
             "bytes": number("bytes", "bytes that they transferred"),
@@ -410,43 +395,33 @@ FRAMES: dict[str, Frame] = {
             "meaning": _name("what it is"),
         },
     ),
-    "hardware": Frame(
+    "hardware": _frame(
         "one row for each process, slice and hardware event",
         ("process", "slice", "event"),
-        {
-            "process": PROCESS,
-            "slice": SLICE,
-            "event": _name("the event"),
-            "value": number("", "how many, in its unit"),
-        },
+        {"event": _name("the event"), "value": number("", "how many, in its unit")},
     ),
-    "waits": Frame(
+    "waits": _frame(
         "one row for each process and slice in which it waited for its turn at I/O; no call's time includes that time",
         ("process", "slice"),
         {
-            "process": PROCESS,
-            "slice": SLICE,
             "waited_ns": number("ns", "time that it waited in the slice"),
             "waits": number("", "waits that began in the slice"),
         },
     ),
-    "communication": Frame(
+    "communication": _frame(
         "one row for each process, slice and class of calls of MPI; times of a process's threads add up",
         ("process", "slice", "class"),
         {
-            "process": PROCESS,
-            "slice": SLICE,
             "class": _name("what the calls are for; [counters.md](counters.md#names-of-mpi_classes) lists the classes"),
             "calls": number("calls", "calls that ended in the slice"),
             "ns": number("ns", "time in calls in the slice"),
             "bytes": number("bytes", "bytes that the calls' arguments name"),
         },
     ),
-    "library_calls": Frame(
+    "library_calls": _frame(
         "one row for each process and function of an I/O library (HDF5, netCDF, ...); times of threads add up",
         ("process", "function"),
         {
-            "process": PROCESS,
             "library": _name("the library"),
             "function": _name("[counters.md](counters.md#names-of-library_functions) lists the functions"),
             "calls": number("calls", "how many"),
@@ -455,12 +430,11 @@ FRAMES: dict[str, Frame] = {
             "mpi_ns": number("ns", "of that the time in calls of MPI, less the time in POSIX and stdio calls within"),
         },
     ),
-    "regions": Frame(
+    "regions": _frame(
         "one row for each process and occurrence of a region that the program marked, with what its thread did in it; "
         "one for all further occurrences of a name of which many are known",
         ("process", "region", "occurrence"),
         {
-            "process": PROCESS,
             "region": _name("the region's name; empty: all names that found no room"),
             "occurrence": number("", "1: the first of this name that ended in the process; 0: all others together"),
             "occurrences": number("", "how many the row is of"),
@@ -477,25 +451,21 @@ FRAMES: dict[str, Frame] = {
             "left": number("", "1: it was not ended by itself, but by the end of what was around it"),
         },
     ),
-    "thread_waits": Frame(
+    "thread_waits": _frame(
         "one row for each process, slice and kind of waits of its threads for each other, where these were counted",
         ("process", "slice", "kind"),
         {
-            "process": PROCESS,
-            "slice": SLICE,
             "kind": _name("what was waited for; [counters.md](counters.md#names-of-thread_waits) lists the kinds"),
             "waits": number("", "waits that ended in the slice"),
             "ns": number("ns", "time of waits in the slice; times of a process's threads add up"),
             "main_ns": number("ns", "of that the waits of the process's first thread, which runs `main`"),
         },
     ),
-    "usage": Frame(
+    "usage": _frame(
         "one row for each process and slice in which Slicewise looked at the kernel's counts of the process: what the "
         "kernel counted until the next look",
         ("process", "slice"),
         {
-            "process": PROCESS,
-            "slice": SLICE,
             "late_ns": number("ns", "how long after the slice's begin this look was"),
             "sampled_ns": number(
                 "ns", "time from this look to the next one: more than a slice if no call ended in the next slice"
@@ -513,11 +483,10 @@ FRAMES: dict[str, Frame] = {
             "first_thread_ns": number("ns", "processor time of its first thread; null: not counted"),
         },
     ),
-    "sites": Frame(
+    "sites": _frame(
         "one row for each process, call site, function and slice: samples of time in calls; figures are estimates",
         ("process", "site", "operation", "slice"),
         {
-            "process": PROCESS,
             "site": number("", "number of the call site within the process; 0: all that did not fit"),
             "operation": _name("the function that was called"),
             "slice": SLICE,
@@ -527,11 +496,10 @@ FRAMES: dict[str, Frame] = {
             "calls": _amount("calls", "calls that they stand for"),
         },
     ),
-    "site_frames": Frame(
+    "site_frames": _frame(
         "one row for each frame of a call site's stack",
         ("process", "site", "depth"),
         {
-            "process": PROCESS,
             "site": number("", "number of the call site within the process"),
             "depth": number("", "place in the stack; 0: the code that called the function"),
             "module": _name("path of the executable or library that the code is in; empty: in no file"),
@@ -542,22 +510,20 @@ FRAMES: dict[str, Frame] = {
             "line": number("", "of an interpreted program, the line in it; 0: not known"),
         },
     ),
-    "node_samples": Frame(
+    "node_samples": _frame(
         "one row for each node and slice in which its collector sampled, while the job ran",
         ("node", "slice"),
         {
-            "node": NODE,
             "slice": NODE_SLICE,
             "seconds": _amount("s", "time that was sampled of the slice"),
             "watched_seconds": _amount("s", "of that the time in which the collector looked whether threads slept"),
         },
     ),
-    "node_slices": Frame(
+    "node_slices": _frame(
         "one row for each node, device, signal and slice where the signal was not 0 (for a mean over time divide "
         "by all seconds of `node_samples`); the node as a whole, not the job's part",
         ("node", "kind", "device", "signal", "slice"),
         {
-            "node": NODE,
             "kind": _name(
                 "what it is counted of: node, or the kind of device ([counters.md](counters.md#names-of-devices))"
             ),

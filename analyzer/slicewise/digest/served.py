@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from slicewise.alike import begins_of_alike
-
-if TYPE_CHECKING:
-    pass
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -233,12 +229,7 @@ def _by_counter(cell: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
 
 
 def _as_rows(
-    cell: pl.DataFrame,
-    names: npt.NDArray[np.uint64],
-    first: int,
-    row: Ints,
-    column: Ints,
-    served: Floats,
+    cell: pl.DataFrame, names: npt.NDArray[np.uint64], first: int, row: Ints, column: Ints, served: Floats
 ) -> pl.DataFrame:
     """The cell's rows with what was served, and rows for slices in which a process made no call."""
     whole = np.diff(np.rint(np.cumsum(served, axis=1)), axis=1, prepend=0.0).astype(np.int64)

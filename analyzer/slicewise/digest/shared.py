@@ -13,13 +13,14 @@ import polars as pl
 
 from slicewise.alike import rows_of
 from slicewise.digest import slices
+from slicewise.digest.company import later_copies
 from slicewise.digest.digest import Digest, text_of_path
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.profile.many import batches, profile_bytes
 from slicewise.profile.plan import SOURCE, Source
 from slicewise.profile.plausible import require_axes
 from slicewise.profile.reader import Profile, profile_of, wants_of
-from slicewise.profile.reading import Reading, read_jobs
+from slicewise.profile.reading import read_jobs
 
 # What most analyses ask of every job.
 ASKED_TOGETHER = ("_mounts", "_active", "processes", "process_slices", "mounts", "storages", "jobs", "coverage")
@@ -154,7 +155,7 @@ def read_together(places: Sequence[Path], *, distributions: bool = False) -> lis
     reading = read_jobs(places, wants_of(slices.WANTED, slices.OTHERS, distributions))
     if len(places) > 1:
         kinds: dict[object, list[Path]] = {}
-        clashes = _clashing(reading)
+        clashes = set(later_copies(reading.tables["processes"].select("process", job=SOURCE, place=SOURCE)))
         for source, place in zip(reading.sources, places, strict=True):
             is_apart = source.schemas != 1 or source.number in clashes
             kinds.setdefault((source.schema, source.number if is_apart else None), []).append(place)
@@ -163,10 +164,3 @@ def read_together(places: Sequence[Path], *, distributions: bool = False) -> lis
             return [jobs for some in alike for jobs in read_together(some, distributions=distributions)]
     require_axes(reading.sources, reading.tables)
     return [Jobs(reading.sources, reading.tables)]
-
-
-def _clashing(reading: Reading) -> set[int]:
-    """The numbers of jobs that have a process which an earlier one has, too: the same job twice."""
-    rows = reading.tables["processes"].select(SOURCE, "process")
-    again = rows.filter(pl.col(SOURCE) != pl.col(SOURCE).min().over("process"))
-    return set(again[SOURCE].unique().to_list())

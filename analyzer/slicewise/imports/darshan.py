@@ -27,16 +27,7 @@ from slicewise.imports.darshan_log import (
     load,
 )
 from slicewise.imports.events import Numbers, by_weight
-from slicewise.imports.job import (
-    OTHER_THINGS,
-    WAYS,
-    Gathered,
-    ImportedJob,
-    Mount,
-    Process,
-    identity,
-    mount_of,
-)
+from slicewise.imports.job import OTHER_THINGS, WAYS, Gathered, ImportedJob, Mount, Process, identity, mount_of
 from slicewise.text import words
 
 

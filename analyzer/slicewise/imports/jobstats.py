@@ -151,9 +151,7 @@ OF_A_TIME = re.compile(r"(?<![^\W\d_])\d+(?:T\d+)?Z?")
 
 
 def read_served(
-    paths: Sequence[Path],
-    tell: Callable[[str], None] = lambda line: None,
-    between: Sequence[tuple[int, int]] = (),
+    paths: Sequence[Path], tell: Callable[[str], None] = lambda line: None, between: Sequence[tuple[int, int]] = ()
 ) -> pl.DataFrame:
     """What servers counted by job, as SERVED_SCHEMA: target, job, begin_ns, end_ns (UNIX time), what was done between.
     paths: profiles of servers, and logs in any of the forms of docs/imports.md, packed or not; directories stand for

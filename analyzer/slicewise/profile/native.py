@@ -285,10 +285,7 @@ class Decoder:
             self._reader = None
 
     def load(
-        self,
-        files: list[tuple[bytes, int]],
-        meet_schema: Callable[[int, bytes], Layout | None],
-        most_bytes: int = 0,
+        self, files: list[tuple[bytes, int]], meet_schema: Callable[[int, bytes], Layout | None], most_bytes: int = 0
     ) -> list[File]:
         """Read all files, given as (path, source) in the order of their sources, of each at most so many bytes.
         meet_schema: called with (number of the file, text of a new schema); gives its layout, or None if it is none.

@@ -13,6 +13,7 @@ import polars as pl
 from slicewise.analysis.coverage import Coverage, coverage
 from slicewise.analysis.job.busiest import busiest_ns
 from slicewise.digest import Damage, Digest
+from slicewise.digest.digest import merged
 from slicewise.digest.layers import ALL_LAYERS, MPIIO_LAYERS, OWN_LAYERS, is_own
 from slicewise.digest.processes import count_processes, has_rank, in_processes, known_nodes
 from slicewise.scalars import real, whole, whole_or_none
@@ -202,15 +203,8 @@ def _in_seconds(frame: pl.DataFrame, digest: Digest) -> pl.DataFrame:
     return frame.with_columns(pl.col(list(named)) / 1e9).rename(named)
 
 
-def _merged(digest: Digest) -> list[pl.Expr]:
-    return [
-        pl.col(column.name).sum() if column.merge == "SUM" else pl.col(column.name).max().fill_null(0)
-        for column in digest.counter_columns
-    ]
-
-
 def _record(sums: pl.DataFrame, digest: Digest) -> dict[str, Any]:
-    return _in_seconds(sums.select(_merged(digest)), digest).row(0, named=True)
+    return _in_seconds(sums.select(merged(digest.counter_columns)), digest).row(0, named=True)
 
 
 def _mounts(own: pl.DataFrame, digest: Digest) -> list[dict[str, Any]]:
@@ -219,7 +213,7 @@ def _mounts(own: pl.DataFrame, digest: Digest) -> list[dict[str, Any]]:
     of_process = in_processes(digest.processes)
     programs = own.select(*what, process="processes").explode("process")
     counts = programs.with_columns(of_process).group_by(what).agg(processes=pl.col("process").n_unique())
-    sums = counts.join(own.group_by(what).agg(_merged(digest)), on=what)
+    sums = counts.join(own.group_by(what).agg(merged(digest.counter_columns)), on=what)
     by_bytes = sums.sort(pl.col("read_bytes") + pl.col("write_bytes"), "point", descending=[True, False])
     found = _in_seconds(by_bytes, digest)
     if digest.is_served:  # a server's time for requests is none of calls

@@ -12,12 +12,7 @@ import polars as pl
 
 from slicewise.alike import begins_of_alike, rows_of
 from slicewise.analysis.blame.on_storage import Floats, Mask
-from slicewise.analysis.blame.uncontended import (
-    FEWEST_IN_A_SET,
-    LEAST_RATIO_OF_RATES,
-    MOSTLY_FULL,
-    NEAR_REST,
-)
+from slicewise.analysis.blame.uncontended import FEWEST_IN_A_SET, LEAST_RATIO_OF_RATES, MOSTLY_FULL, NEAR_REST
 from slicewise.analysis.calls import (
     CALLS,
     KINDS,

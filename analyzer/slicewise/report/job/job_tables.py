@@ -105,11 +105,7 @@ def files_table(files: pl.DataFrame) -> Table:
         columns.size("written", lambda row: row["write_bytes"]),
         columns.size("read", lambda row: row["read_bytes"]),
         columns.duration("in reads and writes", lambda row: row["seconds"]),
-        columns.figure(
-            "written and read, at most",
-            at_most,
-            "bytes",
-        ),
+        columns.figure("written and read, at most", at_most, "bytes"),
     )
 
 

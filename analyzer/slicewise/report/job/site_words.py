@@ -36,11 +36,7 @@ MUCH_ELSEWHERE = 0.1
 def sites_record(found: Sites) -> list[dict[str, Any]]:
     """The key `sites` of JSON output, see docs/commands.md."""
     return [
-        {
-            "stack": [vars(place) for place in found.stacks[row.pop("stack")]],
-            **row,
-        }
-        for row in totals(found).to_dicts()
+        {"stack": [vars(place) for place in found.stacks[row.pop("stack")]], **row} for row in totals(found).to_dicts()
     ]
 
 
