@@ -29,16 +29,12 @@ DIVIDED = ("read", "write", "mpi_io")
 OF_NAMES = ("opens", "small files", "one directory", "failing calls", "looks", "locks")
 
 
-def no_sizes(paths: Sequence[str], end_ns: int) -> Mapping[str, int]:
-    return {}
-
-
 def advise(
     digest: Digest,
     found: Sites,
     lost_share: float = 0.0,
     ranks: Split | None = None,
-    size_of: Callable[[Sequence[str], int], Mapping[str, int]] = no_sizes,
+    size_of: Callable[[Sequence[str], int], Mapping[str, int]] = lambda paths, end_ns: {},
 ) -> list[CostlyHabit]:
     """The habits that cost a job most, those first where a change saves most. The digest was read with its
     distributions. lost_share: of its time in calls, what others cost it: that is not the program's fault, and taken

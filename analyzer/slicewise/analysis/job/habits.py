@@ -11,29 +11,13 @@ from slicewise.analysis.job.job_calls import (
     A_BATCH,
     ALMOST_ALL,
     AT_LEAST,
-    BUFFERED,
-    BY_ONE_RANK,
     CLOSES,
-    FORMATTED,
-    FORMATTED_NS,
-    FORWARD,
-    IN_ORDER,
-    IN_PIECES,
     LARGE,
     MANY,
-    MANY_FORMATTED,
-    MOST_ASKED,
-    NO_COPY,
-    OF_A_CALL,
     OF_AN_OPEN,
-    OF_MEMORY,
-    OF_NEW_MEMORY,
     OFTEN,
-    READ_TIMES,
     SHOWN,
-    SLOW,
     SMALL,
-    TOGETHER,
     WAITS_NS,
     CostlyHabit,
     Habit,
@@ -47,6 +31,31 @@ from slicewise.digest.processes import usage_in_sum
 from slicewise.estimate import Estimate
 from slicewise.kinds import KINDS
 from slicewise.scalars import real
+
+# Bytes: copying fewer takes next to none of a call's time; and what is left of that time in larger calls.
+NO_COPY, OF_A_CALL = 1 << 10, 0.3
+# A device or a server that is waited for moves far less than it could (bytes/s). Of calls that copy into a cache nobody
+# knows what their pages cost.
+SLOW = 100e6
+# Of calls: transfers of which fewer begin where the last one ended are in no order, and if of reads so many begin after
+# it, they go forward (half of those at random do); of streams' calls so many reach the kernel.
+IN_ORDER, FORWARD, BUFFERED = 0.5, 0.75, 0.5
+# What is read so often is read again; and bytes/s of a copy in memory, at most.
+READ_TIMES, OF_MEMORY = 2.0, 10e9
+# The same of files in memory that are written there first, by which memory is taken: at least, most likely, at most.
+# A virtual machine wrote new pages of /dev/shm at 2 to 3e9 bytes/s and read them at 5 to 6e9; a busy node has less.
+OF_NEW_MEMORY = (1e9, 2.5e9, OF_MEMORY)
+# Of the files with most time in reads, how many sizes are asked for.
+MOST_ASKED = 50
+# Functions that turn numbers into text, and back; what one takes of a processor (ns): glibc 2.36 took 34 for a whole
+# number, 206 for a fraction, and 9 for fwrite of 8 bytes. Fewer calls are no second.
+FORMATTED, FORMATTED_NS, MANY_FORMATTED = ("fprintf", "fscanf", "fwprintf", "fwscanf"), (25, 100, 200), 5_000_000
+# Calls of MPI-IO, without MPI_File_write or MPI_File_read, that a rank makes by itself; and those that ranks make
+# together.
+BY_ONE_RANK = ("", "_at", "_shared")
+TOGETHER = ("_all", "_at_all", "_ordered", "_all_begin", "_at_all_begin", "_ordered_begin")
+# Pieces of one such call: one that gathers them makes a few, and Open MPI 4.1 without a hint made 200,000.
+IN_PIECES = 10
 
 
 def habits_of_calls(of: JobCalls) -> Iterator[CostlyHabit]:

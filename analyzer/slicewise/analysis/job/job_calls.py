@@ -42,74 +42,26 @@ TRIVIAL_FILE, TRIVIAL_FILES = 0.01, 0.05
 A_BATCH, A_PIECE = 100, 1 << 20
 # What large transfers cost in another run, as a factor.
 UNSURE_FACTOR = 2.0
-# Bytes: copying fewer takes next to none of a call's time; and what is left of that time in larger calls.
-NO_COPY, OF_A_CALL = 1 << 10, 0.3
-# Such a call waits for a device or a server (ns), which moves far less than it could (bytes/s). Of calls that copy into
-# a cache nobody knows what their pages cost.
-WAITS_NS, SLOW = 50_000, 100e6
+# Such a call waits for a device or a server (ns).
+WAITS_NS = 50_000
 # Samples of call sites that show how time divides among calls, within a fifth (binomial).
 ENOUGH_SAMPLES = 30
-# Locks that wait take at least so many times as long as unlocking; of both, unlocking is about half: so many at least.
-MUCH_LONGER, UNLOCKS = 2.0, 0.4
-# A failing call may take less or more time than the job's other metadata calls, which are the rest of these.
-OF_A_LOOK = 0.5
 # An open and a close, or a wait for a lock, cost the same each time but for this part; and around them more is done.
 OF_AN_OPEN = 0.2
-# So few transfers with each open may wait for it (a header, the data, and a read that finds the end), if they take at
-# most so many times as long as opens and closes. On GlusterFS they took about as long; twice that is room for noise.
-WITH_EACH_OPEN, AS_LONG = 3, 2.0
-# Of calls: transfers of which fewer begin where the last one ended are in no order, and if of reads so many begin after
-# it, they go forward (half of those at random do); of streams' calls so many reach the kernel.
-IN_ORDER, FORWARD, BUFFERED = 0.5, 0.75, 0.5
 # What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(). And
 # what of that goes most likely: it was 0.6 to 1.
 AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
 LIKELY = 0.75
-# What is read so often is read again; what storage sent of it is nearly all; and bytes/s of a copy in memory, at most.
-READ_TIMES, ALMOST_ALL, OF_MEMORY = 2.0, 0.9, 10e9
-# The same of files in memory that are written there first, by which memory is taken: at least, most likely, at most.
-# A virtual machine wrote new pages of /dev/shm at 2 to 3e9 bytes/s and read them at 5 to 6e9; a busy node has less.
-OF_NEW_MEMORY = (1e9, 2.5e9, OF_MEMORY)
-# Of the files with most time in reads, how many sizes are asked for.
-MOST_ASKED = 50
+# Of bytes or of time: so much is nearly all.
+ALMOST_ALL = 0.9
 # What of a wait for locks, or for a sync that can go on meanwhile, goes at least, if the change is made.
 AT_LEAST = 0.5
-# Functions that are named, of those that looked.
-MOST_NAMED = 3
-# So many processes that do the same at one time, or in one directory, are a crowd. In the first part of the runtime.
-CROWD, BEGIN = 8, 0.1
 # A process that lives for so little time (ns) did little but begin and end.
 BRIEF_NS = 100_000_000
 
-# Functions that open a file, and close it; and those that wait for locks.
+# Functions that open a file, and close it.
 OPENINGS = ("open", "openat", "creat", "fopen")
 CLOSES = ("close", "fclose")
-OPENS = (*OPENINGS, *CLOSES)
-# The same of I/O libraries: of files, and with what goes with these: the objects in a file that are opened with it.
-FILES_OF_LIBRARIES = ("H5Fopen", "H5Fcreate", "nc_open", "ncmpi_open", "adios2_open")
-OF_LIBRARIES = (
-    *FILES_OF_LIBRARIES,
-    *("H5Fclose", "H5Oopen", "H5Gopen", "H5Dopen", "H5Dclose", "H5Aopen", "nc_close", "ncmpi_close", "adios2_close"),
-)
-# What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
-WITH_AN_OPEN = (*OPENS, "fstat", "ioctl", "lseek")
-LOCKS = ("flock", "fcntl")
-# Metadata calls on what is open, which fail for no name.
-BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS)
-# Those that ask and change nothing; mkdir, of a directory that is there.
-LOOKS = (
-    *("stat", "lstat", "fstatat", "statx", "statfs", "access", "readlink", "realpath", "getxattr", "listxattr"),
-    *("opendir", "readdir", "scandir", "closedir", "getdents", "mkdir", "mkdirat"),
-)
-# Those that turn numbers into text, and back; what one takes of a processor (ns): glibc 2.36 took 34 for a whole
-# number, 206 for a fraction, and 9 for fwrite of 8 bytes. Fewer calls are no second.
-FORMATTED, FORMATTED_NS, MANY_FORMATTED = ("fprintf", "fscanf", "fwprintf", "fwscanf"), (25, 100, 200), 5_000_000
-# Calls of MPI-IO, without MPI_File_write or MPI_File_read, that a rank makes by itself.
-BY_ONE_RANK = ("", "_at", "_shared")
-# And those that ranks make together.
-TOGETHER = ("_all", "_at_all", "_ordered", "_all_begin", "_at_all_begin", "_ordered_begin")
-# Pieces of one such call: one that gathers them makes a few, and Open MPI 4.1 without a hint made 200,000.
-IN_PIECES = 10
 
 
 @dataclass(frozen=True)
@@ -233,12 +185,14 @@ class JobCalls:
         value, high = (min(self.runtime, one) for one in (saving.value + LIKELY * around, saving.high + around))
         return replace(saving, value=value, high=high)
 
+    def samples(self, operations: Sequence[str], least: int = 0) -> pl.DataFrame:
+        """Samples of these functions' call sites; no rows if there are fewer than `least`."""
+        of_them = self.found.samples.filter(pl.col("operation").is_in(list(operations)))
+        return of_them if int(of_them["samples"].sum()) >= least else of_them.clear()
+
     def sampled_ns(self, operations: Sequence[str]) -> pl.DataFrame:
         """process, ns: in some metadata calls, by samples of call sites; no rows if these are too few to tell."""
-        of_them = self.found.samples.filter(pl.col("operation").is_in(list(operations)))
-        if int(of_them["samples"].sum()) < ENOUGH_SAMPLES:
-            of_them = of_them.clear()
-        return of_them.group_by("process").agg(ns=pl.col("seconds").sum() * 1e9)
+        return self.samples(operations, ENOUGH_SAMPLES).group_by("process").agg(ns=pl.col("seconds").sum() * 1e9)
 
     def sampled(self, operations: Sequence[str]) -> float:
         """The same as seconds of the runtime; 0: too few samples."""
@@ -246,7 +200,7 @@ class JobCalls:
 
     def site(self, operations: Sequence[str]) -> tuple[CodePlace, ...]:
         """The call site of these functions with most time; empty: none was sampled."""
-        of_them = self.found.samples.filter(pl.col("operation").is_in(list(operations)))
+        of_them = self.samples(operations)
         if of_them.is_empty():
             return ()
         most = of_them.group_by("stack").agg(pl.col("seconds").sum()).sort("seconds", "stack", descending=[True, False])

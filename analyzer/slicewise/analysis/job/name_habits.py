@@ -12,30 +12,16 @@ from slicewise.analysis.job.busiest import busiest_ns
 from slicewise.analysis.job.job_calls import (
     ALMOST_ALL,
     AROUND_AN_OPEN_NS,
-    AS_LONG,
     AT_LEAST,
-    BEGIN,
     BRIEF_NS,
-    BY_DESCRIPTOR,
     CLOSES,
-    CROWD,
     ENOUGH_SAMPLES,
-    FILES_OF_LIBRARIES,
-    LOCKS,
-    LOOKS,
     MANY,
-    MOST_NAMED,
-    MUCH_LONGER,
-    OF_A_LOOK,
     OF_AN_OPEN,
-    OF_LIBRARIES,
     OFTEN,
     OPENINGS,
     SMALL,
-    UNLOCKS,
     WAITS_NS,
-    WITH_AN_OPEN,
-    WITH_EACH_OPEN,
     CostlyHabit,
     Habit,
     JobCalls,
@@ -45,6 +31,34 @@ from slicewise.digest.processes import in_processes
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 
+# Locks that wait take at least so many times as long as unlocking; of both, unlocking is about half: so many at least.
+MUCH_LONGER, UNLOCKS = 2.0, 0.4
+# A failing call may take less or more time than the job's other metadata calls, which are the rest of these.
+OF_A_LOOK = 0.5
+# So few transfers with each open may wait for it (a header, the data, and a read that finds the end), if they take at
+# most so many times as long as opens and closes. On GlusterFS they took about as long; twice that is room for noise.
+WITH_EACH_OPEN, AS_LONG = 3, 2.0
+# Functions that are named, of those that looked.
+MOST_NAMED = 3
+# So many processes that do the same at one time, or in one directory, are a crowd. In the first part of the runtime.
+CROWD, BEGIN = 8, 0.1
+# What I/O libraries open, with the objects in a file that are opened with it.
+FILES_OF_LIBRARIES = ("H5Fopen", "H5Fcreate", "nc_open", "ncmpi_open", "adios2_open")
+OF_LIBRARIES = (
+    *FILES_OF_LIBRARIES,
+    *("H5Fclose", "H5Oopen", "H5Gopen", "H5Dopen", "H5Dclose", "H5Aopen", "nc_close", "ncmpi_close", "adios2_close"),
+)
+# What goes with an open in many programs (Python's): calls on the descriptor that move nothing.
+WITH_AN_OPEN = (*OPENINGS, *CLOSES, "fstat", "ioctl", "lseek")
+# Functions that wait for locks.
+LOCKS = ("flock", "fcntl")
+# Metadata calls on what is open, which fail for no name.
+BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS)
+# Those that ask and change nothing; mkdir, of a directory that is there.
+LOOKS = (
+    *("stat", "lstat", "fstatat", "statx", "statfs", "access", "readlink", "realpath", "getxattr", "listxattr"),
+    *("opendir", "readdir", "scandir", "closedir", "getdents", "mkdir", "mkdirat"),
+)
 # Of a function, which calls stand for an open of its own: these together, and each other function by itself.
 GROUP = (
     pl.when(pl.col("operation").is_in(list(OPENINGS)))
@@ -104,11 +118,10 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
         .with_columns(rest=(pl.col("rest") * pl.col("again") / (pl.col("opens") - pl.col("rest")).clip(1)).round())
         .with_columns(again=pl.col("again") + pl.col("rest"))
     )
-    samples = of.found.samples.filter(pl.col("operation").is_in(list(WITH_AN_OPEN)))
-    if int(samples["samples"].sum()) < ENOUGH_SAMPLES:
-        samples = samples.clear()
     is_close = pl.col("operation").is_in(list(CLOSES))
-    samples = samples.with_columns(seconds=pl.col("seconds") * (1 - is_close * of.scratch_closes))
+    samples = of.samples(WITH_AN_OPEN, ENOUGH_SAMPLES).with_columns(
+        seconds=pl.col("seconds") * (1 - is_close * of.scratch_closes)
+    )
     by_group = called.group_by("process", "group").agg(made=pl.col("calls").sum())
     sites = (
         samples.with_columns(group=GROUP)
@@ -267,8 +280,7 @@ def _without_waiting(of: JobCalls) -> float:
     site with the shortest calls, if others' take much longer, or if it has about half of the calls and may ask a
     server: on a disk of the node unlocking is hardly ever sampled. 0: no call site is like that.
     """
-    of_them = of.found.samples.filter(pl.col("operation").is_in(list(LOCKS)))
-    sites = of_them.group_by("stack").agg(pl.col("samples", "seconds", "calls").sum())
+    sites = of.samples(LOCKS).group_by("stack").agg(pl.col("samples", "seconds", "calls").sum())
     sites = sites.filter(pl.col("samples") >= ENOUGH_SAMPLES, pl.col("calls") > 0)
     sites = sites.with_columns(each=pl.col("seconds") / pl.col("calls")).sort("each", "stack")
     if sites.height < 2:
@@ -325,23 +337,10 @@ def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
     if brief.height < MANY:
         return
     parent = lives.sort(life, "program", descending=[True, False])["program"][0]
-    names = (
-        brief.filter(pl.col("program") != parent)
-        .group_by("program")
-        .len()
-        .sort("len", "program", descending=[True, False])
-    )
-    who = ", ".join(names["program"].head(MOST_NAMED))
-    seconds = (
-        busiest_ns(
-            list(
-                brief.select(
-                    "start_ns", "end_ns", ns=(life - pl.col("profiler_ns")).clip(0).cast(pl.Float64)
-                ).iter_rows()
-            )
-        )
-        / 1e9
-    )
+    names = brief.filter(pl.col("program") != parent).group_by("program").len()
+    who = ", ".join(names.sort("len", "program", descending=[True, False])["program"].head(MOST_NAMED))
+    spent = brief.select("start_ns", "end_ns", ns=(life - pl.col("profiler_ns")).clip(0).cast(pl.Float64))
+    seconds = busiest_ns(list(spent.iter_rows())) / 1e9
     yield CostlyHabit(
         "brief processes", seconds, None, brief.height, 0.0, who=f"{who}; started by {parent}" if who else parent
     )
