@@ -10,7 +10,7 @@ from slicewise.constants import SECOND_NS
 from slicewise.contract import job_name
 from slicewise.digest.processes import unknown_node
 from slicewise.errors import UserError
-from slicewise.imports.job import WAYS, Gathered, ImportedJob, Met, Mount, Process, identity, refuse_lines
+from slicewise.imports.job import WAYS, BadLine, Gathered, ImportedJob, Met, Mount, Process, identity, refuse_lines
 from slicewise.kinds import KINDS
 from slicewise.profile.plausible import MOST_NS, MOST_OF_ANYTHING
 
@@ -24,10 +24,6 @@ SECONDS = re.compile(r"(\d{1,10})(?:\.(\d{1,9})0*)?")
 WHOLE = re.compile(r"\d{1,19}")
 UNKNOWN = "unknown"
 LAYER = "posix"
-
-
-class _BadRow(Exception):
-    """What is wrong with a row."""
 
 
 @dataclass
@@ -59,10 +55,10 @@ def _read(file: Path, jobs: dict[str, _CsvJob]) -> None:
                     continue
                 try:
                     if len(row) != len(names):
-                        raise _BadRow(f"has {len(row)} fields, and there are {len(names)} columns")
+                        raise BadLine(f"has {len(row)} fields, and there are {len(names)} columns")
                     _take(dict(zip(names, (value.strip() for value in row), strict=True)), file, jobs)
                     count += 1
-                except _BadRow as error:
+                except BadLine as error:
                     bad.append(f"line {rows.line_num} {error}")
     except OSError as error:
         raise UserError(f"{file}: cannot be read: {error.strerror}; name a CSV file") from error
@@ -86,16 +82,16 @@ def _require_columns(file: Path, names: Sequence[str]) -> None:
 def _take(row: Mapping[str, str], file: Path, jobs: dict[str, _CsvJob]) -> None:
     kind = row["kind"]
     if kind not in KINDS:
-        raise _BadRow(f"has the kind {kind!r}, which is none of {', '.join(KINDS)}")
+        raise BadLine(f"has the kind {kind!r}, which is none of {', '.join(KINDS)}")
     begin_ns, end_ns = _ns(row, "begin"), _ns(row, "end")
     if end_ns < begin_ns:
-        raise _BadRow("ends before it begins")
+        raise BadLine("ends before it begins")
     moved = _whole(row, "bytes", MOST_OF_ANYTHING)
     if moved and kind not in WAYS:
-        raise _BadRow(f"moves bytes, which no {kind} call does")
+        raise BadLine(f"moves bytes, which no {kind} call does")
     calls = _whole(row, "calls", MOST_OF_ANYTHING) if row.get("calls") else 1
     if moved and not calls:
-        raise _BadRow("moves bytes in no calls")
+        raise BadLine("moves bytes in no calls")
     busy_ns = _ns(row, "seconds") if row.get("seconds") else end_ns - begin_ns
     rank = _whole(row, "rank", MOST_OF_ANYTHING) if row.get("rank") else -1
     user = _whole(row, "user", MOST_NS) if row.get("user") else 0
@@ -117,16 +113,16 @@ def _ns(row: Mapping[str, str], column: str) -> int:
     """Seconds as ns, digit by digit: a float would round them."""
     found = SECONDS.fullmatch(row[column])
     if found is None:
-        raise _BadRow(f"has {row[column]!r} in {column}: not seconds with at most 9 digits behind the point")
+        raise BadLine(f"has {row[column]!r} in {column}: not seconds with at most 9 digits behind the point")
     ns = int(found[1]) * SECOND_NS + int((found[2] or "").ljust(9, "0"))
     if ns > MOST_NS:
-        raise _BadRow(f"has {row[column]!r} in {column}: later than any clock tells")
+        raise BadLine(f"has {row[column]!r} in {column}: later than any clock tells")
     return ns
 
 
 def _whole(row: Mapping[str, str], column: str, most: int) -> int:
     if WHOLE.fullmatch(row[column]) is None or int(row[column]) > most:
-        raise _BadRow(f"has {row[column]!r} in {column}: not a whole number that a job can have")
+        raise BadLine(f"has {row[column]!r} in {column}: not a whole number that a job can have")
     return int(row[column])
 
 

@@ -44,12 +44,6 @@ NAME_WITH_IDS = re.compile(r"_id(\d+)-(\d+)_")
 STREAMS = ("<STDIN>", "<STDOUT>", "<STDERR>")
 
 
-@dataclass(frozen=True)
-class _Region:
-    begin: int
-    end: int
-
-
 def require_sound(place: Path) -> bytes:
     """The log's bytes. Raises UserError where it is none, or anything in it is damaged or missing."""
     try:
@@ -64,20 +58,17 @@ def require_sound(place: Path) -> bytes:
     if version == CORRUPT:
         raise UserError(f"{place}: was written by Darshan 3.2.0, whose counters are wrong in part; nothing can be done")
     packing, regions = _header(place, log, int(version[2:]))
-    for region in regions:
-        if region.end > len(log):
-            raise UserError(
-                f"{place}: is cut short: {region.end - len(log):,} of {max(one.end for one in regions):,} bytes are "
-                f"missing; {TAKE_ANOTHER}"
-            )
-        if (wrong := _wrong_with(log[region.begin : region.end], packing)) is not None:
-            raise UserError(
-                f"{place}: is damaged: bytes {region.begin:,} to {region.end - 1:,} {wrong}; {TAKE_ANOTHER}"
-            )
+    for begin, end in regions:
+        if end > len(log):
+            whole = max(end for _, end in regions)
+            raise UserError(f"{place}: is cut short: {end - len(log):,} of {whole:,} bytes are missing; {TAKE_ANOTHER}")
+        if (wrong := _wrong_with(log[begin:end], packing)) is not None:
+            raise UserError(f"{place}: is damaged: bytes {begin:,} to {end - 1:,} {wrong}; {TAKE_ANOTHER}")
     return log
 
 
-def _header(place: Path, log: bytes, minor: int) -> tuple[int, list[_Region]]:
+def _header(place: Path, log: bytes, minor: int) -> tuple[int, list[tuple[int, int]]]:
+    """How regions are packed, and from where to where each lies."""
     modules = MANY_MODULES if minor >= FIRST_WITH_MANY else FEW_MODULES
     flag = "7xQ" if minor >= FIRST_WITH_MANY else "3xI"
     for order in "<>":
@@ -89,12 +80,12 @@ def _header(place: Path, log: bytes, minor: int) -> tuple[int, list[_Region]]:
             break
     else:
         raise UserError(f"{place}: is damaged: its header is none of Darshan's; {TAKE_ANOTHER}")
-    maps = [_Region(begin, begin + length) for begin, length in zip(rest[::2], rest[1::2], strict=False)]
-    used = [region for region in maps[: modules + 1] if region.end > region.begin]
+    maps = zip(rest[: 2 * (modules + 1) : 2], rest[1::2], strict=False)
+    used = [(begin, begin + length) for begin, length in maps if length > 0]
     # What follows the header up to the first region is the job; a job that did nothing has nothing else.
     header = form.size + -form.size % 8
-    first = min((region.begin for region in used), default=len(log))
-    return packing, [_Region(header, first), *used]
+    first = min((begin for begin, _ in used), default=len(log))
+    return packing, [(header, first), *used]
 
 
 def _wrong_with(packed: bytes, packing: int) -> str | None:

@@ -16,6 +16,7 @@ from slicewise.errors import UserError
 from slicewise.imports.job import (
     OTHER_THINGS,
     WAYS,
+    BadLine,
     Gathered,
     ImportedJob,
     Met,
@@ -50,10 +51,6 @@ UNKNOWN = "unknown"
 PSEUDO, IN_MEMORY = ("/proc/", "/sys/", "/dev/"), "/dev/shm/"
 WORKING_DIRECTORY = "."
 NO_BRACKETS = ("", "[", "]", "][")
-
-
-class _BadLine(Exception):
-    """What is wrong with a line."""
 
 
 @dataclass
@@ -102,8 +99,8 @@ def _read(file: Path, job: _TracedJob, may_be_cut: bool) -> None:
             try:
                 _take(event, names, job)
                 count += 1
-            except (_BadLine, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-                said = str(error) if isinstance(error, _BadLine) else f"is no event of DFTracer ({error!r})"
+            except (BadLine, KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+                said = str(error) if isinstance(error, BadLine) else f"is no event of DFTracer ({error!r})"
                 bad.append(f"line {number:,} {said}")
     except _CutShort as error:
         tail = str(error)
@@ -148,16 +145,16 @@ def _take(event: Any, names: dict[str, dict[str, str]], job: _TracedJob) -> None
             names["units"][process] = str(arguments["value"])
         return
     if kind in SUM and category in LAYERS:
-        raise _BadLine("holds calls in sum (DFTRACER_ENABLE_AGGREGATION), which are not imported; trace without it")
+        raise BadLine("holds calls in sum (DFTRACER_ENABLE_AGGREGATION), which are not imported; trace without it")
     if kind not in CALL or (category not in LAYERS and category != OWN):
         return
     unit = names["units"].get(process) or names["units"].get(f" {event['pid']}", US)
     if unit not in UNITS:
-        raise _BadLine(f"has times in {unit}, too coarse for slices; trace with DFTRACER_TIME_METRIC=US")
+        raise BadLine(f"has times in {unit}, too coarse for slices; trace with DFTRACER_TIME_METRIC=US")
     host = names["hosts"].get(str(arguments.get("hhash", "")), arguments.get("hostname", unknown_node()))
     begin_ns, length_ns = int(event["ts"]) * UNITS[unit], int(event["dur"]) * UNITS[unit]
     if begin_ns < 0 or length_ns < 0 or begin_ns + length_ns > MOST_NS:
-        raise _BadLine(f"was at no time that a clock tells ({event['ts']})")
+        raise BadLine(f"was at no time that a clock tells ({event['ts']})")
     pid, end_ns = int(event["pid"]), begin_ns + length_ns
     who = job.who.setdefault((host, pid), Met(len(job.who), begin_ns, end_ns, UNKNOWN))
     who.calls(begin_ns, end_ns)
@@ -171,7 +168,7 @@ def _take(event: Any, names: dict[str, dict[str, str]], job: _TracedJob) -> None
         job.unsized += 1
         moved = 0
     if moved > MOST_OF_ANYTHING:
-        raise _BadLine(f"moves {moved:,} bytes, more than any job does")
+        raise BadLine(f"moves {moved:,} bytes, more than any job does")
     mount, file = _mount(path, job), job.paths(path) if path else -1
     layer = LAYERS[category]
     job.rows.append((who.place, mount, file, layer, way, begin_ns, end_ns, moved, 1, length_ns, False))

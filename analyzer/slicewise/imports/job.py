@@ -146,6 +146,10 @@ def moved_in(rows: pl.DataFrame) -> dict[tuple[str, str], int]:
     return {(str(row[0]), way): row[1 + place] for row in summed.iter_rows() for place, way in enumerate(WAYS)}
 
 
+class BadLine(Exception):
+    """What is wrong with a line of a log."""
+
+
 def refuse_lines(file: Path, bad: Sequence[str]) -> None:
     """Raises UserError where a file has bad lines; bad: what is wrong with each."""
     if bad:

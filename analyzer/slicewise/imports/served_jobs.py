@@ -19,7 +19,7 @@ from slicewise.digest.storages import BEEGFS, BEEGFS_SOURCE, SERVERS
 from slicewise.imports.events import SCHEMA, events, slices_of
 from slicewise.imports.job import ImportedJob, Mount, Process, identity
 from slicewise.imports.jobstats import accounting_of, files_of, read_served, without_doubles
-from slicewise.imports.write import frames_of_process, schema_frame
+from slicewise.imports.write import OF_JOBS, frames_of_process
 from slicewise.imports.write_servers import write_servers
 from slicewise.profile.files import SUFFIX, is_of_servers
 from slicewise.profile.servers import read_in_parts, read_servers
@@ -121,7 +121,7 @@ def _profiles(rows: pl.DataFrame, where: str, slice_ns: int, by: Sequence[str]) 
             process = Process(number, host, 1, program, start_ns, end_ns)
             job = ImportedJob(name, SOURCE, user, slice_ns, [process], mounts, [], NO_EVENTS, {})
             own = cut.slice(*of_slices.get(place, (0, 0)))
-            yield b"".join([schema_frame(), *frames_of_process(job, 0, own)])
+            yield b"".join([OF_JOBS.schema_frame, *frames_of_process(job, 0, own)])
 
 
 def _events(own: pl.DataFrame, kind: str) -> pl.DataFrame:

@@ -31,13 +31,9 @@ TARGETS = ("target", "ost", "mdt", "name_1", "name", "device", "filesystem", "fs
 TIMES = ("time", "timestamp", "_time", "time_msec", "datetime", "date")
 # Names of cumulative counts, by what they count; those of metadata add up.
 OF_COUNT = {
-    "read_bytes": [
-        "read_bytes_sum",
-        "jobstats_read_bytes",
-        "read_bytes_total",
-        "lustre_job_read_bytes_total",
-        "read_bytes",
-    ],
+    "read_bytes": (
+        ["read_bytes_sum", "jobstats_read_bytes", "read_bytes_total", "lustre_job_read_bytes_total", "read_bytes"]
+    ),
     "write_bytes": (
         ["write_bytes_sum", "jobstats_write_bytes", "write_bytes_total", "lustre_job_write_bytes_total", "write_bytes"]
     ),
@@ -259,17 +255,11 @@ def _of_readings(found: pl.DataFrame, is_client: bool = False, is_dump: bool = F
     times = sound.filter(is_dump).select("target", "time_ns").unique().sort("target", "time_ns")
     # What is a second apart is of one look.
     looks = times.remove((pl.col("time_ns").diff().over("target") <= SECOND_NS).fill_null(False))
-    return FileCounts(_at_once(sound), looks=looks, damaged=rows.height - sound.height)
-
-
-def _at_once(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row for each job, target and time: several say different counts."""
-    keys = ("target", "job", "is_client", "time_ns")
-    return (
-        rows.group_by(keys, maintain_order=True)
-        .agg(pl.col("changed_ns", "start_ns").max(), pl.col(COUNTS).max())
-        .select(*READING_SCHEMA)
+    # Several rows of one job, target and time say different counts.
+    at_once = sound.group_by("target", "job", "is_client", "time_ns", maintain_order=True).agg(
+        pl.col("changed_ns", "start_ns", *COUNTS).max()
     )
+    return FileCounts(at_once.select(*READING_SCHEMA), looks=looks, damaged=rows.height - sound.height)
 
 
 def _of_series(path: Path, long: pl.DataFrame, is_client: bool = False) -> FileCounts:
@@ -313,6 +303,11 @@ def _wide(path: Path, table: pl.DataFrame) -> pl.DataFrame:
         labels = _labels(column.replace('""', '"'))
         metric = labels.get("__name__") or column.partition("{")[0].strip()
         parts.append(_long(metric, labels, zip(table[time], table[column], strict=True)))
+    return _together(path, parts)
+
+
+def _together(path: Path, parts: Iterable[pl.DataFrame | None]) -> pl.DataFrame:
+    """Of `_long`, all that say anything. Raises UserError where none does."""
     long = [part for part in parts if part is not None]
     if not long:
         raise UserError(f"{path}: {NO_SERIES.format('a label jobid')}")
@@ -350,11 +345,7 @@ def read_json(path: Path, text: bytes) -> FileCounts:
         raise UserError(
             f"{path}: is no JSON that can be read ({_first_line(error)}); give the answer of a range query"
         ) from None
-    parts = list(_results(found))
-    long = [part for part in parts if part is not None]
-    if not long:
-        raise UserError(f"{path}: {NO_SERIES.format('a label jobid')}")
-    return _of_series(path, pl.concat(long))
+    return _of_series(path, _together(path, _results(found)))
 
 
 def _results(found: Any) -> Iterable[pl.DataFrame | None]:

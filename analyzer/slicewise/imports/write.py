@@ -7,7 +7,7 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +81,6 @@ def _tables() -> list[dict[str, Any]]:
 TABLES = _tables()
 
 
-def schema_text(tables: Sequence[Mapping[str, Any]] = TABLES) -> bytes:
-    enumerations = {name: [{"name": one} for one in names] for name, names in ENUMERATIONS.items()}
-    told = {"format": FORMAT_VERSION, "writer": f"slicewise {__version__} import"}
-    return json.dumps(told | {"enumerations": enumerations, "tables": tables}).encode()
-
-
 def write_profile(job: ImportedJob, into: Path) -> Path:
     """Write a job to a directory of its name. Raises UserError for other bytes, or another job's profile there."""
     rows = slices_of(job.events, job.slice_ns)
@@ -139,22 +133,11 @@ def frames(job: ImportedJob, rows: pl.DataFrame | None = None) -> list[bytes]:
         rows = slices_of(job.events, job.slice_ns)
     files = files_of(job.events)
     of_slices, of_files = rows_of(rows, "process"), rows_of(files, "process")
-    made = [schema_frame()]
+    made = [OF_JOBS.schema_frame]
     for place in range(len(job.processes)):
         own_files = _files(job, place, files.slice(*of_files.get(place, (0, 0))))
         made += frames_of_process(job, place, rows.slice(*of_slices.get(place, (0, 0))), own_files)
     return made
-
-
-@cache
-def _packer() -> tuple[Packer, bytes]:
-    text = schema_text()
-    packer = Packer(zlib.crc32(text))
-    return packer, packer.frame(SCHEMA_PROCESS, 0, text)
-
-
-def schema_frame() -> bytes:
-    return _packer()[1]
 
 
 def frames_of_process(job: ImportedJob, place: int, own: pl.DataFrame, files: bytes = b"") -> list[bytes]:
@@ -162,24 +145,7 @@ def frames_of_process(job: ImportedJob, place: int, own: pl.DataFrame, files: by
     payloads = [_head(job, job.processes[place], own) + files]
     for first in range(0, own.height, ROWS_A_FRAME):
         payloads.append(_slices(own.slice(first, ROWS_A_FRAME)))
-    return list(_packer()[0].frames(job.processes[place].number, payloads))
-
-
-class Packer:
-    def __init__(self, schema_id: int) -> None:
-        self._schema_id = schema_id
-
-    def frame(self, process: int, number: int, payload: bytes, is_last: bool = False) -> bytes:
-        content = native.packed(payload, LEVEL)
-        flags = LAST_FRAME if is_last else 0
-        head = struct.pack(
-            "<II4sIQIII", SKIPPABLE, ENVELOPE_BYTES, MARKER, number, process, len(content), self._schema_id, flags
-        )
-        return head + struct.pack("<I", zlib.crc32(head)) + content
-
-    def frames(self, process: int, payloads: Sequence[bytes]) -> Iterator[bytes]:
-        for number, payload in enumerate(payloads):
-            yield self.frame(process, number, payload, number == len(payloads) - 1)
+    return list(OF_JOBS.frames(job.processes[place].number, payloads))
 
 
 def _head(job: ImportedJob, process: Process, own: pl.DataFrame) -> bytes:
@@ -189,14 +155,14 @@ def _head(job: ImportedJob, process: Process, own: pl.DataFrame) -> bytes:
         "start_ns": process.start_ns, "end_ns": process.end_ns, "slice_ns": job.slice_ns,
         "clock_error_ns": process.clock_error_ns, "ending": "exit", "clock": "log",
     }  # fmt: skip
-    head = CHUNKS.chunk("processes", {name: [value] for name, value in told.items()})
+    head = OF_JOBS.chunk("processes", {name: [value] for name, value in told.items()})
     used = sorted(own["mount"].unique().to_list())
     mounts = [job.mounts[mount] for mount in used]
     if not mounts:
         return head
     columns: dict[str, Sequence[Any]] = {"mount": used}
     columns |= {name: [getattr(one, name) for one in mounts] for name in ("object", "point", "type", "source")}
-    return head + CHUNKS.chunk("mounts", columns)
+    return head + OF_JOBS.chunk("mounts", columns)
 
 
 def _files(job: ImportedJob, place: int, own: pl.DataFrame) -> bytes:
@@ -209,7 +175,7 @@ def _files(job: ImportedJob, place: int, own: pl.DataFrame) -> bytes:
         columns["file"] = np.arange(first + 1, first + 1 + part.height)
         columns["path"] = [job.paths[number] for number in numbers]
         columns["opens"] = [job.opens.get((place, number), 0) for number in numbers]
-        made += CHUNKS.chunk("files", columns)
+        made += OF_JOBS.chunk("files", columns)
     return made
 
 
@@ -217,13 +183,17 @@ def _slices(part: pl.DataFrame) -> bytes:
     columns: dict[str, Any] = {name: part[name].to_numpy() for name in part.columns if name not in ("process", "layer")}
     columns["layer"] = part["layer"].to_list()
     columns["threads"] = np.ones(part.height, np.int64)
-    return CHUNKS.chunk("slices", columns)
+    return OF_JOBS.chunk("slices", columns)
 
 
-class Chunks:
-    """Tables as a frame's payload holds them, by the schema that they are of."""
+class FrameWriter:
+    """Rows of some tables as frames: payloads hold chunks of them, and the schema that says what they are is first."""
 
     def __init__(self, tables: Sequence[Mapping[str, Any]]) -> None:
+        enumerations = {name: [{"name": one} for one in names] for name, names in ENUMERATIONS.items()}
+        told = {"format": FORMAT_VERSION, "writer": f"slicewise {__version__} import"}
+        self._schema = json.dumps(told | {"enumerations": enumerations, "tables": tables}).encode()
+        self._schema_id = zlib.crc32(self._schema)
         self._columns = {table["name"]: table["columns"] for table in tables}
         self._number = {table["name"]: number for number, table in enumerate(tables)}
 
@@ -252,6 +222,22 @@ class Chunks:
         for first in range(0, len(next(iter(columns.values()))), ROWS_A_FRAME):
             yield self.chunk(table, {name: some[first : first + ROWS_A_FRAME] for name, some in columns.items()})
 
+    @cached_property
+    def schema_frame(self) -> bytes:
+        return self._frame(SCHEMA_PROCESS, 0, self._schema)
+
+    def frames(self, process: int, payloads: Sequence[bytes]) -> Iterator[bytes]:
+        for number, payload in enumerate(payloads):
+            yield self._frame(process, number, payload, number == len(payloads) - 1)
+
+    def _frame(self, process: int, number: int, payload: bytes, is_last: bool = False) -> bytes:
+        content = native.packed(payload, LEVEL)
+        flags = LAST_FRAME if is_last else 0
+        head = struct.pack(
+            "<II4sIQIII", SKIPPABLE, ENVELOPE_BYTES, MARKER, number, process, len(content), self._schema_id, flags
+        )
+        return head + struct.pack("<I", zlib.crc32(head)) + content
+
 
 def _numbers(values: npt.NDArray[np.uint64]) -> bytes:
     """A column of numbers, in as many bytes each as the largest above the least one needs."""
@@ -266,4 +252,4 @@ def _texts(values: Sequence[str]) -> bytes:
     return struct.pack(f"<{len(encoded)}H", *map(len, encoded)) + b"".join(encoded)
 
 
-CHUNKS = Chunks(TABLES)
+OF_JOBS = FrameWriter(TABLES)

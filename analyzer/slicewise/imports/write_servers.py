@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -23,14 +22,13 @@ from slicewise.imports import write
 from slicewise.imports.events import in_parts
 from slicewise.imports.job import identity
 from slicewise.imports.served_counts import COUNTS
-from slicewise.imports.write import SCHEMA_PROCESS, Chunks, Packer
+from slicewise.imports.write import FrameWriter
 from slicewise.profile.files import SUFFIX
 from slicewise.profile.servers import read_servers
 
 OF_SERVERS = ("server_runs", "server_targets", "server_jobs", "server_slices")
 # The tables that every profile has are empty here.
-TABLES = [*write.TABLES, *(table for table in contract.tables() if table["name"] in OF_SERVERS)]
-CHUNKS = Chunks(TABLES)
+WRITER = FrameWriter([*write.TABLES, *(table for table in contract.tables() if table["name"] in OF_SERVERS)])
 # Counts of a longer time than this, as of a job before the first reading, say nothing of a slice: they are left out.
 LONGEST_NS = DAY_NS
 ROWS_AT_ONCE = 1 << 20
@@ -107,15 +105,10 @@ def _write(slices: pl.DataFrame, storage: str, day: str, slice_ns: int, into: Pa
         if [int(found[name].sum()) for name in ("read_bytes", "write_bytes")] != sums:
             raise UserError(f"{path}: what was written is not what was read; please report this")
 
-    write.write_aside(path, _frames(slices, storage, slice_ns, identity("servers", storage, day, code)), check)
+    payloads = list(_payloads(slices, storage, slice_ns))
+    frames = WRITER.frames(identity("servers", storage, day, code), payloads)
+    write.write_aside(path, [WRITER.schema_frame, *frames], check)
     return WrittenProfile(path, storage, slices["job"].n_unique(), slices["target"].n_unique(), *sums)
-
-
-def _frames(slices: pl.DataFrame, storage: str, slice_ns: int, process: int) -> Iterator[bytes]:
-    text = write.schema_text(TABLES)
-    packer = Packer(zlib.crc32(text))
-    yield packer.frame(SCHEMA_PROCESS, 0, text)
-    yield from packer.frames(process, list(_payloads(slices, storage, slice_ns)))
 
 
 def _payloads(slices: pl.DataFrame, storage: str, slice_ns: int) -> Iterator[bytes]:
@@ -127,14 +120,14 @@ def _payloads(slices: pl.DataFrame, storage: str, slice_ns: int) -> Iterator[byt
         "start_ns": [int(slices["slice"].min()) * slice_ns],  # type: ignore[arg-type]
         "end_ns": [(int(slices["slice"].max()) + 1) * slice_ns],  # type: ignore[arg-type]
     }  # fmt: skip
-    yield CHUNKS.chunk("server_runs", run)
-    yield from CHUNKS.chunks("server_targets", {"target": np.arange(len(targets)), "name": targets.to_list()})
+    yield WRITER.chunk("server_runs", run)
+    yield from WRITER.chunks("server_targets", {"target": np.arange(len(targets)), "name": targets.to_list()})
     is_client = who["is_client"].cast(pl.Int64).to_numpy()
     jobs = {"job": np.arange(who.height), "name": who["job"].to_list(), "is_client": is_client}
-    yield from CHUNKS.chunks("server_jobs", jobs)
+    yield from WRITER.chunks("server_jobs", jobs)
     numbered = slices.join(
         pl.DataFrame({"target": targets}).with_row_index("of_target"), on="target", maintain_order="left"
     ).join(who.with_row_index("of_job"), on=["job", "is_client"], maintain_order="left")
     columns = {"slice": "slice", "target": "of_target", "job": "of_job"} | {name: name for name in COUNTS}
     rows = {name: numbered[column].cast(pl.Int64).to_numpy() for name, column in columns.items()}
-    yield from CHUNKS.chunks("server_slices", rows)
+    yield from WRITER.chunks("server_slices", rows)
