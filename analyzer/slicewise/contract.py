@@ -16,6 +16,17 @@ with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="ut
 _JOB_NAME = _CONTRACT["job_name"]
 _NOT_PLAIN = re.compile(rb"^\.|[^A-Za-z0-9" + re.escape(_JOB_NAME["plain"]).encode() + rb"]")
 
+# The tables of a profile, as its own schema has them (schema/tables.def): name, rows, meaning, columns.
+TABLES: list[dict[str, Any]] = _CONTRACT["tables"]
+# The signals of nodes by name (schema/signals.def): table, unit, of_devices, amount, per, meaning.
+SIGNALS: dict[str, dict[str, str]] = _CONTRACT["signals"]
+# What signals are evidence for, by signal: cause, worth, full (0: that depends on the machine).
+SIGNS: dict[str, dict[str, Any]] = _CONTRACT["signs"]
+# Where signals are drawn: heading, unit, scale, of_nodes, lines (signal, label, style).
+NODE_CHARTS: list[dict[str, Any]] = _CONTRACT["node_charts"]
+# The mishaps that are worth a line at the end of `slicewise run`.
+SAID_MISHAPS: list[str] = _CONTRACT["said"]
+
 MOST_JOB_NAME_BYTES: int = _JOB_NAME["most_bytes"]
 JOB_NAME_RULE = (
     f"at most {MOST_JOB_NAME_BYTES} letters, digits and any of {_JOB_NAME['plain']}, and does not begin with a dot"
@@ -43,34 +54,9 @@ def without_library(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
 
 
-def tables() -> list[dict[str, Any]]:
-    """The tables of a profile, as its own schema has them (schema/tables.def): name, rows, meaning, columns."""
-    return list(_CONTRACT["tables"])
-
-
-def signals() -> dict[str, dict[str, str]]:
-    """The signals of nodes by name (schema/signals.def): table, unit, of_devices, amount, per, meaning."""
-    return dict(_CONTRACT["signals"])
-
-
-def signs() -> dict[str, dict[str, Any]]:
-    """What signals are evidence for, by signal: cause, worth, full (0: that depends on the machine)."""
-    return dict(_CONTRACT["signs"])
-
-
-def node_charts() -> list[dict[str, Any]]:
-    """Where signals are drawn: heading, unit, scale, of_nodes, lines (signal, label, style)."""
-    return list(_CONTRACT["node_charts"])
-
-
 def advice(mishap: str) -> str:
     """What a mishap means for the figures, and what to do; empty for one of another version."""
     return str(_CONTRACT["advice"].get(mishap, ""))
-
-
-def said_mishaps() -> frozenset[str]:
-    """The mishaps that are worth a line at the end of `slicewise run`."""
-    return frozenset(_CONTRACT["said"])
 
 
 def job_name(given: str) -> str:

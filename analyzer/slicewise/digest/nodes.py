@@ -51,8 +51,8 @@ def _signal(row: Mapping[str, Any], units: Mapping[str, str]) -> Signal:
 
 # A term: its sign, whether it is a level, and the column.
 TERM = re.compile(r"([+-]?) *(LEVEL\()?(\w+)\)?")
-_UNITS = {table["name"]: {column["name"]: column["unit"] for column in table["columns"]} for table in contract.tables()}
-SIGNALS = {name: _signal(row, _UNITS[row["table"]]) for name, row in contract.signals().items()}
+_UNITS = {table["name"]: {column["name"]: column["unit"] for column in table["columns"]} for table in contract.TABLES}
+SIGNALS = {name: _signal(row, _UNITS[row["table"]]) for name, row in contract.SIGNALS.items()}
 TABLES = tuple(dict.fromkeys(signal.table for signal in SIGNALS.values()))
 DEVICE_KEYS = ("node", "kind", "device")
 

@@ -70,7 +70,7 @@ OF_IMPORTS = {
 def _tables() -> list[dict[str, Any]]:
     keys = ("name", "type", "unit", "merge", "meaning")
     found = []
-    for table in contract.tables():
+    for table in contract.TABLES:
         if wanted := WRITTEN.get(table["name"], "").split():
             columns = [column for column in table["columns"] if column["name"] in wanted]
             columns += [dict(zip(keys, own, strict=True)) for own in OF_IMPORTS.get(table["name"], [])]

@@ -28,7 +28,7 @@ from slicewise.profile.servers import read_servers
 
 OF_SERVERS = ("server_runs", "server_targets", "server_jobs", "server_slices")
 # The tables that every profile has are empty here.
-WRITER = FrameWriter([*write.TABLES, *(table for table in contract.tables() if table["name"] in OF_SERVERS)])
+WRITER = FrameWriter([*write.TABLES, *(table for table in contract.TABLES if table["name"] in OF_SERVERS)])
 # Counts of a longer time than this, as of a job before the first reading, say nothing of a slice: they are left out.
 LONGEST_NS = DAY_NS
 ROWS_AT_ONCE = 1 << 20

@@ -44,7 +44,7 @@ class Profile:
 
 
 # What profiles of before later tables came do not have: then the frame has no columns but `process`, and no rows.
-TABLES = tuple(table["name"] for table in contract.tables())
+TABLES = tuple(table["name"] for table in contract.TABLES)
 
 SLICES, NOTHING = Want("slices"), Want("")
 

@@ -34,7 +34,7 @@ class Sign(NamedTuple):
 
 # The signals that are evidence.
 EVIDENCE: dict[str, Sign] = {
-    name: Sign(sign["cause"], sign["worth"], sign["full"] or None) for name, sign in contract.signs().items()
+    name: Sign(sign["cause"], sign["worth"], sign["full"] or None) for name, sign in contract.SIGNS.items()
 }
 # Signals of the job's own requests, and their units.
 REQUEST_UNITS = {"small_requests": "calls/s", "shared_file": "processes a file"}

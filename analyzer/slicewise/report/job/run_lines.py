@@ -9,7 +9,7 @@ from slicewise.analysis.coverage import Unprofiled
 from slicewise.analysis.job.io_time import FilesWithoutRow, IoTime
 from slicewise.analysis.job.totals import JobTotals
 from slicewise.constants import LITTLE_BYTES
-from slicewise.contract import advice, said_mishaps
+from slicewise.contract import SAID_MISHAPS, advice
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import OWN_LAYERS
 from slicewise.report.coverage import coverage_words
@@ -38,7 +38,8 @@ def run_lines(summary: JobTotals, io_time: IoTime, job_dir: Path) -> Iterator[st
     yield from turn_lines(summary)
     seen = coverage_words.seen(summary.coverage)
     share = summary.profiler.share_of_runtime
-    if _is_short(summary):
+    seconds = words.seconds_between(summary.start, summary.end)
+    if seconds is not None and seconds < SHORT_SECONDS:
         if not coverage_words.is_all_seen(summary.coverage):
             yield seen
         yield f"profile in {shown}; next: slicewise report {shown}"
@@ -52,7 +53,7 @@ def run_lines(summary: JobTotals, io_time: IoTime, job_dir: Path) -> Iterator[st
 
 def mishap_lines(digest: Digest) -> Iterator[str]:
     """A line for each mishap of the job that is worth one: how many processes met it, what it is, and what to do."""
-    said = digest.mishaps.filter(pl.col("mishap").is_in(said_mishaps()))
+    said = digest.mishaps.filter(pl.col("mishap").is_in(SAID_MISHAPS))
     meanings = digest.meanings("mishaps")
     for name, processes in said.group_by("mishap").agg(pl.col("process").n_unique()).sort("mishap").iter_rows():
         yield f"{words.count(processes, 'process')}: {meanings.get(name, name)}. {advice(name)}".rstrip()
@@ -74,11 +75,6 @@ def nothing_line(program: str, reason: str, write_bytes: int, read_bytes: int, h
     if not has_collector:
         return f"{said}. Without --no-collector the node's collector samples such processes from outside"
     return f"{said}. The node's collector samples such processes once they run longer than a slice: try --slice 0.5"
-
-
-def _is_short(summary: JobTotals) -> bool:
-    seconds = words.seconds_between(summary.start, summary.end)
-    return seconds is not None and seconds < SHORT_SECONDS
 
 
 def _in_calls(summary: JobTotals, io_time: IoTime) -> str:

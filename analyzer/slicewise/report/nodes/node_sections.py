@@ -32,7 +32,7 @@ def node_sections(digest: Digest, slices: range, slice_ns: int) -> list[Section]
     values = nodes.values(digest.node_slices).filter(is_on_axis)
     sampled = digest.node_samples.filter(is_on_axis)
     sections = []
-    for chart in contract.node_charts():
+    for chart in contract.NODE_CHARTS:
         lines = list(_lines(values, chart))
         if not lines:
             continue
