@@ -241,9 +241,14 @@ def unprofiled_programs(digest: Digest) -> list[Unprofiled]:
         noted_pids = unseen.select("node", "pid")
         for program, reason, times in unseen.select("program", "reason", "times").iter_rows():
             listed[program, reason] = listed.get((program, reason), 0) + times
-    for program, reason in (*_launched_unprofiled(digest), *_go_programs(digest)):
+    # Go programs with libraries: the wrappers are there, and Go's own calls pass them by.
+    go = digest.mishaps.filter(pl.col("mishap") == "go_program")
+    go_programs = [(path, "go") for path in digest.processes.join(go, on="process", how="semi")["path"]]
+    for program, reason in (*_launched_unprofiled(digest), *go_programs):
         listed[program, reason] = listed.get((program, reason), 0) + 1
-    vanished = _without_successor(digest).join(noted_pids, on=["node", "pid"], how="anti").height
+    # Processes whose last program that is known was replaced by another one.
+    last = digest.processes.sort("start_ns").group_by("node", "pid").agg(pl.col("ending").last())
+    vanished = last.filter(pl.col("ending") == "exec").join(noted_pids, on=["node", "pid"], how="anti").height
     if vanished:
         # A launch is noted as it ends: before that nobody says that the job is over.
         listed["", UNHEARD if digest.launches.is_empty() else "unknown"] = vanished
@@ -253,24 +258,12 @@ def unprofiled_programs(digest: Digest) -> list[Unprofiled]:
     ]
 
 
-def _without_successor(digest: Digest) -> pl.DataFrame:
-    """The processes whose last program that is known was replaced by another one: host, pid."""
-    last = digest.processes.sort("start_ns").group_by("node", "pid").agg(pl.col("ending").last())
-    return last.filter(pl.col("ending") == "exec").select("node", "pid")
-
-
 def _launched_unprofiled(digest: Digest) -> list[tuple[str, str]]:
     if digest.launches.is_empty():
         return []
     launched = digest.launches.filter(pl.col("reason") != "unknown")
     profiled = digest.processes.filter(is_profiled())
     return list(launched.join(profiled, on=["node", "pid"], how="anti").select("program", "reason").iter_rows())
-
-
-def _go_programs(digest: Digest) -> list[tuple[str, str]]:
-    """Go programs with libraries: the wrappers are there, and Go's own calls pass them by."""
-    go = digest.mishaps.filter(pl.col("mishap") == "go_program")
-    return [(path, "go") for path in digest.processes.join(go, on="process", how="semi")["path"]]
 
 
 def _unprofiled_bytes(digest: Digest) -> dict[Direction, int | None]:

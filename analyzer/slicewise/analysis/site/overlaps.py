@@ -159,17 +159,9 @@ def _rows(path: Path, span: Span, storage: int, grid_ns: int) -> pl.LazyFrame:
     return span.rows(path, begin).filter(pl.col("storage") == storage)
 
 
-@dataclass(frozen=True)
-class _Places:
-    """Who was at which place on the grid: ranks, those of one place together and the lowest first; before: how many of
-    its place come before each.
-    """
-
-    ranks: Integers
-    before: Integers
-
-
-def _places(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> _Places:
+def _places(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> tuple[Integers, Integers]:
+    """Who was at which place on the grid: ranks, those of one place together and the lowest first, and how many of its
+    place come before each."""
     ranked = pl.DataFrame({KEY: keys}).with_row_index("rank")
     rows = _rows(path, span, storage, grid_ns).select(KEY, "begin_ns").join(ranked.lazy(), on=KEY)
     code = pl.col("begin_ns") // grid_ns * len(keys) + pl.col("rank")
@@ -177,14 +169,14 @@ def _places(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series)
     place, ranks = np.divmod(codes, max(1, len(keys)))
     first = np.flatnonzero(np.diff(place, prepend=-1))
     lengths = np.diff(first, append=len(place))
-    return _Places(ranks, np.arange(len(place)) - np.repeat(first, lengths))
+    return ranks, np.arange(len(place)) - np.repeat(first, lengths)
 
 
 def _meetings(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> tuple[Integers, Integers]:
     """How often jobs met one of a lower rank on one storage in a span: their ranks, and the counts."""
-    places = _places(path, span, storage, grid_ns, keys)
-    ranks, which = np.unique(places.ranks, return_inverse=True)
-    return ranks, np.bincount(which, places.before).astype(np.int64)
+    of_all, before = _places(path, span, storage, grid_ns, keys)
+    ranks, which = np.unique(of_all, return_inverse=True)
+    return ranks, np.bincount(which, before).astype(np.int64)
 
 
 _NO_COUNTS = pl.DataFrame(schema={"pair": pl.Int64, "storage": pl.UInt64, "slices": pl.UInt32})
@@ -192,11 +184,11 @@ _NO_COUNTS = pl.DataFrame(schema={"pair": pl.Int64, "storage": pl.UInt64, "slice
 
 def _counted(path: Path, span: Span, storage: int, grid_ns: int, keys: pl.Series) -> pl.DataFrame:
     """In how many slices pairs of jobs were on a storage. pair: the lower rank times the jobs, and the other."""
-    places = _places(path, span, storage, grid_ns, keys)
-    ends = places.before.cumsum()
+    ranks, before = _places(path, span, storage, grid_ns, keys)
+    ends = before.cumsum()
     # Each row meets all those of its place that come before it.
-    met = np.arange(ends[-1] if len(ends) else 0) + (np.arange(len(ends)) - ends).repeat(places.before)
-    pairs_met = places.ranks[met] * len(keys) + places.ranks.repeat(places.before)
+    met = np.arange(ends[-1] if len(ends) else 0) + (np.arange(len(ends)) - ends).repeat(before)
+    pairs_met = ranks[met] * len(keys) + ranks.repeat(before)
     counts = pl.Series("pair", pairs_met, pl.Int64).value_counts(name="slices")
     return counts.select("pair", pl.lit(storage, pl.UInt64).alias("storage"), pl.col("slices").cast(pl.UInt32))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -209,9 +209,14 @@ def worst(
         known = _ask_most(catalog, known, most_asked, most_seconds, hands)
     _day.cache_clear()
     asked = known.filter(pl.col("confidence").is_not_null())
-    told = [_answer_of(row) for row in asked.filter(pl.col("others").is_not_null()).iter_rows(named=True)]
+    told = []
+    beside: dict[Group, Counter[object]] = {by: Counter() for by in GROUPS}
+    for row in asked.filter(pl.col("others").is_not_null()).iter_rows(named=True):
+        told.append((row[KEY], row["confidence"], list(zip(row["others"], row["seconds"], strict=True))))
+        for by in GROUPS:
+            beside[by].update(dict(zip(row[by] or (), row[f"{by}_seconds"] or (), strict=True)))
     unasked = known.filter(pl.col("confidence").is_null()).select(KEY, seconds="at_most_seconds")
-    return Worst(_rows(catalog, told), asked.height, known.height, unasked, _beside_all(told))
+    return Worst(_rows(catalog, told), asked.height, known.height, unasked, beside)
 
 
 def _known(catalog: Path, day_ns: int, asks_all: bool) -> pl.DataFrame:
@@ -280,29 +285,23 @@ def _with(known: pl.DataFrame, told: Sequence[_Answer]) -> pl.DataFrame:
     return known.update(answers, on=KEY)
 
 
-def _answer_of(row: Mapping[str, Any]) -> _Answer:
-    beside = {by: dict(zip(row[by], row[f"{by}_seconds"], strict=True)) for by in GROUPS if row[by]}
-    return _Answer(row[KEY], list(zip(row["others"], row["seconds"], strict=True)), row["confidence"], beside)
-
-
 def _by_cost(rows: pl.DataFrame, then: str) -> pl.DataFrame:
     """In order of what they cost others, of what they lost, and of a column. What is unknown counts as none."""
     caused, lost = (pl.col(name).fill_null(0.0) for name in ("caused_seconds", "lost_seconds"))
     return rows.sort(caused, lost, then, descending=[True, True, False], nulls_last=True)
 
 
-def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
+def _rows(catalog: Catalog, told: Sequence[tuple[int, str, Sequence[tuple[int | None, float]]]]) -> pl.DataFrame:
+    """`rows` of `Worst`. told: of each job its key, the confidence, and what it lost to whom."""
     losses: dict[int, tuple[float, str]] = {}
     caused: dict[int, list[tuple[float, str]]] = {}
-    for one in asked:
-        if one.lost is None:
-            continue
-        lost_to_others = sum(seconds for _, seconds in one.lost)
+    for key, confidence, lost_to in told:
+        lost_to_others = sum(seconds for _, seconds in lost_to)
         if lost_to_others > 0:
-            losses[one.key] = (lost_to_others, one.confidence)
-        for other, seconds in one.lost:
+            losses[key] = (lost_to_others, confidence)
+        for other, seconds in lost_to:
             if other is not None:
-                caused.setdefault(other, []).append((seconds, one.confidence))
+                caused.setdefault(other, []).append((seconds, confidence))
     keys = losses.keys() | {key for key, cost in caused.items() if any(seconds for seconds, _ in cost)}
     jobs = catalog.scan("jobs").filter(pl.col(KEY).is_in(list(keys))).select(KEY, *WHO).collect()
     rows = []
@@ -313,14 +312,6 @@ def _rows(catalog: Catalog, asked: Sequence[_Answer]) -> pl.DataFrame:
         confidence = sure if (lost or 0.0) >= total else _of_most(cost)
         rows.append((key_text(key), *who, lost, total if cost else None, confidence))
     return _by_cost(pl.DataFrame(rows, schema=ROWS, orient="row"), KEY)
-
-
-def _beside_all(asked: Sequence[_Answer]) -> dict[Group, Mapping[object, float]]:
-    found: dict[Group, Counter[object]] = {by: Counter() for by in GROUPS}
-    for one in asked:
-        for by, seconds_of in one.beside.items():
-            found[by].update(seconds_of)
-    return dict(found)
 
 
 def unasked_jobs(catalog: Catalog, found: Worst) -> pl.DataFrame:
@@ -399,9 +390,8 @@ def with_slowdown(catalog: Catalog, jobs: pl.DataFrame) -> pl.DataFrame:
     start_ns, end_ns = int(jobs["start_ns"].min()), int(jobs["end_ns"].max())  # type: ignore[arg-type]
     around, rows = around_jobs(catalog, start_ns, end_ns, len(keys))
     told = {key_text(job.key): _asked(around, rows, job)[0] for job in around.jobs_of_keys(keys, start_ns, end_ns)}
-    slowdowns = [one.slowdown if one is not None else None for one in (told.get(key) for key in jobs[KEY])]
-    sure = [one.confidence if one is not None else "unknown" for one in (told.get(key) for key in jobs[KEY])]
-    return jobs.with_columns(pl.Series("slowdown", slowdowns, pl.Float64), pl.Series("confidence", sure, pl.String))
+    found = [(one.slowdown, one.confidence) if (one := told.get(key)) else (None, "unknown") for key in jobs[KEY]]
+    return jobs.hstack(pl.DataFrame(found, {"slowdown": pl.Float64, "confidence": pl.String}, orient="row"))
 
 
 def _asked(around: Around, rows: Rows, job: KeptJob) -> tuple[Blame | None, dict[str, KeptJob]]:
