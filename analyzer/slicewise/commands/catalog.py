@@ -50,15 +50,12 @@ def _steady(command: Command) -> Command:
 
     @functools.wraps(command)
     def again(*arguments: object, **options: object) -> None:
-        for _ in range(TIMES - 1):
+        for left in reversed(range(TIMES)):
             try:
                 return command(*arguments, **options)
-            except FileNotFoundError:
-                pass
-        try:
-            return command(*arguments, **options)
-        except FileNotFoundError as error:
-            raise UserError(missing_file() or changes(error)) from error
+            except FileNotFoundError as error:
+                if not left:
+                    raise UserError(missing_file() or changes(error)) from error
 
     return again
 
@@ -151,7 +148,8 @@ def list_(
     slowdown: float | None,
 ) -> None:
     opened = Catalog(catalog)
-    found = list_jobs(opened, _wanted(user, account, program, since, until, storage))
+    times = time_ns(since, "--since"), time_ns(until, "--until")
+    found = list_jobs(opened, Wanted(user_number(user), account, program, *times, storage))
     if slowdown is not None:
         from slicewise.analysis.site.worst import with_slowdown  # numpy comes along
 
@@ -214,7 +212,8 @@ def overlaps(catalog: Path, job: str | None, since: str | None, until: str | Non
 @_steady
 def quality(catalog: Path, since: str | None, until: str | None, every: bool) -> None:
     opened = Catalog(catalog)
-    found = site_quality(opened, _wanted(None, None, None, since, until, None).batches(opened))
+    wanted = Wanted(since_ns=time_ns(since, "--since"), until_ns=time_ns(until, "--until"))
+    found = site_quality(opened, wanted.batches(opened))
     told = found if every else found.filter(~pl.col("is_good"))
     table = [for_terminal(site_tables.quality_table(told.iter_rows(named=True)))] if told.height else []
     write_answer(lambda: site_tables.records(told), [site_tables.quality_sentence(found), *table])
@@ -305,14 +304,3 @@ def _window(catalog: Catalog, since: str | None, until: str | None) -> tuple[int
     if start_ns is None and end_ns is None:
         start_ns = time_ns(f"{days[-1]}T00:00+00:00", "")
     return start_ns or 0, LAST_NS if end_ns is None else end_ns
-
-
-def _wanted(
-    user: str | None,
-    account: str | None,
-    program: str | None,
-    since: str | None,
-    until: str | None,
-    storage: str | None,
-) -> Wanted:
-    return Wanted(user_number(user), account, program, time_ns(since, "--since"), time_ns(until, "--until"), storage)

@@ -1,8 +1,9 @@
 """The page of a day, a week or a month of a site: what stands on it, in which order, with which words."""
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import repeat
 
 import polars as pl
 
@@ -24,11 +25,16 @@ Links = Mapping[tuple[str, str], str]
 def site_page(found: SiteSummary, catalog: str, links: Links) -> Page:
     """The page. links: of jobs (key, "") and of pairs of jobs (both keys) to pages that lie beside it."""
     begin, end = words.local_time(found.start_ns), words.local_time(found.end_ns)
+    moved = words.wrote_and_read(found.write_bytes, found.read_bytes)
     when = f"{begin:%Y-%m-%d}" if begin.date() == end.date() else f"{begin:%Y-%m-%d} to {end:%Y-%m-%d}"
     return Page(
         title=f"{when}: jobs and file systems",
         kicker=f"Slicewise catalog {catalog}, {words.date_and_zone(found.start_ns)}",
-        sentences=_sentences(found, when),
+        sentences=[
+            _verdict(found),
+            f"{when}: {words.count(found.jobs, 'job')} of {words.count(found.users, 'user')} {moved}.",
+            site_tables.worst_sentence(found.worst),
+        ],
         facts=_facts(found),
         sections=[
             _worst(found, links),
@@ -39,9 +45,7 @@ def site_page(found: SiteSummary, catalog: str, links: Links) -> Page:
             _quality(found, links),
             Section(
                 heading=f"Jobs, the {found.busiest.height:,} that moved most" if found.jobs > MOST_JOBS else "Jobs",
-                tables=[
-                    _linked(site_tables.jobs_table(found.busiest.iter_rows(named=True)), _of_jobs(found.busiest, links))
-                ],
+                tables=[_linked(site_tables.jobs_table, found.busiest, links)],
                 note="The page of a job: slicewise blame JOB; of a pair: slicewise overlap JOB OTHER; both with "
                 f"SLICEWISE_CATALOG={catalog}. Names in the tables that are links lead to pages that are there.",
             ),
@@ -49,12 +53,6 @@ def site_page(found: SiteSummary, catalog: str, links: Links) -> Page:
         steps=_steps(found, catalog),
         unseen=[site_tables.quality_sentence(found.quality), *_unseen(found)],
     )
-
-
-def _sentences(found: SiteSummary, when: str) -> list[str]:
-    moved = words.wrote_and_read(found.write_bytes, found.read_bytes)
-    first = f"{when}: {words.count(found.jobs, 'job')} of {words.count(found.users, 'user')} {moved}."
-    return [_verdict(found), first, site_tables.worst_sentence(found.worst)]
 
 
 def _steps(found: SiteSummary, catalog: str) -> list[Step]:
@@ -104,9 +102,7 @@ def _worst(found: SiteSummary, links: Links) -> Section:
     return Section(
         heading="Who lost time to others, and who cost others most",
         text=[] if rows.height else ["Nobody, as far as is known."],
-        tables=[_linked(site_tables.worst_table(rows.iter_rows(named=True)), _of_jobs(rows, links))]
-        if rows.height
-        else [],
+        tables=[_linked(site_tables.worst_table, rows, links)] if rows.height else [],
         note="Lost: seconds of a job's runtime, by slicewise blame, where that claims a loss. Cost others: what it "
         "took from them together; unknown, where blame claims no loss of any job beside it. The larger of the two "
         "comes first, and the confidence is its own.",
@@ -189,13 +185,10 @@ def _trend(found: SiteSummary) -> list[Section]:
 
 def _pairs(found: SiteSummary, links: Links) -> Section:
     rows = found.pairs
-    table = _linked(
-        site_tables.pairs_table(rows.iter_rows(named=True)), [_of_pair(links, *both) for both in _keys(rows, "other")]
-    )
     return Section(
         heading="Who used one file system together longest",
         text=[] if rows.height else ["No two jobs used the same file system at the same time."],
-        tables=[table] if rows.height else [],
+        tables=[_linked(site_tables.pairs_table, rows, links, "other")] if rows.height else [],
         note=site_tables.pairs_sentence(found.looked_for) if found.looked_for.jobs < found.looked_for.of else "",
     )
 
@@ -203,16 +196,6 @@ def _pairs(found: SiteSummary, links: Links) -> Section:
 def _metadata(found: SiteSummary, links: Links) -> list[Section]:
     if found.metadata.is_empty() or found.metadata_call_seconds is None:
         return []
-    table = columns.table(
-        found.metadata.iter_rows(named=True),
-        site_tables.named("job"),
-        site_tables.user(),
-        site_tables.named("program"),
-        site_tables.named("on", "storage"),
-        columns.count("calls", lambda row: row["meta_ops"]),
-        columns.known("time in them", "seconds", words.duration, "s"),
-        columns.known("a call", "call_seconds", words.duration, "s"),
-    )
     return [
         Section(
             heading="Who waited longest for metadata",
@@ -220,7 +203,7 @@ def _metadata(found: SiteSummary, links: Links) -> list[Section]:
                 "A call that opens, closes, looks for or removes took "
                 f"{words.duration(found.metadata_call_seconds)} in the mean over all jobs."
             ],
-            tables=[_linked(table, _of_jobs(found.metadata, links))],
+            tables=[_linked(site_tables.metadata_table, found.metadata, links)],
             note="The time of all processes together.",
         )
     ]  # fmt: skip
@@ -228,7 +211,7 @@ def _metadata(found: SiteSummary, links: Links) -> list[Section]:
 
 def _quality(found: SiteSummary, links: Links) -> Section:
     bad = found.quality.filter(~found.quality["is_good"]).head(MOST_ROWS)
-    tables = [_linked(site_tables.quality_table(bad.iter_rows(named=True)), _of_jobs(bad, links))] if bad.height else []
+    tables = [_linked(site_tables.quality_table, bad, links)] if bad.height else []
     if found.unprofiled.height:
         programs = columns.table(
             found.unprofiled.iter_rows(named=True),
@@ -250,24 +233,16 @@ def _unseen(found: SiteSummary) -> list[str]:
     ]
 
 
-def _linked(table: Table, links: Sequence[str]) -> Table:
-    rows: list[Sequence[Cell]] = [
-        [Cell(row[0].text, row[0].value, row[0].colour, link), *row[1:]]
-        for row, link in zip(table.rows, links, strict=True)
-    ]
-    return Table(table.columns, rows, table.title, table.greyed)
-
-
-def _of_jobs(rows: Any, links: Links) -> list[str]:
-    return [links.get((key, ""), "") for key in rows["key"]]
-
-
-def _of_pair(links: Links, one: str, other: str) -> str:
-    return links.get((one, other), links.get((other, one), ""))
-
-
-def _keys(rows: Any, other: str) -> list[tuple[str, str]]:
-    return list(zip(rows["key"], rows[other], strict=True))
+def _linked(
+    table: Callable[[Iterable[site_tables.Row]], Table], rows: pl.DataFrame, links: Links, other: str = ""
+) -> Table:
+    """A table of rows whose first cells lead to pages of their jobs, or of pairs with the jobs in a column `other`."""
+    made = table(rows.iter_rows(named=True))
+    pairs = zip(rows["key"], rows[other] if other else repeat(""), strict=False)
+    for place, (one, two) in enumerate(pairs):
+        link = links.get((one, two), links.get((two, one), ""))
+        made.rows[place] = [replace(made.rows[place][0], link=link), *made.rows[place][1:]]
+    return made
 
 
 def _speed(mib_per_second: float) -> str:

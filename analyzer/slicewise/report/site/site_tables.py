@@ -82,6 +82,19 @@ def pairs_table(rows: Iterable[Row]) -> Table:
     )
 
 
+def metadata_table(rows: Iterable[Row]) -> Table:
+    return columns.table(
+        rows,
+        named("job"),
+        user(),
+        named("program"),
+        named("on", "storage"),
+        columns.count("calls", lambda row: row["meta_ops"]),
+        columns.known("time in them", "seconds", words.duration, "s"),
+        columns.known("a call", "call_seconds", words.duration, "s"),
+    )
+
+
 def quality_table(rows: Iterable[Row]) -> Table:
     return columns.table(
         rows,
