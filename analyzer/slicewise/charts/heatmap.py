@@ -34,17 +34,9 @@ def processes_by_slices(
         _add_panel(chart, heat, place, domain, slice_ns, hottest, colours[heat.job])
         top -= height
     if region:
-        edges = style.clock_times(region, slice_ns)
-        for edge in edges:
-            chart.add_shape(
-                type="line",
-                x0=edge,
-                x1=edge,
-                y0=0,
-                y1=1,
-                yref="paper",
-                line={"width": 1, "dash": "dot", "color": style.INK},
-            )
+        line = {"width": 1, "dash": "dot", "color": style.INK}
+        for edge in style.clock_times(region, slice_ns):
+            chart.add_shape(type="line", x0=edge, x1=edge, y0=0, y1=1, yref="paper", line=line)
     if heats:
         chart.update_xaxes(anchor=_axis(len(heats)))
     style.use_clock_axis(chart, slices, slice_ns)

@@ -163,14 +163,11 @@ def directions(
         fill = {"fill": "tozeroy", "fillcolor": style.transparent(colour, 0.22)}
         add_steps(chart, times, values, name, colour, 1.5, hovertemplate=f"%{{y:.4~g}} {unit}", **fill)
     if waits is not None and not waits.is_empty():
-        _add_waits(chart, times, per_slice(waits, "seconds", slices), slice_ns)
+        seconds = per_slice(waits, "seconds", slices)
+        add_steps(
+            chart, times, np.where(seconds > 0, seconds, np.nan), "waiting for its turn", style.TURN, 1, fill="tozeroy",
+            yaxis="y2", fillcolor=style.transparent(style.TURN, 0.3), hovertemplate="%{y:.3~g} s",
+        )  # fmt: skip
+        limits = {"range": [0, HEADROOM * slice_ns / 1e9], "visible": False, "fixedrange": True}
+        chart.update_layout(yaxis2={"overlaying": "y", "side": "right", **limits})
     return chart
-
-
-def _add_waits(chart: Figure, times: np.ndarray, seconds: np.ndarray, slice_ns: int) -> None:
-    add_steps(
-        chart, times, np.where(seconds > 0, seconds, np.nan), "waiting for its turn", style.TURN, 1, fill="tozeroy",
-        yaxis="y2", fillcolor=style.transparent(style.TURN, 0.3), hovertemplate="%{y:.3~g} s",
-    )  # fmt: skip
-    limits = {"range": [0, HEADROOM * slice_ns / 1e9], "visible": False, "fixedrange": True}
-    chart.update_layout(yaxis2={"overlaying": "y", "side": "right", **limits})

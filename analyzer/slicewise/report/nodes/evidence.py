@@ -22,7 +22,7 @@ def evidence_table(evidence: pl.DataFrame) -> Table:
         columns.figure("alone", lambda row: Cell(_said(row["alone"], row["unit"]), row["alone"])),
         columns.figure("together", lambda row: Cell(_said(row["together"], row["unit"]), row["together"])),
         columns.text("moved", lambda row: _moved(row["moved"], row["counts"])),
-        columns.text("at its limit", lambda row: _full(row)),
+        columns.text("at its limit", _full),
     )
 
 
@@ -45,22 +45,13 @@ def _moved(moved: bool, counts: bool) -> str:
 
 
 def _full(row: Mapping[str, Any]) -> str:
+    """When the signal was at its limit; nearly: alone, and a little below that together. Empty: it has no limit."""
+    limit = EVIDENCE[row["signal"]].full
     if not row["full"]:
-        return "no" if EVIDENCE[row["signal"]].full is not None else ""
-    if not _is_full_alone(row):
+        return "no" if limit is not None else ""
+    if limit is None or row["alone"] < limit:
         return "together"
-    return "nearly" if _is_nearly(row) else "yes"
-
-
-def _is_full_alone(row: Mapping[str, Any]) -> bool:
-    limit = EVIDENCE[row["signal"]].full
-    return limit is not None and row["alone"] >= limit
-
-
-def _is_nearly(row: Mapping[str, Any]) -> bool:
-    """Whether what is at its limit alone is a little below that together."""
-    limit = EVIDENCE[row["signal"]].full
-    return limit is not None and row["together"] < limit
+    return "nearly" if row["together"] < limit else "yes"
 
 
 def evidence_words(evidence: pl.DataFrame) -> str:
@@ -85,17 +76,14 @@ def evidence_words(evidence: pl.DataFrame) -> str:
 
 
 def _limit_words(evidence: pl.DataFrame) -> list[str]:
-    full = evidence.filter("full").to_dicts()
     told = []
-    of_alone = [row for row in full if _is_full_alone(row)]
-    for rows, when in (
-        ([row for row in of_alone if not _is_nearly(row)], "alone and together, so that it need not have changed"),
-        ([row for row in of_alone if _is_nearly(row)], "alone, and nearly so together"),
-        ([row for row in full if not _is_full_alone(row)], "together"),
+    for full, when in (
+        ("yes", "alone and together, so that it need not have changed"),
+        ("nearly", "alone, and nearly so together"),
+        ("together", "together"),
     ):
-        if rows:
-            figures = words.listing(map(_figures, rows))
-            told.append(f"At its limit {when}: {figures}.")
+        if rows := [row for row in evidence.iter_rows(named=True) if _full(row) == full]:
+            told.append(f"At its limit {when}: {words.listing(map(_figures, rows))}.")
     return told
 
 
