@@ -162,10 +162,6 @@ class Around:
         keys = self.runs_of(program)[KEY]
         return self.catalog.scan("storages").filter(MOVED, pl.col(KEY).is_in(keys.implode())).select(PLACES).collect()
 
-    def storages_of_job(self, kept: KeptJob) -> pl.Series:
-        rows = self.catalog.scan("storages", [kept.batch]).filter(MOVED, pl.col(KEY) == kept.key)
-        return rows.select("storage").collect()["storage"]
-
     def shelf(self, job: KeptJob, neighbours: Sequence[KeptJob], quiet: Sequence[KeptJob]) -> Shelf:
         return Shelf(self.catalog, [job, *neighbours, *quiet])
 
@@ -182,7 +178,8 @@ class Around:
     def runs_like_it(self, kept: KeptJob, had_company: bool) -> list[KeptJob]:
         """The same of runs that had company, or had none."""
         program = str(kept.row["program"])
-        places = self.storages_of(program).filter(pl.col("storage").is_in(self.storages_of_job(kept).implode()))
+        own = self.catalog.scan("storages", [kept.batch]).filter(MOVED, pl.col(KEY) == kept.key).select("storage")
+        places = self.storages_of(program).filter(pl.col("storage").is_in(own.collect()["storage"].implode()))
         shared = places.group_by(KEY).agg(shared=pl.col("storage").n_unique().cast(pl.Int64))
         runs = self.runs_of(program).filter(pl.col(KEY) != kept.key)
         runs = runs.join(shared, on=KEY, how="left", maintain_order="left").with_columns(pl.col("shared").fill_null(0))

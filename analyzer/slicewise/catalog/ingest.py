@@ -10,7 +10,7 @@ import errno
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -302,36 +302,36 @@ class _Ingest:
 
     def _kept(self, jobs: pl.DataFrame) -> dict[str, list[_KnownJob]]:
         """The catalog's jobs of the same names from about the same time, by name."""
-        start_ns, end_ns = whole(jobs["start_ns"].min()), whole(jobs["end_ns"].max())
         found: dict[str, list[_KnownJob]] = {}
         numbers = [number_of_name(name) for name in jobs["job"]]
-        for batch in self.catalog.batches_between(start_ns, end_ns):
-            if not batch.may_have(numbers):
-                continue
-            gone = self.replaced.get(batch.place, (batch, set()))[1]
-            namesakes = self.catalog.scan("jobs", [batch]).filter(pl.col("job").is_in(jobs["job"].implode()))
-            for row in namesakes.select(_described()).collect().iter_rows(named=True):
-                if row[KEY] not in gone:
-                    found.setdefault(row["job"], []).append(_known(row, batch))
+        for one in self._in_catalog(jobs, pl.col("job").is_in(jobs["job"].implode()), numbers):
+            found.setdefault(one.job, []).append(one)
         return found
 
     def _other_kind(self, jobs: pl.DataFrame) -> dict[bool, list[_KnownJob]]:
         """Jobs from about the same time that may be some of these once more, counted by servers or with a profile; by
         whether these are counted by servers."""
-        start_ns, end_ns = whole(jobs["start_ns"].min()), whole(jobs["end_ns"].max())
         found: dict[bool, list[_KnownJob]] = {}
         for is_served in jobs.select((pl.col("source") == SERVED).unique()).to_series():
             others = [one for some in self.waiting.values() for one in some if one.is_served != is_served]
-            for batch in self.catalog.batches_between(start_ns, end_ns):
-                gone = self.replaced.get(batch.place, (batch, set()))[1]
-                wanted = (pl.col("source") == SERVED) != pl.lit(is_served)
-                rows = self.catalog.scan("jobs", [batch]).filter(
-                    wanted, pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns
-                )
-                told = rows.select(_described()).filter(pl.col("moved") >= WORTH_NAMING_BYTES).collect()
-                others += [_known(row, batch) for row in told.iter_rows(named=True) if row[KEY] not in gone]
+            is_large = pl.sum_horizontal("read_bytes", "write_bytes") >= WORTH_NAMING_BYTES
+            others += self._in_catalog(jobs, ((pl.col("source") == SERVED) != pl.lit(is_served)) & is_large)
             found[is_served] = others
         return found
+
+    def _in_catalog(
+        self, jobs: pl.DataFrame, wanted: pl.Expr, numbers: Sequence[int] | None = None
+    ) -> Iterator[_KnownJob]:
+        """The catalog's jobs that are wanted, from about the time of `jobs`. numbers: of names, one of which a batch
+        must have."""
+        start_ns, end_ns = whole(jobs["start_ns"].min()), whole(jobs["end_ns"].max())
+        while_there = (pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns)
+        for batch in self.catalog.batches_between(start_ns, end_ns):
+            if numbers is not None and not batch.may_have(numbers):
+                continue
+            gone = self.replaced.get(batch.place, (batch, set()))[1]
+            rows = self.catalog.scan("jobs", [batch]).filter(wanted, *while_there).select(_described()).collect()
+            yield from (_known(row, batch) for row in rows.iter_rows(named=True) if row[KEY] not in gone)
 
     def _is_same(self, one: _KnownJob, processes: frozenset[int], other: _KnownJob) -> bool:
         if one.start_ns > other.end_ns or other.start_ns > one.end_ns:
