@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from slicewise.text import words
+
 MOST_NAMED = 4
 
 
@@ -58,9 +60,9 @@ def in_words(
 
 
 def unfinished_in_words(profile: str, processes: int, is_directory: bool) -> str:
-    have = "1 process has" if processes == 1 else f"{processes:,} processes have"
+    who = f"{words.count(processes, 'process')} {'has' if processes == 1 else 'have'}"
     directory = profile if is_directory else "JOBDIR"
-    return f"{profile}: {have} not finished (still running, or killed: slicewise recover {directory})"
+    return f"{profile}: {who} not finished (still running, or killed: slicewise recover {directory})"
 
 
 def odd_in_words(profile: str, odd: Mapping[int, str], pids: Mapping[int, int]) -> str:
@@ -86,15 +88,12 @@ def _lost(losses: Sequence[Missed], pids: Mapping[int, int], slice_ns: int) -> s
     """ "8 s of process 4411 and 2 frames of process 4412 are"."""
     parts = []
     for loss in losses[:MOST_NAMED]:
-        if loss.slices:
-            amount = f"{loss.slices * slice_ns / 1e9:,.10g} s"
-        else:
-            amount = "1 frame" if loss.frames == 1 else f"{loss.frames:,} frames"
+        seconds = f"{loss.slices * slice_ns / 1e9:,.10g} s"
+        amount = seconds if loss.slices else words.count(loss.frames, "frame")
         name = f"process {pids[loss.process]}" if loss.process in pids else f"an unknown process ({loss.process:#x})"
         parts.append(f"{amount} of {name}")
     more = len(losses) - MOST_NAMED
     if more > 0:
         parts.append(f"frames of {more:,} more processes")
-    listed = " and ".join(parts) if len(parts) <= 2 else ", ".join(parts[:-1]) + " and " + parts[-1]
     is_one = len(losses) == 1 and losses[0].frames == 1 and not losses[0].slices
-    return f"{listed} {'is' if is_one else 'are'}"
+    return f"{words.listing(parts)} {'is' if is_one else 'are'}"

@@ -225,10 +225,10 @@ def packed(content: bytes, level: int = 3) -> bytes:
 
 
 class _Arrow:
-    """A struct array on its way into polars, which takes it over."""
+    """An array on its way into polars, which takes it over: a struct, or one column of it."""
 
-    def __init__(self) -> None:
-        self.schema, self.array = ArrowSchema(), ArrowArray()
+    def __init__(self, schema: ArrowSchema, array: ArrowArray) -> None:
+        self.schema, self.array = schema, array
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
         # Without destructors: the structs are ours, and what nobody took out of them is released below.
@@ -246,26 +246,16 @@ class _Arrow:
         columns = self.schema.n_children
         names = [schemas[place].contents.name.decode() for place in range(columns)]
         return pl.DataFrame(
-            [pl.Series(name, _Child(schemas[place], arrays[place])) for place, name in enumerate(names)]
+            [
+                pl.Series(name, _Arrow(schemas[place].contents, arrays[place].contents))
+                for place, name in enumerate(names)
+            ]
         )
 
     def release(self) -> None:
         for struct in (self.schema, self.array):
             if struct.release:
                 struct.release(byref(struct))
-
-
-class _Child:
-    """One column on its way into polars, as `_Arrow` is: its memory is freed when that column is."""
-
-    def __init__(self, schema: ctypes._Pointer[ArrowSchema], array: ctypes._Pointer[ArrowArray]) -> None:
-        self.schema, self.array = schema, array
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        return (
-            _new_capsule(ctypes.addressof(self.schema.contents), b"arrow_schema", None),
-            _new_capsule(ctypes.addressof(self.array.contents), b"arrow_array", None),
-        )
 
 
 class Decoder:
@@ -338,7 +328,7 @@ class Decoder:
 
     def table(self, plan: Plan) -> tuple[pl.DataFrame, ctypes.Array[Bound]] | None:
         """The table, and the bound of each of the plan's columns; None without rows. Raises MemoryError."""
-        arrow = _Arrow()
+        arrow = _Arrow(ArrowSchema(), ArrowArray())
         bounds = (Bound * max(1, plan.column_count))()
         schema, array = byref(arrow.schema), byref(arrow.array)
         _check(library().slicewise_reader_table(self._reader, byref(plan), bounds, schema, array))
