@@ -83,14 +83,6 @@ class Node:
 
 
 @dataclass(frozen=True)
-class _Mapping:
-    begin: int
-    end: int
-    offset: int
-    path: str
-
-
-@dataclass(frozen=True)
 class _Code:
     """An address of a file's code. path: as the process names the file; file: where it is to be read, if it can be."""
 
@@ -166,9 +158,9 @@ def stacks_now(
 
 @dataclass
 class _LookedAt:
-    """What the helper said of a process."""
+    """What the helper said of a process. mappings: begin, end, offset, path."""
 
-    mappings: list[_Mapping] = field(default_factory=list)
+    mappings: list[dict[str, Any]] = field(default_factory=list)
     threads: list[dict[str, Any]] = field(default_factory=list)
     ended: str = "late"
 
@@ -176,7 +168,7 @@ class _LookedAt:
         if "ended" in line:
             self.ended = line["ended"]
         elif "path" in line:
-            self.mappings.append(_Mapping(line["begin"], line["end"], line["offset"], line["path"]))
+            self.mappings.append(line)
         else:
             self.threads.append(line)
 
@@ -210,14 +202,14 @@ def _code(pid: int, look: _LookedAt) -> dict[int, _Code]:
     found: dict[int, _Code] = {}
     pcs = {pc for thread in look.threads for pc in thread["frames"]}
     for mapping in look.mappings:
-        within = [pc for pc in pcs if mapping.begin <= pc < mapping.end]
+        within = [pc for pc in pcs if mapping["begin"] <= pc < mapping["end"]]
         if not within:
             continue
-        file = _file_of(mapping.path, pid) if look.ended == "done" else None
+        file = _file_of(mapping["path"], pid) if look.ended == "done" else None
         segments = _segments(file) if file else []
         for pc in within:
-            address = _address(pc - mapping.begin + mapping.offset, segments)
-            found[pc] = _Code(mapping.path, file if segments else None, address)
+            address = _address(pc - mapping["begin"] + mapping["offset"], segments)
+            found[pc] = _Code(mapping["path"], file if segments else None, address)
     return {pc: found.get(pc, _Code("", None, 0)) for pc in pcs}
 
 

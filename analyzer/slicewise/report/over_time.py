@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.charts.style import clock_times
+from slicewise.charts.throughput import per_slice
 
 # How a sum is said: bytes, a number of calls, a length of time, seconds, bytes a second (by the time's length).
 FigureKind = Literal["size", "count", "duration", "seconds", "rate"]
@@ -30,12 +31,7 @@ def sums(
 ) -> OverTime | None:
     """The sums of columns by slice. None where they do not come to the totals that the page says of the whole run: a
     figure with parts in no slice is not told of a time."""
-    summed = (
-        rows.group_by("slice").agg(pl.col(*columns).sum()).filter(pl.col("slice").is_between(slices[0], slices[-1]))
-    )
-    values = [np.zeros(len(slices)) for _ in columns]
-    for each, column in zip(values, columns, strict=True):
-        each[summed["slice"].to_numpy() - slices.start] = summed[column].to_numpy()
+    values = [per_slice(rows, column, slices) for column in columns]
     is_whole = all(
         math.isclose(each.sum(), total, rel_tol=1e-3, abs_tol=1e-6) for each, total in zip(values, totals, strict=True)
     )

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from slicewise.report import columns
+from slicewise.report.records import picked
 from slicewise.report.tables import Cell, Table
 from slicewise.scalars import whole
 from slicewise.text import words
 
 if TYPE_CHECKING:  # numpy would come along
-    from slicewise.analysis.job.period import Period
     from slicewise.analysis.job.phases import Phases
 
 MOST_PHASES = 20
@@ -20,12 +20,7 @@ NOUNS = {"read": "Reads", "write": "Writes"}
 
 def phases_record(found: Phases) -> dict[str, Any]:
     """The key `phases` of JSON output, see docs/commands.md."""
-    return {
-        "phases": found.phases.to_dicts(),
-        "between_bytes": found.between_bytes,
-        "periods": found.periods,
-        "time_in_io": found.time_in_io,
-    }
+    return picked(found, "phases", "between_bytes", "periods", "time_in_io")
 
 
 def phase_lines(found: Phases) -> Iterator[str]:
@@ -37,7 +32,9 @@ def phase_lines(found: Phases) -> Iterator[str]:
     else:
         share = inside / (inside + found.between_bytes)
         yield f"{words.count(frame.height, 'I/O phase')} moved {words.percent(share)} of the bytes."
-        yield from map(_every, found.periods)
+        for period in found.periods:
+            how_often = f"{words.seconds(period.seconds)} ({words.number(period.times, 2)} times"
+            yield f"{NOUNS[period.direction]} come back every {how_often}; confidence {period.confidence:.2f})."
         if not found.periods and frame.height > 1:
             yield "No period: the phases do not come back at regular times, or too few of them were seen to tell."
     time = found.time_in_io
@@ -52,11 +49,6 @@ def phase_lines(found: Phases) -> Iterator[str]:
             f"{what} took {words.percent(time.slowest)} of the runtime of the process that waited longest "
             f"({time.label}), and {words.percent(time.median)} of the median process's."
         )
-
-
-def _every(period: Period) -> str:
-    every, times = words.seconds(period.seconds), words.number(period.times, 2)
-    return f"{NOUNS[period.direction]} come back every {every} ({times} times; confidence {period.confidence:.2f})."
 
 
 def phases_table(found: Phases, slice_ns: int) -> Table:

@@ -84,7 +84,10 @@ class Screen:
         else:
             self.selected = self._row(len(opened.processes))
             head = f"{host}: job {opened.job}, {words.count(len(opened.processes), 'process', 'processes')}"
-            table = processes_table(self._sorted_processes(opened))
+            measure = ORDERS[self.order][1]
+            table = processes_table(
+                sorted(opened.processes, key=lambda one: (-measure(one.activity), one.rank, one.pid))
+            )
         shown = for_terminal(table, says_what_is_left_out=False)
         if table.rows:
             shown.rows[self.selected].style = SELECTED_STYLE
@@ -95,10 +98,6 @@ class Screen:
 
     def _row(self, rows: int) -> int:
         return min(self.selected, max(0, rows - 1))
-
-    def _sorted_processes(self, job: JobNow) -> list[ProcessNow]:
-        measure = ORDERS[self.order][1]
-        return sorted(job.processes, key=lambda process: (-measure(process.activity), process.rank, process.pid))
 
 
 def jobs_table(jobs: list[JobNow]) -> Table:

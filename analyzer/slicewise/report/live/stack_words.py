@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from slicewise.report.records import picked
 from slicewise.stacks import STATES, Node, ProcessStacks
 from slicewise.text import words
 
@@ -33,13 +34,11 @@ def stack_lines(job: str, host: str, found: Sequence[ProcessStacks], root: Node)
             "",
             f"Of {words.count(cut, 'stack')} the outer part is missing: it could not be walked to its beginning.",
         ]
-    lines += [_missing(process) for process in found if process.ended != "done"]
+    for process in found:
+        if process.ended != "done":
+            incomplete = " (what is known of it is shown)" if process.threads else ""
+            lines.append(f"Process {process.pid} {OUTCOMES.get(process.ended, process.ended)}{incomplete}.")
     return lines
-
-
-def _missing(process: ProcessStacks) -> str:
-    incomplete = " (what is known of it is shown)" if process.threads else ""
-    return f"Process {process.pid} {OUTCOMES.get(process.ended, process.ended)}{incomplete}."
 
 
 def _ordered(node: Node) -> list[Node]:
@@ -86,10 +85,7 @@ def stacks_record(job: str, host: str, found: Sequence[ProcessStacks], root: Nod
 
 
 def _record(node: Node) -> dict[str, Any]:
-    return {
-        "function": node.function,
-        "module": node.module,
-        "threads": node.threads,
+    return picked(node, "function", "module", "threads") | {
         "pids": sorted(node.processes),
         "states": node.states,
         "children": [_record(child) for child in _ordered(node)],

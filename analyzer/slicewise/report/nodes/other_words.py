@@ -61,11 +61,7 @@ def others_record(digest: Digest) -> dict[str, Any] | None:
     if digest.others.is_empty():
         return None
     slices = {key: rows.drop("node", "user").to_dicts() for key, rows in digest.others.group_by("node", "user")}
-    users = [
-        {name: value for name, value in row.items() if name != "busiest_ns"}
-        | {"busiest_ns": row["busiest_ns"], "slices": slices[row["node"], row["user"]]}
-        for row in by_user(digest).iter_rows(named=True)
-    ]
+    users = [row | {"slices": slices[row["node"], row["user"]]} for row in by_user(digest).iter_rows(named=True)]
     return {"slice_seconds": digest.node_slice_ns / 1e9, "users": users, "beside_slow": beside_slow(digest)}
 
 

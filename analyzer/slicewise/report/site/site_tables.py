@@ -10,6 +10,7 @@ import polars as pl
 from slicewise.constants import FEWEST_REPEATS
 from slicewise.digest.processes import SERVED
 from slicewise.report import columns
+from slicewise.report.records import picked
 from slicewise.report.tables import Cell, Table
 from slicewise.text import words
 from slicewise.text.words import user_name
@@ -222,15 +223,9 @@ def repeats_table(rows: Iterable[Row]) -> Table:
 
 def variation_record(found: Variation) -> dict[str, Any]:
     """The JSON output of `catalog variation`, see docs/commands.md."""
-    return {
-        "runs": found.runs,
-        "unasked_runs": found.unasked,
-        "deviation": found.deviation,
-        "neighbours_share": found.neighbours,
-        "hours_share": found.hours,
-        "own_share": found.own,
-        "sets": records(found.sets),
-    }
+    shares = {"neighbours_share": "neighbours", "hours_share": "hours", "own_share": "own"}
+    figures = picked(found, "runs", unasked_runs="unasked", deviation="deviation", **shares)
+    return figures | {"sets": records(found.sets)}
 
 
 def records(frame: pl.DataFrame) -> list[dict[str, Any]]:
