@@ -6,19 +6,16 @@ from __future__ import annotations
 
 import json
 import os
-import struct
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from slicewise.contract import without_library
 from slicewise.errors import UserError
 from slicewise.live import ProcessLook, looks
-from slicewise.symbols.elf import NotElf, read_elf
-from slicewise.symbols.resolve import CodePlace, resolve
+from slicewise.symbols.resolve import CodePlace, readable, resolve
 
 # What /proc says of a thread, in words, of one and of several; the order in which states are told.
 STATES = {
@@ -30,9 +27,6 @@ STATES = {
     "I": ("is idle", "are idle"),
 }
 PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
-ELF_HEADER = struct.Struct("<16xHHIQQQIHHH")
-SEGMENT = struct.Struct("<IIQQQQQQ")
-LOADED = 1
 # Beyond what a process may take, for the helper's own start and end.
 GRACE_SECONDS = 10
 # One look is taken; the next would come after this.
@@ -206,7 +200,8 @@ def _code(pid: int, look: _LookedAt) -> dict[int, _Code]:
         if not within:
             continue
         file = _file_of(mapping["path"], pid) if look.ended == "done" else None
-        segments = _segments(file) if file else []
+        elf = readable(file) if file else None
+        segments = elf.segments if elf else []
         for pc in within:
             address = _address(pc - mapping["begin"] + mapping["offset"], segments)
             found[pc] = _Code(mapping["path"], file if segments else None, address)
@@ -223,7 +218,9 @@ def _places(codes: Iterable[_Code], search: Sequence[Path], with_lines: bool) ->
         if code.file is not None:
             by_file.setdefault(code.file, []).append(code)
     for file, within in by_file.items():
-        places = resolve(str(file), _build_id(file), [code.address for code in within], search, with_lines=with_lines)
+        elf = readable(file)
+        build_id = elf.build_id if elf else ""
+        places = resolve(str(file), build_id, [code.address for code in within], search, with_lines=with_lines)
         found |= {code: places[code.address] for code in within}
     return found
 
@@ -237,27 +234,6 @@ def _file_of(path: str, pid: int) -> Path | None:
         return Path(path) if os.path.samefile(path, inside) else inside
     except OSError:
         return inside if inside.exists() else None
-
-
-@cache
-def _build_id(file: Path) -> str:
-    try:
-        return read_elf(file).build_id
-    except (NotElf, OSError):
-        return ""
-
-
-@cache
-def _segments(file: Path) -> list[tuple[int, int, int]]:
-    try:
-        with file.open("rb") as opened:
-            header = opened.read(64)
-            _, _, _, _, at, _, _, _, size, count = ELF_HEADER.unpack_from(header)
-            opened.seek(at)
-            rows = [SEGMENT.unpack_from(opened.read(size)) for _ in range(count)]
-    except (OSError, struct.error):
-        return []
-    return [(row[2], row[3], row[5]) for row in rows if row[0] == LOADED]
 
 
 def _address(offset: int, segments: Sequence[tuple[int, int, int]]) -> int:

@@ -1,4 +1,4 @@
-"""An ELF file's build id, its function symbols, and where its debug information may be. 64 bit, little-endian."""
+"""An ELF file: build id, segments, function symbols, where its debug information may be. 64 bit, little-endian."""
 
 import mmap
 import struct
@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 MAGIC = b"\x7fELF\x02\x01"
-SECTION = struct.Struct("<IIQQQQIIQQ")
+SECTION, SEGMENT = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IIQQQQQQ")
+LOADED = 1
 SYMBOLS = {2: "symtab", 11: "dynsym"}
 NOTES = 7
 BUILD_ID_NOTE = 3
@@ -24,12 +25,13 @@ class NotElf(ValueError):
 
 @dataclass(frozen=True)
 class Elf:
-    """build_id: in hexadecimal, or empty. starts, ends, names: its functions, sorted by address; of functions at one
-    address the one with the longest range."""
+    """build_id: in hexadecimal, or empty. segments: what is loaded of it: offset, address, length. starts, ends, names:
+    its functions, sorted by address; of functions at one address the one with the longest range."""
 
     path: Path
     build_id: str
     has_lines: bool
+    segments: list[tuple[int, int, int]]
     starts: np.ndarray
     ends: np.ndarray
     names: list[bytes]
@@ -57,8 +59,10 @@ def read_elf(path: Path) -> Elf:
 
 
 def _parsed(path: Path, data: mmap.mmap) -> Elf:
-    (at,) = struct.unpack_from("<Q", data, 0x28)
-    size, count, names_at = struct.unpack_from("<HHH", data, 0x3A)
+    loaded_at, at = struct.unpack_from("<QQ", data, 0x20)
+    step, segments, size, count, names_at = struct.unpack_from("<HHHHH", data, 0x36)
+    rows = [SEGMENT.unpack_from(data, loaded_at + place * step) for place in range(segments)]
+    loaded = [(row[2], row[3], row[5]) for row in rows if row[0] == LOADED]
     sections = [SECTION.unpack_from(data, at + place * size) for place in range(count)] if at else []
     names = sections[names_at] if names_at < count else (0,) * 10
     named = {_string(data, names[4] + section[0]): section for section in sections} if sections else {}
@@ -70,7 +74,7 @@ def _parsed(path: Path, data: mmap.mmap) -> Elf:
         elif kind in SYMBOLS and link < count:
             tables.append(_functions(data, offset, length, sections[link][4]))
     starts, ends, found = _merged(tables)
-    return Elf(path, build_id, b".debug_line" in named or b".zdebug_line" in named, starts, ends, found)
+    return Elf(path, build_id, b".debug_line" in named or b".zdebug_line" in named, loaded, starts, ends, found)
 
 
 def _string(data: mmap.mmap, at: int) -> bytes:

@@ -67,16 +67,17 @@ def _candidates(path: str, build_id: str, search: Sequence[Path]) -> Iterable[El
     by_id = Path(".build-id", build_id[:2], f"{build_id[2:]}.debug") if len(build_id) > 2 else None
     for directory in (*search, DEBUG_DIRECTORY):
         for file in (by_id, Path(Path(path).name) if directory in search else None):
-            elf = None if file is None else _readable(directory / file)
+            elf = None if file is None else readable(directory / file)
             if elf is not None and elf.build_id == build_id:
                 yield elf
-    elf = _readable(Path(path))
+    elf = readable(Path(path))
     if elf is not None and elf.build_id == build_id:
         yield elf
 
 
 @cache
-def _readable(path: Path) -> Elf | None:
+def readable(path: Path) -> Elf | None:
+    """The file, where it is one that can be read."""
     try:
         return read_elf(path) if path.is_file() else None
     except (NotElf, OSError):
