@@ -50,8 +50,7 @@ def throughput_beside_alone(frame: pl.DataFrame, colour: str, slices: range, sli
     moved, would_have = (per_slice(frame, column, slices) for column in ("moved", "would_have"))
     highest = max(moved.max(initial=0.0), would_have.max(initial=0.0))
     limits = {"range": [0, HEADROOM * (highest or 1.0)], "rangemode": "normal"}
-    chart = style.over_clock(280, slices, slice_ns, unit, **limits)
-    chart.update_layout(showlegend=True)
+    chart = style.over_clock(280, slices, slice_ns, unit, showlegend=True, **limits)
     times, hover = edges_of(slices, slice_ns), f"%{{y:.4~g}} {unit}"
     fill = {"fill": "tozeroy", "fillcolor": style.transparent(colour, 0.3)}
     add_steps(chart, times, moved, "as it was", colour, 1.6, hovertemplate=hover, **fill)
@@ -71,8 +70,7 @@ class LoadShare:
 
 
 def stacked_loads(loads: Sequence[LoadShare], slices: range, slice_ns: int, title: str, unit: str) -> Figure:
-    chart = style.over_clock(240, slices, slice_ns, title)
-    chart.update_layout(showlegend=True)
+    chart = style.over_clock(240, slices, slice_ns, title, showlegend=True)
     times = edges_of(slices, slice_ns)
     for load in loads:
         values = per_slice(load.rows, "value", slices)

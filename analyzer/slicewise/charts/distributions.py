@@ -30,7 +30,7 @@ def by_bin(frame: pl.DataFrame, x_title: str) -> Figure:
 def io_time_by_rank(frame: pl.DataFrame) -> Figure:
     """Seconds that each process spent in I/O calls, stacked by kind; kinds without any are left out. frame: rank (-1
     without MPI), label, read_seconds, write_seconds, meta_seconds, sync_seconds; in the order to draw."""
-    chart = style.figure(height=240, barmode="stack", bargap=0.1 if len(frame) < 100 else 0)
+    chart = style.figure(height=240, barmode="stack", bargap=0.1 if len(frame) < 100 else 0, showlegend=True)
     has_ranks = bool(len(frame)) and whole(frame["rank"].min()) >= 0
     places = frame["rank"].to_list() if has_ranks else list(range(1, len(frame) + 1))
     for kind, colour in style.KIND_COLOURS.items():
@@ -46,7 +46,6 @@ def io_time_by_rank(frame: pl.DataFrame) -> Figure:
             marker={"color": colour, "line": {"width": 0}},
             hovertemplate=f"%{{text}}, {kind}: %{{y:.3~g}} s<extra></extra>",
         )
-    chart.update_layout(showlegend=True)
     chart.update_xaxes(
         automargin=True, title_standoff=6, title_text="rank" if has_ranks else "process", tickformat=",d"
     )

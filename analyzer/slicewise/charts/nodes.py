@@ -31,8 +31,7 @@ def over_time(
     lines have gaps."""
     # On a narrow page each line of the chart is a line of its legend, which takes its room from the plot.
     height = 200 + LEGEND_LINE_HEIGHT * max(0, len(lines) - 2)
-    chart = style.over_clock(height, slices, slice_ns, unit)
-    chart.update_layout(showlegend=True)
+    chart = style.over_clock(height, slices, slice_ns, unit, showlegend=True)
     begin, end = slices.start * slice_ns // sample_ns, -(-slices.stop * slice_ns // sample_ns)
     axis = range(begin, end)
     times = edges_of(axis, sample_ns)

@@ -114,9 +114,11 @@ def use_clock_axis(chart: Figure, slices: range, slice_ns: int) -> None:
     )
 
 
-def over_clock(height: int, slices: range, slice_ns: int, title: str, **yaxes: object) -> Figure:
+def over_clock(
+    height: int, slices: range, slice_ns: int, title: str, showlegend: object = None, **yaxes: object
+) -> Figure:
     """An empty figure over the time of day of `slices`, whose lines are read together. yaxes: of the y axis."""
-    chart = figure(height, hovermode="x unified")
+    chart = figure(height, hovermode="x unified", showlegend=showlegend)
     chart.update_yaxes(title_text=title, **yaxes)
     use_clock_axis(chart, slices, slice_ns)
     return chart

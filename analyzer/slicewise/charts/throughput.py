@@ -153,8 +153,7 @@ def directions(
     drawn, in `unit`, is value / scale / seconds of a slice. waits: slice, seconds that the job waited for its turn,
     drawn on an axis of its own.
     """
-    chart = style.over_clock(240, slices, slice_ns, unit)
-    chart.update_layout(showlegend=True)
+    chart = style.over_clock(240, slices, slice_ns, unit, showlegend=True)
     times = edges_of(slices, slice_ns)
     for column, (name, colour) in lines.items():
         if not frame[column].sum():
