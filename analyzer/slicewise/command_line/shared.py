@@ -95,8 +95,10 @@ DASK = option(
     "--dask SCHEDULER",
     "Use the workers of this Dask scheduler: its address or its file; local: one process for each core here.",
 )
-SINCE = option("--since TIME", "Only jobs that ended after TIME: 2026-11-22, or 2026-11-22T10:30.")
-UNTIL = option("--until TIME", "Only jobs that began before TIME.")
+TIMES = (
+    option("--since TIME", "Only jobs that ended after TIME: 2026-11-22, or 2026-11-22T10:30."),
+    option("--until TIME", "Only jobs that began before TIME."),
+)
 MOST = option("--most N", "The most rows to print.", click.IntRange(1), default=20)
 ASK = option("--ask N", "Ask blame about N jobs at most, one by one.", click.IntRange(1), name="asked")
 MOUNT = option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 import sys
 from typing import Literal
@@ -40,8 +39,7 @@ def config(name: str | None, export: Literal["sh", "env"] | None) -> None:
             hint = f"did you mean {meant}?" if meant else "see: slicewise help settings"
             raise UserError(f"config: {name}: no such setting; {hint}")
     if wants_json():
-        told = [dataclasses.asdict(one) for one in found]
-        write_json({"file": str(config_file()), "mistakes": mistakes(), "settings": told})
+        write_json({"file": str(config_file()), "mistakes": mistakes(), "settings": found})
         return
     file = config_file()
     table = Table([Column(heading, is_figure=False) for heading in ("setting", "value", "from", "meaning")])
