@@ -92,6 +92,7 @@ def split(digest: Digest) -> Split | None:
     communication = communication.with_columns(pl.col("class").cast(pl.Enum(communication["class"].unique().sort())))
     waiting = waiting_by_slice(communication, who)
     by_process = _by_process(digest, who, communication, waiting)
+    unknown_world, known_worlds = who["world"].null_count(), who["world"].drop_nulls().n_unique()
     worlds = of_worlds(who.drop("world"), who)
     held = pl.concat([held_by_slice(digest, ranks, _of(ranks, communication)) for ranks in worlds]).sort("slice")
     phases = pl.concat([critical_ranks(digest, ranks, _of(ranks, communication), waiting) for ranks in worlds])
@@ -101,15 +102,11 @@ def split(digest: Digest) -> Split | None:
         holds=holds_of(held, who),
         phases=phases.sort("start_ns", maintain_order=True),
         waiting=waiting,
-        efficiency=_efficiency(by_process) if _is_one_world(who) else UNKNOWN,
+        efficiency=_efficiency(by_process) if known_worlds == 1 and not unknown_world else UNKNOWN,
         has_threads=by_process.filter(pl.col("computing") + pl.col("idle") < 0).height,
-        worlds=who["world"].drop_nulls().n_unique(),
-        unknown_world=who["world"].null_count(),
+        worlds=known_worlds,
+        unknown_world=unknown_world,
     )
-
-
-def _is_one_world(who: pl.DataFrame) -> bool:
-    return who["world"].n_unique() == 1 and who["world"].null_count() == 0
 
 
 def _of(ranks: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
@@ -237,10 +234,7 @@ def _by_slice(digest: Digest, ranks: pl.DataFrame, communication: pl.DataFrame, 
     tau = digest.slice_ns
     start, end = pl.col("start_ns"), pl.col("end_ns")
     alive = pl.min_horizontal(end, (pl.col("slice") + 1) * tau) - pl.max_horizontal(start, pl.col("slice") * tau)
-    called = communication.group_by("process", "slice").agg(
-        called=ns_of(COMMUNICATING) / 1e9, begin_and_end=ns_of(("life",)) / 1e9, mpi_io=ns_of(("file",)) / 1e9
-    )
-    numbers = ("called", "begin_and_end", "waiting", *IO_KINDS)
+    called = communication.group_by("process", "slice").agg(**_called())
     return (
         ranks.select("process", "start_ns", "end_ns", slice=pl.int_ranges(start // tau, (end - 1) // tau + 1))
         .explode("slice")
@@ -248,9 +242,9 @@ def _by_slice(digest: Digest, ranks: pl.DataFrame, communication: pl.DataFrame, 
         .join(called, on=["process", "slice"], how="left")
         .join(io_seconds(digest), on=["process", "slice"], how="left")
         .join(waiting, on=["process", "slice"], how="left")
-        .with_columns(pl.col(numbers).fill_null(0.0))
-        .with_columns(mpi=pl.col("called") - pl.col("waiting"))
-        .with_columns(computing=pl.col("alive") - pl.sum_horizontal("called", "begin_and_end", *IO_KINDS))
+        .with_columns(pl.col("mpi", "begin_and_end", "waiting", *IO_KINDS).fill_null(0.0))
+        .with_columns(computing=pl.col("alive") - pl.sum_horizontal("mpi", "begin_and_end", *IO_KINDS))
+        .with_columns(mpi=pl.col("mpi") - pl.col("waiting"))
         .with_columns(took=pl.sum_horizontal(PARTS))
     )
 

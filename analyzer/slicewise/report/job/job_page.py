@@ -76,17 +76,15 @@ NO_IO = Section("No I/O on files", text=["No process of this job read, wrote or 
 class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
-    per_slice, by_storage (per_storage_slice), sizes, latencies, files: see analysis/job/io_time.py; phases, sites,
-    hardware: the modules of these names there; digest: what it was made of; span: from the first to the last byte.
-    slices: the axis, which holds all of the job's I/O and of its waiting for turns.
+    per_slice, sizes, latencies, files: see analysis/job/io_time.py; phases, sites, hardware: the modules of these names
+    there; digest: what it was made of; span: from the first to the last byte. slices: the axis, which holds all of the
+    job's I/O and of its waiting for turns.
     """
 
     summary: JobTotals
-    slice_ns: int
     slices: range
     heats: dict[Direction, list[Heat]]
     per_slice: pl.DataFrame
-    by_storage: pl.DataFrame
     phases: Phases
     io_time: analysis.IoTime
     sizes: pl.DataFrame
@@ -113,11 +111,9 @@ def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float =
     slices = range(whole(numbers.min()), whole(numbers.max()) + 1) if per_slice.height else range(0)
     return JobReport(
         summary=summarize(digest),
-        slice_ns=digest.slice_ns,
         slices=slices,
         heats={direction: heats_of(digest, direction, slices, digest.slice_ns) for direction in DIRECTIONS},
         per_slice=per_slice,
-        by_storage=analysis.per_storage_slice(digest),
         phases=find_phases(digest),
         io_time=analysis.io_time(digest),
         sizes=analysis.by_bin(digest, "size"),
@@ -215,12 +211,12 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
                 *_distributions(report),
                 *_tables(report),
                 *cgroup_sections(report.digest),
-                *others_sections(report.digest, report.slices, report.slice_ns),
+                *others_sections(report.digest, report.slices, report.digest.slice_ns),
             ],
             {summary.job: summary.coverage},
         ),
         unseen=unseen,
-        axis=TimeAxis(_axis(report), report.slice_ns) if report.slices else None,
+        axis=TimeAxis(_axis(report), report.digest.slice_ns) if report.slices else None,
         steps=[
             Step("See who slowed it down:", command("blame", report.digest.path)),
             Step("See why another run of it took another time:", f"{command('compare', report.digest.path)} OTHER"),
@@ -238,7 +234,7 @@ def _axis(report: JobReport) -> range:
 
 
 def _when(report: JobReport) -> str:
-    return f", {words.date_and_zone(report.slices.start * report.slice_ns)}" if report.slices else ""
+    return f", {words.date_and_zone(report.slices.start * report.digest.slice_ns)}" if report.slices else ""
 
 
 def _facts(report: JobReport) -> list[Fact]:
@@ -270,7 +266,7 @@ def _facts(report: JobReport) -> list[Fact]:
 
 def _over_time(report: JobReport) -> list[Section]:
     behind = _behind(report)
-    slices, slice_ns, colours = report.slices, report.slice_ns, style.KIND_COLOURS
+    slices, slice_ns, colours = report.slices, report.digest.slice_ns, style.KIND_COLOURS
     bytes_lines = {f"{direction}_bytes": (words.DID[direction], colours[direction]) for direction in DIRECTIONS}
     calls_lines = {"meta_ops": ("metadata", colours["meta"]), "sync_ops": ("sync", colours["sync"])}
     sections = [
@@ -316,7 +312,7 @@ def _hardware(report: JobReport, behind: str) -> list[Section]:
         in_seconds = unit == "ns"
         lines = {event: (style.safe(event), colour)}
         chart = throughput.directions(
-            frame, report.slices, report.slice_ns, lines, "s/s" if in_seconds else f"{unit or 'count'}/s",
+            frame, report.slices, report.digest.slice_ns, lines, "s/s" if in_seconds else f"{unit or 'count'}/s",
             1e9 if in_seconds else 1,
         )  # fmt: skip
         meaning = found.meanings.get(event) or "a hardware event"
@@ -330,7 +326,7 @@ def _call_sites(report: JobReport) -> list[Section]:
         return []
     first, last = whole(samples["slice"].min()), whole(samples["slice"].max())
     slices = range(min(first, report.slices.start or first), max(last + 1, report.slices.stop))
-    return [sites_section(report.sites, slices, report.slice_ns, _axis(report))]
+    return [sites_section(report.sites, slices, report.digest.slice_ns, _axis(report))]
 
 
 def _distributions(report: JobReport) -> list[Section]:
@@ -366,7 +362,7 @@ def _tables(report: JobReport) -> list[Section]:
     is_partial = (report.files["path"] == "").any() or (report.files["error_bytes"] > 0).any()
     files_note = f"{FILES_NOTE} {without_row(analysis.files_without_row(report.digest))}".rstrip()
     sections = [
-        ("File systems", job_tables.mounts_table(summary, report.by_storage, axis), ""),
+        ("File systems", job_tables.mounts_table(summary, analysis.per_storage_slice(report.digest), axis), ""),
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
         ("Regions", regions_table(report.digest), REGIONS_NOTE),
         ("I/O libraries", library_table(report.digest), LIBRARY_NOTE),
@@ -387,5 +383,5 @@ def _tables(report: JobReport) -> list[Section]:
 
 
 def _behind(report: JobReport) -> str:
-    slices = words.slices_of(report.per_slice.height, report.slice_ns)
+    slices = words.slices_of(report.per_slice.height, report.digest.slice_ns)
     return f"{slices} with I/O, {words.processes_on_nodes(report.summary.processes, len(report.summary.hosts))}."
