@@ -144,8 +144,13 @@ def way_of(type: str, source: str) -> Way | None:
 
 def devices_of(way: Way, source: str, rows: pl.DataFrame, points: Sequence[str]) -> list[list[str]]:
     """The devices that count a storage, those in one list that are counted once. points: of an NFS server."""
-    if way == "nfs":
-        return _mounts_counted_apart(rows, points)
+    if way == "nfs":  # mounts that share a client show the same amounts
+        groups: dict[tuple[tuple[str, int, float], ...], list[str]] = {}
+        for point in points:
+            its = rows.filter(pl.col("device") == point).sort("signal", "slice")
+            if len(its):
+                groups.setdefault(tuple(its.select("signal", "slice", "amount").iter_rows()), []).append(point)
+        return list(groups.values())
     devices = rows["device"].unique().to_list()
     if way == "lustre":
         return [[one] for one in sorted(devices) if one.startswith(f"{lustre_name(source)}-OST")]
@@ -157,16 +162,6 @@ def disk_of(source: str) -> str:
     device = PurePath(source)
     whole = PARTITION.match(device.name)
     return str(device.with_name(whole[1] or whole[2])) if whole else source
-
-
-def _mounts_counted_apart(rows: pl.DataFrame, points: Sequence[str]) -> list[list[str]]:
-    """Mounts of one storage by what counts them: mounts that share a client show the same amounts."""
-    groups: dict[tuple[tuple[str, int, float], ...], list[str]] = {}
-    for point in points:
-        its = rows.filter(pl.col("device") == point).sort("signal", "slice")
-        if len(its):
-            groups.setdefault(tuple(its.select("signal", "slice", "amount").iter_rows()), []).append(point)
-    return list(groups.values())
 
 
 def limited(rows: pl.DataFrame, node: str, source: str) -> pl.DataFrame:

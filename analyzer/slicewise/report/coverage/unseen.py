@@ -55,7 +55,11 @@ def least_seen_lines(digests: Sequence[Digest], direction: Direction) -> list[st
 
 def _lost(digest: Digest) -> list[str]:
     lines = [damage.message for damage in digest.damage]
-    lines.extend(_mishaps(digest))
+    meanings = digest.meanings("mishaps")
+    met = digest.mishaps.group_by("mishap").agg(pl.col("count").sum(), pl.col("process").n_unique()).sort("mishap")
+    for name, times, processes in met.filter(pl.col("count") > 0).iter_rows():
+        where = f"{words.count(times, 'time')} in {words.count(processes, 'process')}"
+        lines.append(f"{digest.job}: {meanings.get(name, name)} ({where}). {advice(name)}".rstrip())
     killed = digest.processes.filter(pl.col("ending") == "killed").height
     if killed:
         lines.append(
@@ -100,17 +104,6 @@ def with_marks(sections: Iterable[Section], coverages: Mapping[str, Coverage]) -
     return [
         replace(section, note=f"{section.note} {marks}".strip()) if marks and section.is_linked else section
         for section in sections
-    ]
-
-
-def _mishaps(digest: Digest) -> list[str]:
-    meanings = digest.meanings("mishaps")
-    met = digest.mishaps.group_by("mishap").agg(pl.col("count").sum(), pl.col("process").n_unique()).sort("mishap")
-    return [
-        f"{digest.job}: {meanings.get(name, name)} "
-        f"({words.count(times, 'time')} in {words.count(processes, 'process')}). {advice(name)}".rstrip()
-        for name, times, processes in met.iter_rows()
-        if times
     ]
 
 

@@ -50,7 +50,10 @@ def info_lines(digest: Digest, summary: JobTotals, phases: Phases | None) -> lis
     if of_nodes.height:
         lines += node_lines(of_nodes)
         lines += [for_terminal(nodes_table(of_nodes, digest.node_slice_ns)), ""]
-    lines += [*_elsewhere(summary), *_files(digest), *_seen(summary), *_trouble(digest, summary)]
+    lines += [*_elsewhere(summary)]
+    if of_files := without_row(files_without_row(digest)):
+        lines.append(of_files)
+    lines += [*_seen(summary), *_trouble(digest, summary)]
     lines += [line_for_terminal((damage.message, "yellow")) for damage in summary.damage]
     lines += [f"{note}." for note in digest.notes]
     lines += ["", f"Next: slicewise report {digest.path}"]
@@ -127,11 +130,6 @@ def _elsewhere(summary: JobTotals) -> Iterator[str]:
     ]
     if parts:
         yield f"Not on files, and in none of these: {', '.join(parts)}."
-
-
-def _files(digest: Digest) -> Iterator[str]:
-    if sentence := without_row(files_without_row(digest)):
-        yield sentence
 
 
 def _seen(summary: JobTotals) -> Iterator[str]:

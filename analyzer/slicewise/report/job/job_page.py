@@ -199,9 +199,10 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
     """The page. unseen: lines on what the profile could not see or has lost."""
     summary = report.summary
     programs = words.some(program_names(report.digest.processes))
+    when = f", {words.date_and_zone(report.slices.start * report.digest.slice_ns)}" if report.slices else ""
     return Page(
         title=f"{summary.job}: I/O",
-        kicker=f"Slicewise report of {summary.job}, {programs}{_when(report)}",
+        kicker=f"Slicewise report of {summary.job}, {programs}{when}",
         sentences=opening(report),
         facts=_facts(report),
         sections=with_marks(
@@ -233,10 +234,6 @@ def _axis(report: JobReport) -> range:
     return range(min(report.slices.start, first), max(report.slices.stop, last + 1))
 
 
-def _when(report: JobReport) -> str:
-    return f", {words.date_and_zone(report.slices.start * report.digest.slice_ns)}" if report.slices else ""
-
-
 def _facts(report: JobReport) -> list[Fact]:
     moved, axis = report.summary.by_object["file"], _axis(report)
 
@@ -265,8 +262,9 @@ def _facts(report: JobReport) -> list[Fact]:
 
 
 def _over_time(report: JobReport) -> list[Section]:
-    behind = _behind(report)
     slices, slice_ns, colours = report.slices, report.digest.slice_ns, style.KIND_COLOURS
+    who = words.processes_on_nodes(report.summary.processes, len(report.summary.hosts))
+    behind = f"{words.slices_of(report.per_slice.height, slice_ns)} with I/O, {who}."
     bytes_lines = {f"{direction}_bytes": (words.DID[direction], colours[direction]) for direction in DIRECTIONS}
     calls_lines = {"meta_ops": ("metadata", colours["meta"]), "sync_ops": ("sync", colours["sync"])}
     sections = [
@@ -380,8 +378,3 @@ def _tables(report: JobReport) -> list[Section]:
         *(Section(heading, tables=[table], note=note) for heading, table, note in sections if table.rows),
         *seen_section({summary.job: summary.coverage}),
     ]
-
-
-def _behind(report: JobReport) -> str:
-    slices = words.slices_of(report.per_slice.height, report.digest.slice_ns)
-    return f"{slices} with I/O, {words.processes_on_nodes(report.summary.processes, len(report.summary.hosts))}."

@@ -6,7 +6,6 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.job.holds import Hold
 from slicewise.analysis.job.split import Split
 from slicewise.constants import SECOND_NS
 from slicewise.report import columns
@@ -106,7 +105,10 @@ def shares_line(split: Split | None) -> str:
 
 
 def hold_lines(split: Split, most: int) -> Iterator[str]:
-    return (_held(hold) for hold in split.holds[:most] if hold.seconds >= _least(split))
+    for hold in split.holds[:most]:
+        if hold.seconds >= _least(split):
+            others = words.count(hold.held, "other rank", "other ranks")
+            yield f"The {DOES[hold.kind]} of {hold.label} held {others} up for {words.duration(hold.seconds)}."
 
 
 def _least(split: Split) -> float:
@@ -114,24 +116,16 @@ def _least(split: Split) -> float:
     return max(LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME * real(split.processes["runtime"].max()))
 
 
-def _held(hold: Hold) -> str:
-    others = words.count(hold.held, "other rank", "other ranks")
-    return f"The {DOES[hold.kind]} of {hold.label} held {others} up for {words.duration(hold.seconds)}."
-
-
 def critical_lines(split: Split, most: int) -> Iterator[str]:
     """The critical ranks of the phases in which they took longest beyond the others."""
     worth = split.phases.filter(pl.col("longer") >= _least(split)).sort("longer", descending=True).head(most)
-    return (_critical(row) for row in worth.iter_rows(named=True))
-
-
-def _critical(row: dict[str, Any]) -> str:
-    mainly = "" if row[row["by"]] >= LEAST_SHARE_OF_LONGER * row["longer"] else "mainly "
-    return (
-        f"From {_clock(row, 'start_ns')} to {_clock(row, 'end_ns')} others waited for {row['label']}: it took "
-        f"{words.duration(row['longer'])} longer than the mean rank, {mainly}in {TAKES[row['by']]} "
-        f"(confidence: {row['sureness']})."
-    )
+    for row in worth.iter_rows(named=True):
+        mainly = "" if row[row["by"]] >= LEAST_SHARE_OF_LONGER * row["longer"] else "mainly "
+        yield (
+            f"From {_clock(row, 'start_ns')} to {_clock(row, 'end_ns')} others waited for {row['label']}: it took "
+            f"{words.duration(row['longer'])} longer than the mean rank, {mainly}in {TAKES[row['by']]} "
+            f"(confidence: {row['sureness']})."
+        )
 
 
 def _clock(row: dict[str, Any], name: str) -> str:
