@@ -1,5 +1,6 @@
-"""Single numbers: out of frames, where polars types them as anything; and where a function is 0."""
+"""Single numbers: out of frames, where polars types them as anything; of texts; and where a function is 0."""
 
+import hashlib
 from collections.abc import Callable
 
 # Halvings of an interval after which its ends are the same number.
@@ -28,6 +29,12 @@ def real(found: object) -> float:
 def real_or_none(found: object) -> float | None:
     """A number, or None for null."""
     return None if found is None else real(found)
+
+
+def number_of(text: str | bytes, salt: bytes = b"") -> int:
+    """The number of 64 bits that stands for a text: the same on every machine and in every version."""
+    content = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=salt).digest(), "little")
 
 
 def zero_between(function: Callable[[float], float], low: float, high: float) -> float:

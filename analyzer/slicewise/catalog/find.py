@@ -1,6 +1,5 @@
 """Which profiles lie below some paths, and what their files look like from outside."""
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from slicewise.errors import UserError
 from slicewise.profile.files import SUFFIX, unreadable
 from slicewise.profile.many import batches
+from slicewise.scalars import number_of
 
 # Profiles that are read together.
 JOBS_AT_ONCE = 512
@@ -36,11 +36,6 @@ class JobFiles:
         """A number that is another one as soon as any file is another, bigger or changed."""
         text = "\0".join([self.real, *(f"{n}/{size}/{changed}" for n, size, changed in self.files)])
         return number_of(os.fsencode(text), salt)
-
-
-def number_of(content: bytes, salt: bytes = b"") -> int:
-    """64 bits that stand for some bytes."""
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8, key=salt).digest(), "little")
 
 
 def places(paths: Iterable[Path]) -> list[JobFiles]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from slicewise.catalog.find import JOBS_AT_ONCE, JobFiles, number_of
+from slicewise.catalog.find import JOBS_AT_ONCE, JobFiles
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, conform
 from slicewise.catalog.store import day_of
 from slicewise.digest import slices
@@ -21,6 +21,7 @@ from slicewise.digest.shared import Jobs, read_together
 from slicewise.errors import UserError
 from slicewise.profile.files import is_of_servers
 from slicewise.profile.plan import SOURCE, Source
+from slicewise.scalars import number_of
 
 HASH_LETTERS, SCRIPT_LETTERS = 16, 8
 # Where files are made that live for a moment: on ext4 to make and to remove one takes as long as all else.
@@ -90,7 +91,7 @@ def _rows(together: Jobs, places: Mapping[Path, JobFiles], salt: bytes) -> dict[
     )
     # Salted, too: with the processes' ids at hand names could be tried one by one.
     names = about.select("job", "first").iter_rows()
-    ids = [number_of(f"{job}\0{first}".encode("utf-8", "surrogatepass"), salt) for job, first in names]
+    ids = [number_of(f"{job}\0{first}", salt) for job, first in names]
     keys = pl.Series(KEY, ids, pl.UInt64)
     lines = [places[source.path] for source in together.sources]
     known = pl.DataFrame(
@@ -181,4 +182,4 @@ def hashed_name(name: str, salt: bytes) -> str:
 
 
 def hashed_user(user: int, salt: bytes) -> int:
-    return number_of(str(user).encode(), salt) >> 1
+    return number_of(str(user), salt) >> 1

@@ -28,10 +28,10 @@ from typing import Any
 import polars as pl
 
 from slicewise.catalog import sums
-from slicewise.catalog.find import number_of
 from slicewise.catalog.schema import FRAMES, KEY, conform, order_of
 from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError, mended_by
+from slicewise.scalars import number_of
 
 ABOUT, SALT, LOCK, JOURNAL, ASIDE = "catalog.json", ".salt", ".lock", ".journal.json", ".aside"
 BATCH_ABOUT, INDEX = "_batch.json", "_jobs.index"
@@ -143,7 +143,7 @@ def checked(batches: Iterable[Batch], name: str) -> list[Path]:
 
 def number_of_name(name: str) -> int:
     """The number that stands for a job's name in the index of a batch."""
-    return number_of(name.encode("utf-8", "surrogatepass"))
+    return number_of(name)
 
 
 def day_of(time_ns: int) -> str:

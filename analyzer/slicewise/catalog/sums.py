@@ -6,7 +6,6 @@ What is copied into another batch is compared each time.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -22,6 +21,7 @@ from typing import Any, TypeGuard
 
 from slicewise import user_cache
 from slicewise.errors import UserError
+from slicewise.scalars import number_of
 
 # What is read at once: it stays in the processor's cache until it is summed.
 PIECE_BYTES = 1 << 18
@@ -119,7 +119,7 @@ def _number(file: WrittenFile, stat: os.stat_result) -> int:
     """A number that is another one as soon as the file is."""
     parts = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, file.size, file.crc32)
     text = os.fsencode(file.path) + repr(parts).encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+    return number_of(text)
 
 
 # Files that were sound: the day, and their numbers.

@@ -1,12 +1,13 @@
 """Which file systems there are, and which mounts of different processes, nodes and jobs are one and the same."""
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Literal
 
 import polars as pl
+
+from slicewise.scalars import number_of
 
 # File systems whose source names the same storage on every node, even where it does not look like server:/path.
 NETWORK_TYPES = (
@@ -108,8 +109,7 @@ def busiest_points(mounts: pl.DataFrame, storages: pl.DataFrame, of: Sequence[st
 
 def storage_number(type: str, source: str, node: str, of_point: str) -> int:
     """The number of a storage: the same in every profile, on every machine and in every version."""
-    text = "\0".join((type, source, node, of_point))
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return number_of("\0".join((type, source, node, of_point)))
 
 
 Way = Literal["nfs", "lustre", "disk"]

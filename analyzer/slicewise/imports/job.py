@@ -1,6 +1,5 @@
 """A job as an import found it: its processes, mounts and files, what it did when, and what its log says it moved."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ import polars as pl
 
 from slicewise.errors import UserError
 from slicewise.imports import events
+from slicewise.scalars import number_of
 
 WAYS = events.MOVING
 OTHER_THINGS = "other"
@@ -116,9 +116,7 @@ class Gathered:
 
 def identity(*parts: object) -> int:
     """A process's unique id from what tells it apart: the same whenever the same log is imported; never 0."""
-    text = "\0".join(str(part) for part in parts)
-    number = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-    return number or 1
+    return number_of("\0".join(str(part) for part in parts)) or 1
 
 
 def mount_of(path: str, points: Sequence[str]) -> str:
