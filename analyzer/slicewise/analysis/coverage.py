@@ -163,7 +163,9 @@ def coverage(digest: Digest) -> Coverage:
     kernel's count where it is known.
     """
     processes = digest.processes.filter("is_of_job")
-    complete = _with_whole_kernel_count(digest, processes)
+    troubled = digest.mishaps.filter(pl.col("mishap").is_in(MISHAPS_OF_KERNEL_COUNT))
+    ended = processes.filter(pl.col("ending").is_in(ENDINGS_WITH_KERNEL_COUNT))
+    complete = ended.join(troubled, on="process", how="anti")
     by_process = coverage_by_process(digest, complete)
     unprofiled = unprofiled_programs(digest)
     is_sampled_alone = digest.processes.filter(is_profiled()).is_empty()
@@ -283,12 +285,6 @@ def _unprofiled_bytes(digest: Digest) -> dict[Direction, int | None]:
         known = whole(own.agg(known=pl.max_horizontal(counted, pl.col(f"{way}_seen").sum()))["known"].sum())
         moved[way] = max(0, whole(digest.launches[f"{way}_bytes"].sum()) - known - ours[way])
     return moved
-
-
-def _with_whole_kernel_count(digest: Digest, processes: pl.DataFrame) -> pl.DataFrame:
-    troubled = digest.mishaps.filter(pl.col("mishap").is_in(MISHAPS_OF_KERNEL_COUNT))
-    ended = processes.filter(pl.col("ending").is_in(ENDINGS_WITH_KERNEL_COUNT))
-    return ended.join(troubled, on="process", how="anti")
 
 
 def _gap_rows(by_process: pl.DataFrame) -> pl.DataFrame:

@@ -58,7 +58,8 @@ def _add_panel(
         z=np.round(heat.rates / words.MIB, 3).astype(np.float32),
         zmin=0,
         zmax=hottest,
-        colorscale=style.fading(colour),
+        # From nothing, which lies on a light page as well as on a dark one.
+        colorscale=[[alpha, style.transparent(colour, alpha)] for alpha in (0.0, 1.0)],
         yaxis=_axis(place),
         name="",
         hovertemplate="%{y}<br>%{x}: %{z:.4~g} MiB/s",

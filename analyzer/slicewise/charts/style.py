@@ -41,11 +41,6 @@ def transparent(colour: str, alpha: float) -> str:
     return f"rgba({red}, {green}, {blue}, {alpha:g})"
 
 
-def fading(colour: str) -> list[list[object]]:
-    """A colour scale from nothing to `colour`, which lies on a light page as well as on a dark one."""
-    return [[0.0, transparent(colour, 0.0)], [1.0, transparent(colour, 1.0)]]
-
-
 def safe(name: object) -> str:
     """A name as Plotly's text: its pseudo-HTML and its %{templates} stay what they are, characters."""
     return html.escape(safe_text.visible(str(name))).replace("%{", "%&#123;")

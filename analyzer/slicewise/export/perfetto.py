@@ -41,16 +41,12 @@ def perfetto_trace(digest: Digest, hardware: Hardware, found: Sites) -> Iterator
     """
     processes = digest.processes.sort("rank", "node", "pid").with_row_index("order")
     places = dict(processes.select("process", "order").iter_rows())
-    first_ns = _first_ns(digest, hardware, found)
-    yield _field(1, _clocks(first_ns))
+    frames = (digest.process_slices, found.samples, hardware.per_process, digest.waits)
+    first = min((whole(frame["slice"].min()) for frame in frames if frame.height), default=0)
+    yield _field(1, _clocks(first * digest.slice_ns))
     yield from (_field(1, _process(row)) for row in processes.iter_rows(named=True))
     yield from _counters(digest, hardware, places)
     yield from (_field(1, packet) for packet in _samples(found, places, digest.slice_ns))
-
-
-def _first_ns(digest: Digest, hardware: Hardware, found: Sites) -> int:
-    frames = (digest.process_slices, found.samples, hardware.per_process, digest.waits)
-    return min((whole(frame["slice"].min()) for frame in frames if frame.height), default=0) * digest.slice_ns
 
 
 def _clocks(time_ns: int) -> bytes:
