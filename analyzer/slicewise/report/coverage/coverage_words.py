@@ -21,6 +21,7 @@ from slicewise.digest.activity import Direction
 from slicewise.digest.quality import Imported
 from slicewise.text import words
 
+WAYS: tuple[Direction, ...] = ("write", "read")
 DONE = {"read": "read", "write": "written"}
 ONLY_BELOW = 0.5
 # Of the other direction's bytes.
@@ -62,17 +63,15 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
     """
     if coverage.imported is not None:
         return imported_words(coverage.imported)
-    sides: list[tuple[Direction, float | None, int]] = [
-        ("write", coverage.write, coverage.kernel_write_bytes),
-        ("read", coverage.read, coverage.kernel_read_bytes),
-    ]
-    sides = [(way, share, counted) for way, share, counted in sides if not is_trivial(coverage, way)]
-    items = [
-        f"{_share_of(coverage, way, share)} of the {words.size(counted) if says_bytes else 'bytes'} {DONE[way]}"
-        f"{LOADERS if _lacks_small_alone(coverage, way) else ''}"
-        for way, share, counted in sides
-        if share is not None
-    ]
+    items = []
+    for way in WAYS:
+        share = getattr(coverage, way)
+        if share is None or is_trivial(coverage, way):
+            continue
+        moved = words.size(getattr(coverage, f"kernel_{way}_bytes")) if says_bytes else "bytes"
+        is_small = _lacks_small_alone(coverage, way)
+        part = words.percent(share, 2) if is_small else _share(share)
+        items.append(f"{part} of the {moved} {DONE[way]}{LOADERS if is_small else ''}")
     over = ""
     if coverage.processes != coverage.of:
         killed = f"; {_killed(coverage)}" if coverage.killed else ""
@@ -87,14 +86,13 @@ def seen(coverage: Coverage, says_bytes: bool = False) -> str:
 
 def is_all_seen(coverage: Coverage) -> bool:
     """Whether nothing is to tell of what was seen: each direction is whole but for what the loader and libc read."""
-    shares: list[tuple[Direction, float | None]] = [("write", coverage.write), ("read", coverage.read)]
     return (
         coverage.imported is None
         and not coverage.unprofiled
         and coverage.processes == coverage.of
         and all(
-            share is None or share == 1.0 or is_trivial(coverage, way) or _lacks_small_alone(coverage, way)
-            for way, share in shares
+            getattr(coverage, way) in (None, 1.0) or is_trivial(coverage, way) or _lacks_small_alone(coverage, way)
+            for way in WAYS
         )
     )
 
@@ -143,10 +141,6 @@ def _lacks_small_alone(coverage: Coverage, way: Direction) -> bool:
     """Whether nothing went by unseen but what the loader and libc read for themselves."""
     causes = {gap.cause for gap in coverage.gaps if gap.direction == way}
     return causes - set(STORAGE_CAUSES) == {"small"} and not getattr(coverage, f"unprofiled_{way}_bytes")
-
-
-def _share_of(coverage: Coverage, way: Direction, share: float) -> str:
-    return words.percent(share, 2) if _lacks_small_alone(coverage, way) else _share(share)
 
 
 def _share(share: float) -> str:

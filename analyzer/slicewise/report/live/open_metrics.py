@@ -35,12 +35,11 @@ class Metrics:
         lines = ["# TYPE slicewise_processes gauge", "# HELP slicewise_processes Processes that run on this node."]
         for job, processes in sorted(self._processes.items()):
             lines.append(f'slicewise_processes{{job="{metrics_label(job)}"}} {processes}')
-        for name, unit, help_text, kinds in (
-            ("bytes", "bytes", "Bytes moved to and from files", MOVING),
-            ("operations", "", "Calls on files", KINDS),
-            ("seconds", "seconds", "Time in calls on files", KINDS),
+        for family, unit, help_text, kinds, count in (
+            ("slicewise_moved_bytes", "bytes", "Bytes moved to and from files", MOVING, "bytes"),
+            ("slicewise_calls", "", "Calls on files", KINDS, "ops"),
+            ("slicewise_call_seconds", "seconds", "Time in calls on files", KINDS, "ns"),
         ):
-            family = "slicewise_" + {"bytes": "moved_bytes", "operations": "calls", "seconds": "call_seconds"}[name]
             lines.append(f"# TYPE {family} counter")
             if unit:
                 lines.append(f"# UNIT {family} {unit}")
@@ -50,11 +49,8 @@ class Metrics:
                     f'job="{metrics_label(job)}",mount="{metrics_label(point)}",type="{metrics_label(kind_of_mount)}",'
                     f'source="{metrics_label(source)}"'
                 )
-                lines += [f'{family}_total{{{labels},kind="{kind}"}} {_value(counts, name, kind)}' for kind in kinds]
+                for kind in kinds:
+                    value = counts[f"{kind}_{count}"]
+                    said = f"{value / 1e9:.9f}" if unit == "seconds" else value
+                    lines.append(f'{family}_total{{{labels},kind="{kind}"}} {said}')
         return "\n".join([*lines, "# EOF", ""])
-
-
-def _value(counts: Counts, name: str, kind: str) -> str:
-    if name == "seconds":
-        return f"{counts[f'{kind}_ns'] / 1e9:.9f}"
-    return str(counts[f"{kind}_bytes" if name == "bytes" else f"{kind}_ops"])
