@@ -31,10 +31,6 @@ OF_STORAGE = frozenset({*BYTES, *REQUESTS, b"fsync", b"getFSize", b"storInf"})
 STORAGE, META = "beegfs/storage", "beegfs/meta"
 
 
-def is_beegfs(head: bytes) -> bool:
-    return BATCH.search(head) is not None
-
-
 def read_beegfs(path: Path, lines: Iterable[bytes]) -> FileCounts:
     """What clients did between two batches. Raises UserError where a batch has no time, or no client an address."""
     rows: list[dict[str, object]] = []

@@ -276,14 +276,15 @@ def _read(path: Path, tell: Callable[[str], None]) -> list[FileCounts]:
     lines = lines_of(chain([head], chunks))
     if served_tables.is_series(head):
         return served_tables.read_series(path, lines)
-    if beegfs_texts.is_beegfs(head):
+    if beegfs_texts.BATCH.search(head):
         return [beegfs_texts.read_beegfs(path, lines)]
+    is_table = path.suffixes[:1] == [".csv"] or served_tables.is_table(head)
     for is_one, read in (
-        (served_tables.is_json, served_tables.read_json),
-        (served_tables.is_mmpmon, served_tables.read_mmpmon),
-        (lambda text: path.suffixes[:1] == [".csv"] or served_tables.is_table(text), served_tables.read_table),
+        (served_tables.JSON.match(head), served_tables.read_json),
+        (served_tables.MMPMON.search(head), served_tables.read_mmpmon),
+        (is_table, served_tables.read_table),
     ):
-        if is_one(head):
+        if is_one:
             return [read(path, _whole(path, head, chunks))]
     made = read_texts(head, lines)
     if not any(one.is_any for one in made):

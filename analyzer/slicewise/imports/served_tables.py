@@ -56,7 +56,7 @@ POINT = re.compile(
 AT_COMMA, FIELD = re.compile(r"(?<!\\),"), re.compile(r"(?:^|,)(\w+)=([\d.eE+]+[iu]?)(?=,|$)")
 # A text may begin with "[2026-11-27 ..." or "[root@oss1 ~]# lctl ...".
 JSON = re.compile(rb"\s*(?:\{|\[\s*[\[{\]])")
-MMPMON = re.compile(r"(?:^|\s)_fs_io_s_\s|^mmpmon node .* fs_io_s OK", re.MULTILINE)
+MMPMON = re.compile(rb"(?:^|\s)_fs_io_s_\s|^mmpmon node .* fs_io_s OK", re.MULTILINE)
 NO_SERIES = "holds no series with {}; give what a range query of lustre_job_write_bytes_total and its kin answers"
 LOOK_SCHEMA = {"target": pl.String, "time_ns": pl.Int64}
 
@@ -71,10 +71,6 @@ class FileCounts:
     damaged: int = 0
 
 
-def is_json(head: bytes) -> bool:
-    return JSON.match(head) is not None
-
-
 def is_table(head: bytes) -> bool:
     """Whether a text is a table with a line of names that we know some of."""
     line = _bare(head).split(b"\n", 1)[0].decode("utf-8", "replace")
@@ -84,10 +80,6 @@ def is_table(head: bytes) -> bool:
         or ("{" in line and "jobid" in line)
         or len(names & {*TIMES, "begin", "end"}) > 0 < line.count(",")
     )
-
-
-def is_mmpmon(head: bytes) -> bool:
-    return MMPMON.search(head.decode("utf-8", "replace")) is not None
 
 
 def _bare(text: bytes) -> bytes:
