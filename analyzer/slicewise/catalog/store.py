@@ -79,10 +79,6 @@ class Batch:
     crc32: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def slice_records(self) -> int:
-        return self.rows.get("process_slices", 0)
-
-    @property
     def most_rows(self) -> int:
         return max(self.rows.values(), default=0)
 

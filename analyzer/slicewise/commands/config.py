@@ -10,7 +10,7 @@ from slicewise.config_file import config_file
 from slicewise.errors import UserError
 from slicewise.report.tables import Column, Table, for_terminal
 from slicewise.settings import PREFIX, from_file, mistakes, nearest, settings
-from slicewise.terminal.output import output_file, wants_json, write_json, write_text
+from slicewise.terminal.output import output_file, write_answer, write_text
 
 WHERE_IT_HOLDS = (
     "It holds for what slicewise starts, and after `module load slicewise`. In a script that sets LD_PRELOAD itself:",
@@ -38,9 +38,6 @@ def config(name: str | None, export: Literal["sh", "env"] | None) -> None:
         if not found:
             hint = f"did you mean {meant}?" if meant else "see: slicewise help settings"
             raise UserError(f"config: {name}: no such setting; {hint}")
-    if wants_json():
-        write_json({"file": str(config_file()), "mistakes": mistakes(), "settings": found})
-        return
     file = config_file()
     table = Table([Column(heading, is_figure=False) for heading in ("setting", "value", "from", "meaning")])
     for setting in found:
@@ -49,4 +46,6 @@ def config(name: str | None, export: Literal["sh", "env"] | None) -> None:
     there = "" if file.exists() else " (there is none yet)"
     wrong = [f"Wrong in it: {mistake}" for mistake in mistakes()]
     about = [f"Your file: {file}{there}", *wrong, *WHERE_IT_HOLDS]
-    write_text([for_terminal(table), "", *about])
+    write_answer(
+        lambda: {"file": str(file), "mistakes": mistakes(), "settings": found}, [for_terminal(table), "", *about]
+    )

@@ -16,7 +16,7 @@ from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.advice_words import advice_record
 from slicewise.report.job.job_page import job_page, job_report, opening
 from slicewise.report.job.job_tables import mounts_table, usage_record
-from slicewise.report.job.library_words import library_record
+from slicewise.report.job.library_words import library_rows
 from slicewise.report.job.phase_words import phase_lines, phases_record
 from slicewise.report.job.region_words import regions_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
@@ -25,7 +25,7 @@ from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
 from slicewise.report.split.split_words import split_record
 from slicewise.report.tables import for_terminal, line_for_terminal
-from slicewise.terminal.output import page_line, wants_json, write_json, write_text
+from slicewise.terminal.output import page_line, write_answer
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text import words
 
@@ -36,8 +36,8 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
     result = job_report(digest, symbols or (), lost_share)
     page = html or page_path(profile, f"report-{digest.job}")
     write_page(job_page(result, unseen_lines([digest])), page)
-    if wants_json():
-        record = {
+    write_answer(
+        lambda: {
             "summary": result.summary,
             "io_time": {
                 "slowest_seconds": result.io_time.slowest,
@@ -60,17 +60,14 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
             },
             "advice": advice_record(result.advice, runtime_of(digest)),
             "split": split_record(result.split),
-            "libraries": library_record(digest),
+            "libraries": library_rows(digest).to_dicts(),
             "regions": regions_record(digest),
             "threads": thread_record(digest),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
             "others": others_record(result.digest),
             "page": str(page),
-        }
-        write_json(record)
-        return
-    write_text(
+        },
         [
             *opening(result),
             *phase_lines(result.phases),
@@ -82,7 +79,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
             "",
             *next_lines,
             page_line(page),
-        ]
+        ],
     )
 
 

@@ -20,7 +20,7 @@ from slicewise.running.installation import find_installation
 from slicewise.settings import servers_of_site
 from slicewise.stacks import job_processes, stacks_now, tree
 from slicewise.terminal.keyboard import keys_one_by_one, wait_for_key
-from slicewise.terminal.output import wants_json, write_json, write_text
+from slicewise.terminal.output import wants_json, write_answer
 
 STACKS_SECONDS = 5.0
 # Servers are sampled once a slice, of four seconds mostly: there is nothing new oftener.
@@ -67,11 +67,8 @@ def _jobs_after_one_interval(collector: Path, every: float, all_users: bool) -> 
 
 
 def _print_once(jobs: list[JobNow], served: list[ServedNow]) -> None:
-    if wants_json():
-        write_json({"host": os.uname().nodename, "jobs": jobs, "served": served})
-        return
     table = [for_terminal(jobs_table(jobs))] if jobs else ["No profiled process runs here now."]
-    write_text([*table, *served_lines(served)])
+    write_answer(lambda: {"host": os.uname().nodename, "jobs": jobs, "served": served}, [*table, *served_lines(served)])
 
 
 def _stacks(collector: Path, job: str, all_users: bool) -> list[str]:

@@ -135,7 +135,8 @@ class Digest:
                 *(members.text(processes, name) for name in members.WHAT_IT_WAS_ASKED),
                 path=pl.col("program").cast(pl.String),
                 program=members.program(processes),
-                label=pl.when(members.shares_its_rank())
+                # A job may begin several programs of MPI, one after the other, or from one another (MPI_Comm_spawn).
+                label=pl.when(members.has_rank() & (pl.len().over("job", "rank") > 1))
                 .then(pl.format("rank {} on {} (process {})", "rank", "host", "pid"))
                 .when(members.has_rank())
                 .then(pl.format("rank {} on {}", "rank", "host"))

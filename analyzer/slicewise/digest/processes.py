@@ -49,12 +49,6 @@ def is_of_job() -> pl.Expr:
     return has_rank() | ~has_rank().any().over("job")
 
 
-def shares_its_rank() -> pl.Expr:
-    """Whether another process of the job has the rank of a row's: a job may begin several programs of MPI, one after
-    the other, or from one another (MPI_Comm_spawn)."""
-    return has_rank() & (pl.len().over("job", "rank") > 1)
-
-
 def with_world(processes: pl.DataFrame) -> pl.DataFrame:
     """Rows of one job's processes with `world`: which MPI_COMM_WORLD it is of, numbered in the order of their begins. A
     world has one process of each rank, and all its processes know its size. Several worlds of one size are told apart

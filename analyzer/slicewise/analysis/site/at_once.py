@@ -240,7 +240,7 @@ def around_jobs(catalog: Catalog, start_ns: int, end_ns: int, count: int) -> tup
     bounds = (pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("slice_ns").max())
     first, last, longest = (int(value or 0) for value in asked.select(bounds).collect().row(0))
     batches = catalog.batches_between(first - longest, last + longest)
-    if sum(batch.slice_records for batch in batches) <= MOST_RECORDS:
+    if sum(batch.rows.get("process_slices", 0) for batch in batches) <= MOST_RECORDS:
         twice = catalog.scan("processes", batches).select(pl.col("process").is_duplicated().any())
         if not twice.collect().item():
             many = AroundMany(catalog, batches, first - longest, last + longest)

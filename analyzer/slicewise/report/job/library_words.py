@@ -1,7 +1,6 @@
 """Where the time in I/O libraries (HDF5, netCDF, ...) went: sentences, a table and JSON."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -82,7 +81,3 @@ def library_table(digest: Digest) -> Table:
         columns.duration("in MPI", lambda row: row["mpi_seconds"]),
         columns.duration("itself", lambda row: row["own_seconds"]),
     )
-
-
-def library_record(digest: Digest) -> list[dict[str, Any]]:
-    return library_rows(digest).to_dicts()
