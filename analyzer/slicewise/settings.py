@@ -41,6 +41,7 @@ OWN_SETTINGS: dict[str, dict[str, Any]] = {
 }
 # A name that is one job's: in a file it would put all jobs into one profile.
 NOT_IN_A_FILE = ("SLICEWISE_JOB",)
+CHOICES = {"FLAG": ("0", "1"), "POLICY": ("off", *POLICIES), "NAMES": FORMS}
 UNITS = {"SECONDS": "seconds", "MILLISECONDS": "milliseconds", "MEBIBYTES": "MiB"}
 DIRECTORIES = ("SLICEWISE_DIR", "SLICEWISE_SEGMENT_DIR", "SLICEWISE_COORDINATE_SECRET", CATALOG)
 POLARS_THREADS = "POLARS_MAX_THREADS"
@@ -151,7 +152,7 @@ def _takes(row: dict[str, Any]) -> str:
     if row["type"] in UNITS:
         zero = "0, or " if row["type"] == "MILLISECONDS" else ""
         return f"{zero}{row['least']:g} to {row['most']:g} {UNITS[row['type']]}"
-    return {"FLAG": "0 or 1", "POLICY": f"off, {', '.join(POLICIES)}", "NAMES": ", ".join(FORMS)}.get(row["type"], "")
+    return "0 or 1" if row["type"] == "FLAG" else ", ".join(CHOICES.get(row["type"], ()))
 
 
 def _read(file: Path) -> tuple[dict[str, str], list[str]]:
@@ -207,12 +208,8 @@ def _checked(file: Path, key: str, value: Any) -> tuple[str, str]:
 
 
 def _is_right(row: dict[str, Any], value: str | int | float) -> bool:
-    if row["type"] == "FLAG":
-        return str(value) in ("0", "1")
-    if row["type"] == "POLICY":
-        return value in ("off", *POLICIES)
-    if row["type"] == "NAMES":
-        return value in FORMS
+    if row["type"] in CHOICES:
+        return str(value) in CHOICES[row["type"]]
     if row["type"] not in UNITS:
         return True
     try:

@@ -13,15 +13,14 @@ INTERVAL = re.compile(r"\[[+-]?[\d.,]+(?:-| to )[+-]?[\d.,]+(?: \w+)?\]")
 
 
 def kept_together(text: str) -> str:
-    """The text with numbers and their units on one line, and intervals."""
-    whole = INTERVAL.sub(lambda found: _unbroken(found.group()), text)
-    return UNIT_AFTER_NUMBER.sub("\\1\N{NO-BREAK SPACE}", whole)
+    """The text with numbers and their units on one line, and intervals: a browser begins a new one behind a hyphen
+    between digits, too."""
 
+    def unbroken(interval: re.Match[str]) -> str:
+        between = re.sub(r"(?<=\d)-", "\N{NON-BREAKING HYPHEN}", interval.group())
+        return between.replace(" ", "\N{NO-BREAK SPACE}")
 
-def _unbroken(interval: str) -> str:
-    """An interval without a place at which a browser begins a new line: it does so behind a hyphen between digits."""
-    between = re.sub(r"(?<=\d)-", "\N{NON-BREAKING HYPHEN}", interval)
-    return between.replace(" ", "\N{NO-BREAK SPACE}")
+    return UNIT_AFTER_NUMBER.sub("\\1\N{NO-BREAK SPACE}", INTERVAL.sub(unbroken, text))
 
 
 def terms_in(texts: Iterable[str]) -> list[Term]:
