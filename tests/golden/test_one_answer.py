@@ -1,6 +1,5 @@
 """`overlap`, `model` and `delta` give the same numbers for the same runs, on campaigns that were really run."""
 
-from collections import Counter
 from pathlib import Path
 
 import polars as pl
@@ -13,16 +12,8 @@ from slicewise.analysis.sharing.model import FittedModel
 from slicewise.analysis.sharing.proportional import alone_from_spans
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.digest.digest import Digest
-from support import blame_trials
-from support.blame_scenarios import Scenario, scenarios
-from support.consistency import contradictions
-from testbed import blame_validation as recorded
 from testbed import recordings
-from testbed.blame_plans import STORAGES, recording_of
 
-# One of so many simulated scenarios: each takes seconds.
-EACH = 6
-SCENARIOS = {scenario.name: scenario for scenario in list(scenarios())[::EACH]}
 # The process that has read these campaigns.
 pytestmark = pytest.mark.xdist_group("campaigns")
 
@@ -32,24 +23,6 @@ COMBINATIONS = {
     "glusterfs": ("4+12-2", "2on1+6on3-1", "1+4+6after1-3"), "sshfs": ("6+10-4", "4on2+10on5-5"),
     "glusterfs-shared": ("2+6-1",), "delta-glusterfs": ("4+4after2-1", "4+4-3"),
 }  # fmt: skip
-
-
-@pytest.mark.xdist_group("blame")  # one process reads these recordings
-@pytest.mark.parametrize("storage", STORAGES)
-def test_of_recorded_campaigns(storage):
-    wrong, confidences = [], Counter()
-    for case in recorded.cases(recordings.unpacked(ARCHIVES) / recording_of(storage)):
-        for told in (case.told, case.told_without):
-            confidences[told.confidence] += 1
-            wrong += [f"{case.run.name}, {case.job.job}: {line}" for line in contradictions(told)]
-    assert wrong == []
-    assert min(confidences["high"], confidences["unknown"]) >= 1, confidences  # both kinds were looked at
-
-
-@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
-def test_of_simulated_ones(scenario: Scenario):
-    for given in (blame_trials.NOTHING, blame_trials.STANDALONE):
-        assert list(contradictions(blame_trials.told(scenario, 1, given))) == [], given
 
 
 def load(name: str) -> Campaign:
