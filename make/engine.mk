@@ -1,6 +1,8 @@
 # The engine's own tests, under sanitizers too. Included by Makefile.
 
-UNIT_OBJECTS = $(patsubst %,$(BUILD)/objects/%.o,$(basename $(wildcard tests/unit/*.c tests/unit/*.cpp)))
+# TESTS_BUILD: where the tests' own C++ is compiled, which takes longer than all that they test.
+TESTS_BUILD ?= $(BUILD)
+UNIT_OBJECTS = $(patsubst %.cpp,$(TESTS_BUILD)/objects/%.o,$(wildcard tests/unit/*.cpp)) $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard tests/unit/*.c))
 # The tests start and stop an engine of their own (tests/unit/fake_engine.c).
 UNIT_ENGINE_OBJECTS = $(filter-out $(addprefix $(BUILD)/objects/libprofiler/,engine.o notice.o ending.o),$(ENGINE_OBJECTS))
 UNIT_READER_OBJECTS = $(BUILD)/objects/reader/memory.o
@@ -53,8 +55,9 @@ THREAD_FLAGS = -fsanitize=thread
 # tests: they need frames where a compiler puts them by itself, and ASan sets them apart.
 .PHONY: sanitize sanitize-addresses sanitize-threads
 sanitize: sanitize-addresses sanitize-threads  ## run the engine's tests under ASan and UBSan, and its threads under TSan
-sanitize-addresses:
-	$(MAKE) BUILD=$(BUILD)/address CFLAGS='-O1 -g -fno-omit-frame-pointer $(ADDRESS_FLAGS)' LDFLAGS='$(ADDRESS_FLAGS)' $(BUILD)/address/bin/unit
+# What is tested is instrumented, and not the tests.
+sanitize-addresses: $(BUILD)/bin/unit
+	$(MAKE) BUILD=$(BUILD)/address TESTS_BUILD=$(BUILD) CFLAGS='-O1 -g -fno-omit-frame-pointer $(ADDRESS_FLAGS)' LDFLAGS='$(ADDRESS_FLAGS)' $(BUILD)/address/bin/unit
 	$(FIXED_PLACES) $(BUILD)/address/bin/unit '~[crash]~[layout]'
 sanitize-threads:
 	TSAN_OPTIONS='halt_on_error=0 exitcode=66 suppressions=tests/unit/race/by_design.supp' \
