@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <sys/wait.h>
+#include <vector>
 
 extern "C" {
 #include "live.h"
@@ -15,24 +17,36 @@ extern "C" {
 
 namespace {
 
-/* What `live` prints of the sandbox's segments, in a process of its own. */
-std::string look(const Sandbox &sandbox)
+/* What `live` prints of the sandbox's segments after each of so many changes, in one process of its own: a fork under sanitizers is dear. */
+std::vector<std::string> looks(const Sandbox &sandbox, unsigned changes, const std::function<void(unsigned)> &change)
 {
-    std::string output = sandbox.path("output");
+    auto output = [&](unsigned number) { return sandbox.path("output") + std::to_string(number); };
     fflush(nullptr);
     pid_t child = fork();
     if (child == 0) {
         setenv("SLICEWISE_SEGMENT_DIR", sandbox.path().c_str(), 1);
         setenv("TMPDIR", sandbox.path("none").c_str(), 1);
-        int status = freopen(output.c_str(), "w", stdout) == nullptr ? 99 : live(0, false);
-        fflush(stdout);
-        _exit(status);
+        for (unsigned number = 0; number < changes; number++) {
+            change(number);
+            if (freopen(output(number).c_str(), "w", stdout) == nullptr || live(0, false) != 0 || fflush(stdout) != 0)
+                _exit(99);
+        }
+        _exit(0);
     }
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
-    std::ifstream file(output);
-    return std::string(std::istreambuf_iterator<char>(file), {});
+    std::vector<std::string> printed;
+    for (unsigned number = 0; number < changes; number++) {
+        std::ifstream file(output(number));
+        printed.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+    }
+    return printed;
+}
+
+std::string look(const Sandbox &sandbox)
+{
+    return looks(sandbox, 1, [](unsigned) {})[0];
 }
 
 bool holds(const std::string &text, const std::string &part)
@@ -99,16 +113,17 @@ TEST_CASE_METHOD(OneSegment, "hostile segments can be looked at", "[live][fuzz]"
         { SEGMENT_FIXED_BYTES, offsetof(lane, cells) },
     };
     std::mt19937_64 random(20261123);
-    unsigned shown = 0;
-    for (unsigned variant = 0; variant < 400; variant++) {
+    auto change = [&](unsigned variant) {
         std::memcpy((void *)segment.home.segment, sound.data(), sound.size());
         const auto &region = regions[variant % 4];
         for (unsigned flips = 1 + (unsigned)(random() % 4); flips > 0; flips--) {
             unsigned char *byte = (unsigned char *)segment.home.segment + region.begin + random() % region.bytes;
             *byte = random() % 2 == 0 ? (unsigned char)(*byte ^ 1u << random() % 8) : (unsigned char)random();
         }
-        CAPTURE(variant);
-        std::string printed = look(sandbox);
+    };
+    unsigned variant = 0, shown = 0;
+    for (const std::string &printed : looks(sandbox, 400, change)) {
+        CAPTURE(variant++);
         REQUIRE(printed.substr(printed.size() - 3) == "]}\n");
         REQUIRE(printed.find('\n') == printed.size() - 1);
         shown += holds(printed, "\"pid\"");
