@@ -123,7 +123,7 @@ def test_the_vector_of_lost_time_as_profiles(tmp_path):
     storm = [(early + 200 + place, {"meta_ops": 8000, "meta_ns": 4}) for place in range(100)]
     storm = profile("S", 4, [*storm, (first + 1, {"meta_ops": 2000, "meta_ns": 1})])
 
-    result = blame(*digests([job]), digests([writer, storm]), digests([alone]))
+    result = blame(*digests(job), digests(writer, storm), digests(alone))
     assert_adds_up(result)
     assert result.slices["lost_seconds"].to_list() == pytest.approx([0, 2, 2, -0.1], abs=1e-6)
     assert {one.job: one.lost.value for one in result.neighbours} == pytest.approx(

@@ -25,7 +25,7 @@ STANDALONE: Given = ("standalone",)
 OTHER_SIZES: Given = ("other sizes",)
 
 
-def digests(paths: Sequence[Path]) -> list[Digest]:
+def digests(*paths: Path) -> list[Digest]:
     """Profiles as digests."""
     return [Digest(read_profile(path)) for path in paths]
 

@@ -160,7 +160,7 @@ def test_jobs_with_slices_of_1_s_and_of_4_s_are_held_against_each_other(tmp_path
     job = write("job", 200.0, 1000, 40, 1, "/opt/mine")
     alone = write("job-alone", 400.0, 500, 20, 1, "/opt/mine")
     writer = write("writer", 200.0, 1000, 40, slices_in_one, "/opt/writer")
-    told = blame(*digests([job]), digests([writer]), digests([alone]))
+    told = blame(*digests(job), digests(writer), digests(alone))
     assert told.lost is not None
     assert told.lost.value == pytest.approx(20, rel=0.02)
     assert [one.job for one in told.neighbours] == ["writer"]
@@ -189,11 +189,11 @@ def test_a_reader_by_libaio_is_told_what_it_lost(tmp_path: Path) -> None:
     job = write_libaio_reader(tmp_path / "fio", {range(26): 50.0}, first)
     alone = write_libaio_reader(tmp_path / "fio-alone", {range(13): 100.0}, first - 400)
     writer = write_job(tmp_path / "writer", 4, 4, {range(18, 50): 50.0})
-    (digest,) = digests([job])
+    (digest,) = digests(job)
     rows = call_rows(digest, SLICE_NS)
     assert rows["write_seconds"].sum() == 0
     assert rows["read_seconds"].to_list() == pytest.approx([4.0] * 26)
-    told = blame(digest, digests([writer]), digests([alone]))
+    told = blame(digest, digests(writer), digests(alone))
     assert told.lost is not None
     assert told.lost.value == pytest.approx(52, rel=0.02)
     assert told.is_claimed
@@ -207,7 +207,7 @@ def test_what_is_too_uncertain_to_tell_is_not_told_with_confidence(tmp_path: Pat
     job = write_job(tmp_path / "small", rates={range(20, 60): 70.0}, **small)
     spans = {50.0: range(-400, -344), 100.0: range(-800, -772), 140.0: range(-1200, -1180)}
     alone = [write_job(tmp_path / f"alone-{rate:g}", rates={span: rate}, **small) for rate, span in spans.items()]
-    told = blame(*digests([job]), digests([beside]), digests(alone))
+    told = blame(*digests(job), digests(beside), digests(*alone))
     assert told.lost is not None
     assert told.lost.low < 0 < told.lost.value
     assert (told.is_claimed, told.is_too_uncertain, told.confidence) == (False, True, "low")

@@ -110,7 +110,7 @@ def database(directory: Path, journal_a_commit: int = 12 * KIB, beside: int = 0,
 
 
 def told_of(*jobs: Path) -> Blame:
-    own, *runs = digests(jobs)
+    own, *runs = digests(*jobs)
     return blame(own, [], runs)
 
 

@@ -94,10 +94,8 @@ def halved(tmp_path: Path) -> list[Path]:
 def test_a_job_of_hidden_io_took_as_long_as_its_runs_alone_say(tmp_path):
     """By its calls, of 1 ms a second, it takes 16.0 s alone."""
     own, run = digests(
-        [
-            job(tmp_path / "job", 16, fetched=250, disk=45),
-            job(tmp_path / "alone", 6, fetched=250, disk=42, start=FIRST - 99),
-        ]
+        job(tmp_path / "job", 16, fetched=250, disk=45),
+        job(tmp_path / "alone", 6, fetched=250, disk=42, start=FIRST - 99),
     )
     assert moved_by_no_call(own) == 250 * MIB
     told = blame(own, [], [run])
@@ -109,7 +107,7 @@ def test_a_job_of_hidden_io_took_as_long_as_its_runs_alone_say(tmp_path):
 
 
 def test_without_a_run_alone_nothing_is_known_of_it(tmp_path):
-    own, other = digests([job(tmp_path / "job", 16, fetched=250, disk=16), job(tmp_path / "alone", 6, fetched=25)])
+    own, other = digests(job(tmp_path / "job", 16, fetched=250, disk=16), job(tmp_path / "alone", 6, fetched=25))
     for runs in ([], [other]):
         told = blame(own, [], runs)
         assert told.lost is None
@@ -118,19 +116,19 @@ def test_without_a_run_alone_nothing_is_known_of_it(tmp_path):
 
 
 def test_hidden_writes_are_known_too(tmp_path):
-    (own,) = digests([job(tmp_path / "job", 16, fetched=250, disk=16, write=True)])
+    (own,) = digests(job(tmp_path / "job", 16, fetched=250, disk=16, write=True))
     assert moved_by_no_call(own) == pytest.approx(250 * MIB, rel=0.01)
 
 
 @pytest.mark.parametrize("options", [{"called": 10, "fetched": 120}, {"fetched": 12}])
 def test_what_is_read_ahead_or_to_load_a_program_hides_nothing(tmp_path, options):
-    (own,) = digests([job(tmp_path / "job", 16, **options)])
+    (own,) = digests(job(tmp_path / "job", 16, **options))
     assert moved_by_no_call(own) == 0
 
 
 def test_a_neighbour_of_hidden_io_has_its_name(tmp_path):
     """The disk reads 40 MiB a second: 20 for the job, and 20 for a neighbour whose calls show none."""
-    own, run, neighbour = digests([*halved(tmp_path), job(tmp_path / "ring", 20, fetched=400, disk=40)])
+    own, run, neighbour = digests(*halved(tmp_path), job(tmp_path / "ring", 20, fetched=400, disk=40))
     told = blame(own, [neighbour], [run])
     assert [one.job for one in told.neighbours] == ["ring"]
     assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
@@ -140,11 +138,9 @@ def test_a_neighbour_of_hidden_io_has_its_name(tmp_path):
 def test_what_loads_a_neighbours_program_is_the_neighbours(tmp_path):
     """Of 20 s the neighbour's program takes 12 to be loaded, and reads 20 MiB/s; it makes few calls."""
     own, run, neighbour = digests(
-        [
-            job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
-            job(tmp_path / "alone", 14, called=29, disk=29, command="cat big", start=FIRST - 99),
-            job(tmp_path / "late", 20, called=20, fetched=240, loading=12),
-        ]
+        job(tmp_path / "job", 20, called=20, disk=40, command="cat big"),
+        job(tmp_path / "alone", 14, called=29, disk=29, command="cat big", start=FIRST - 99),
+        job(tmp_path / "late", 20, called=20, fetched=240, loading=12),
     )
     told = blame(own, [neighbour], [run])
     assert [one.job for one in told.neighbours] == ["late"]
@@ -152,20 +148,20 @@ def test_what_loads_a_neighbours_program_is_the_neighbours(tmp_path):
 
 def test_what_is_read_ahead_for_a_neighbour_takes_the_disks_time(tmp_path):
     """Such as `head big | gzip`: it waits for its pipe, while the kernel reads the next pages for it."""
-    own, run, neighbour = digests([*halved(tmp_path), job(tmp_path / "head", 20, called=20, in_calls=0.03)])
+    own, run, neighbour = digests(*halved(tmp_path), job(tmp_path / "head", 20, called=20, in_calls=0.03))
     told = blame(own, [neighbour], [run])
     assert told.neighbours[0].job == "head"
     assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
 
 
 def test_requests_that_were_seen_are_not_hidden(tmp_path):
-    (own,) = digests([job(tmp_path / "job", 16, requested=20, fetched=320)])
+    (own,) = digests(job(tmp_path / "job", 16, requested=20, fetched=320))
     assert moved_by_no_call(own) == 0
 
 
 def test_what_memory_served_a_neighbour_is_nothing_that_the_disk_can_do(tmp_path):
     """Beside a reader of 2 GiB/s from the page cache, a stranger's 20 MiB/s cost what they cost without it."""
-    own, run, warm = digests([*halved(tmp_path), job(tmp_path / "warm", 20, called=2048, is_warm=True)])
+    own, run, warm = digests(*halved(tmp_path), job(tmp_path / "warm", 20, called=2048, is_warm=True))
     told = blame(own, [warm], [run])
     assert told.neighbours[0].job is None
     assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
@@ -177,7 +173,7 @@ def test_who_reads_on_without_calls_is_found_beside_a_job(tmp_path):
     job(tmp_path / "mapper", 40, fetched=400, slices_with_calls=2)
     job(tmp_path / "computes", 40, fetched=10, slices_with_calls=2, command="solve")
     assert [one.name for one in Surroundings().beside(place).neighbours] == ["mapper"]
-    own, mapper, computes = digests([place, tmp_path / "mapper", tmp_path / "computes"])
+    own, mapper, computes = digests(place, tmp_path / "mapper", tmp_path / "computes")
     assert company(own, [mapper, computes]) == [mapper]
 
 
@@ -204,7 +200,7 @@ def test_a_run_alone_whose_program_was_not_in_memory(tmp_path):
     own = job(tmp_path / "job", 20, called=20, disk=40, command="cat big")
     run = job(tmp_path / "alone", 14, called=40, disk=40, command="cat big", start=FIRST - 99, loading=4)
     warm = job(tmp_path / "warm", 10, called=40, disk=40, command="cat big", start=FIRST - 199)
-    own, run, warm, other = digests([own, run, warm, job(tmp_path / "other", 20, called=20, disk=40)])
+    own, run, warm, other = digests(own, run, warm, job(tmp_path / "other", 20, called=20, disk=40))
     told = blame(own, [other], [], [run, warm])
     assert {one.job: one.is_taken for one in told.runs} == {"alone": True, "warm": True}
     assert (told.alone.value, told.is_claimed) == (pytest.approx(10.0, rel=0.02), True)
@@ -216,7 +212,7 @@ def test_a_run_alone_whose_program_was_not_in_memory(tmp_path):
 
 
 def test_a_loss_that_is_not_sure_and_no_more_than_runs_differ_is_none(tmp_path):
-    own, run = digests([job(tmp_path / "job", 10, called=40, disk=40), job(tmp_path / "alone", 10, called=40, disk=40)])
+    own, run = digests(job(tmp_path / "job", 10, called=40, disk=40), job(tmp_path / "alone", 10, called=40, disk=40))
     lost = Estimate(0.4, 0.1, 0.7, "")
     told = replace(blame(own, [], [run]), alone=Estimate(9.6, 9.3, 9.9, ""), lost=lost, is_claimed=True)
     runs = Estimate(9.8, 9.3, 10.3, "the runtime of its standalone runs")
@@ -235,7 +231,7 @@ def test_a_loss_that_is_not_sure_and_no_more_than_runs_differ_is_none(tmp_path):
 def test_the_time_alone_is_what_the_runs_alone_took_where_the_two_contradict_each_other(
     tmp_path, alone, lost, told_lost, is_claimed
 ):
-    own, run, neighbour = digests([*halved(tmp_path), job(tmp_path / "other", 20, called=20)])
+    own, run, neighbour = digests(*halved(tmp_path), job(tmp_path / "other", 20, called=20))
     told = replace(blame(own, [neighbour], [run]), alone=Estimate(*alone, ""), lost=Estimate(lost, lost, lost, ""))
     runs = Estimate(10.0, 9.4, 10.6, "the runtime of its standalone runs")
     found = no_longer_than(told, runs)

@@ -127,12 +127,12 @@ def held(job: Digest):
     ],
 )
 def test_a_limit_holds_a_job_up_where_it_is_used_up_by_the_jobs_group(tmp_path, options, is_held):
-    (job,) = digests([reader(tmp_path / "job", LIMIT, **options)])
+    (job,) = digests(reader(tmp_path / "job", LIMIT, **options))
     assert (held(job) is not None) == is_held
 
 
 def test_of_groups_in_each_other_the_one_that_is_nearest_to_its_limit_counts(tmp_path):
-    (job,) = digests([reader(tmp_path / "job", LIMIT, at_limit=(0.88,), above="/users")])
+    (job,) = digests(reader(tmp_path / "job", LIMIT, at_limit=(0.88,), above="/users"))
     limit = held(job)
     assert limit is not None
     assert limit.group == "/users"
@@ -142,7 +142,7 @@ def test_traffic_of_another_group_costs_nothing_where_the_own_limit_held_the_job
     """Half of what the disk moved is another group's: of the job's own nothing is lost to it, and its run beside such
     traffic is one alone.
     """
-    own, run = digests([reader(tmp_path / "job", LIMIT), reader(tmp_path / "alone", LIMIT, start=FIRST - 100)])
+    own, run = digests(reader(tmp_path / "job", LIMIT), reader(tmp_path / "alone", LIMIT, start=FIRST - 100))
     told = blame(own, [], [], [run])
     assert not told.is_claimed
     assert not told.neighbours
@@ -154,7 +154,7 @@ def test_traffic_of_another_group_costs_nothing_where_the_own_limit_held_the_job
 
 def test_who_is_in_the_group_without_a_profile_is_still_seen(tmp_path):
     own, run = digests(
-        [reader(tmp_path / "job", LIMIT // 2, seconds=20), reader(tmp_path / "alone", LIMIT, start=FIRST - 100)]
+        reader(tmp_path / "job", LIMIT // 2, seconds=20), reader(tmp_path / "alone", LIMIT, start=FIRST - 100)
     )
     told = blame(own, [], [run])
     assert told.lost is not None
@@ -164,12 +164,10 @@ def test_who_is_in_the_group_without_a_profile_is_still_seen(tmp_path):
 
 def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path):
     own, run, same, other = digests(
-        [
-            reader(tmp_path / "job", LIMIT // 2, seconds=20),
-            reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
-            reader(tmp_path / "same", LIMIT // 2, seconds=20),
-            reader(tmp_path / "other", LIMIT, group="/users/ben", seconds=20),
-        ]
+        reader(tmp_path / "job", LIMIT // 2, seconds=20),
+        reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
+        reader(tmp_path / "same", LIMIT // 2, seconds=20),
+        reader(tmp_path / "other", LIMIT, group="/users/ben", seconds=20),
     )
     told = blame(own, [same, other], [run])
     assert [neighbour.job for neighbour in told.neighbours] == ["same"]
@@ -183,11 +181,9 @@ def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path)
 @pytest.mark.parametrize(("group", "contended"), [("/users/ben", None), ("/users/anna", True)])
 def test_jobs_that_limits_of_their_own_hold_up_do_not_contend(tmp_path, group, contended):
     own, other, *alone = digests(
-        [
-            reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2),
-            reader(tmp_path / "other", LIMIT // 2, group=group, group_rate=LIMIT // 2, command="cat other"),
-            reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
-        ]
+        reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2),
+        reader(tmp_path / "other", LIMIT // 2, group=group, group_rate=LIMIT // 2, command="cat other"),
+        reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
     )
     told = overlap([own, other], alone).directions["read"]
     assert told.contention.contended is contended
@@ -196,10 +192,8 @@ def test_jobs_that_limits_of_their_own_hold_up_do_not_contend(tmp_path, group, c
 
 def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
     own, run = digests(
-        [
-            reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
-            reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
-        ]
+        reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
+        reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
     )
     told = blame(own, [], [run])
     assert not told.neighbours
@@ -220,20 +214,18 @@ def test_a_limit_that_was_higher_in_the_run_alone_is_told(tmp_path):
 def test_compare_says_that_the_limit_was_lower(tmp_path):
     alone = reader(tmp_path / "alone", LIMIT, start=FIRST - 100)
     job = reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=2 * SECONDS)
-    (told,) = compare(digests([alone, job])).differences
+    (told,) = compare(digests(alone, job)).differences
     assert (told.lower_limit.rate, told.lower_limit.alone) == (LIMIT // 2, LIMIT)
     assert told.lower_limit.seconds == pytest.approx(SECONDS, rel=0.02)
-    said = compare_headline(compare(digests([alone, job])))
+    said = compare_headline(compare(digests(alone, job)))
     assert "since the limit of control group /users/anna on " in said
     assert "was lower (20.0 MiB/s instead of 40.0 MiB/s)" in said
 
 
 def test_a_run_that_no_limit_held_up_had_a_higher_one(tmp_path):
     own, free = digests(
-        [
-            reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
-            reader(tmp_path / "free", LIMIT, at_limit=(0.0,), start=FIRST - 100),
-        ]
+        reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
+        reader(tmp_path / "free", LIMIT, at_limit=(0.0,), start=FIRST - 100),
     )
     told = blame(own, [], [free])
     assert told.lower_limit is not None
@@ -243,11 +235,9 @@ def test_a_run_that_no_limit_held_up_had_a_higher_one(tmp_path):
 def test_runs_under_the_jobs_own_limit_come_first(tmp_path):
     """Unless somebody gives another one."""
     own, free, same = digests(
-        [
-            reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
-            reader(tmp_path / "free", LIMIT, at_limit=(0.0,), start=FIRST - 100),
-            reader(tmp_path / "same", LIMIT // 2, group_rate=LIMIT // 2, seconds=20, start=FIRST - 200),
-        ]
+        reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=20),
+        reader(tmp_path / "free", LIMIT, at_limit=(0.0,), start=FIRST - 100),
+        reader(tmp_path / "same", LIMIT // 2, group_rate=LIMIT // 2, seconds=20, start=FIRST - 200),
     )
     told = blame(own, [], [], [free, same])
     assert {one.job: one.is_taken for one in told.runs} == {"free": False, "same": True}
@@ -261,11 +251,9 @@ def test_neighbours_cost_no_more_than_what_a_lower_limit_leaves(tmp_path):
     """Of 30 s instead of 10, half the limit took 10, and the neighbour the rest: it read a third."""
     rate = LIMIT // 2
     own, run, neighbour = digests(
-        [
-            reader(tmp_path / "job", 2 * rate // 3, group_rate=rate, seconds=30),
-            reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
-            reader(tmp_path / "other", rate // 3, group_rate=rate, seconds=30, command="cat other"),
-        ]
+        reader(tmp_path / "job", 2 * rate // 3, group_rate=rate, seconds=30),
+        reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
+        reader(tmp_path / "other", rate // 3, group_rate=rate, seconds=30, command="cat other"),
     )
     told = blame(own, [neighbour], [run])
     assert told.lower_limit is not None
@@ -278,11 +266,9 @@ def test_other_requests_at_the_same_limit_are_no_lower_limit(tmp_path):
     """60 requests a second let through 60 MiB of who asks for 1 MiB, and less beside who asks for 16 KiB."""
     both = 30 * (LARGE + SMALL)
     own, run, neighbour = digests(
-        [
-            reader(tmp_path / "job", 30 * LARGE, group_rate=both, requests=60, seconds=20),
-            reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100),
-            reader(tmp_path / "small", 30 * SMALL, group_rate=both, requests=60, seconds=20, command="grep"),
-        ]
+        reader(tmp_path / "job", 30 * LARGE, group_rate=both, requests=60, seconds=20),
+        reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100),
+        reader(tmp_path / "small", 30 * SMALL, group_rate=both, requests=60, seconds=20, command="grep"),
     )
     told = blame(own, [neighbour], [run])
     assert told.lower_limit is None
@@ -293,7 +279,7 @@ def test_other_requests_at_the_same_limit_are_no_lower_limit(tmp_path):
     ("options", "of_group"), [({}, True), ({"group_rate": 10 * MIB}, False), ({"limited": "sdb"}, False)]
 )
 def test_what_the_group_sent_is_what_a_job_of_it_can_have_sent(tmp_path, options, of_group):
-    (job,) = digests([reader(tmp_path / "job", LIMIT, disk_rate=3 * LIMIT, **options)])
+    (job,) = digests(reader(tmp_path / "job", LIMIT, disk_rate=3 * LIMIT, **options))
     ((name, _, amounts, _),) = counters_in(job, "read")
     assert name == ("n1\0sda in /users/anna" if of_group else "n1")
     assert amounts["sent"].to_list() == [(1 if of_group else 3) * LIMIT] * SECONDS
@@ -310,7 +296,7 @@ def test_at_a_limit_of_requests_small_files_cost_what_they_ask_for(tmp_path):
     job = reader(tmp_path / "job", 30 * LARGE, group_rate=both, requests=60, seconds=20)
     small = {"size": SMALL, "command": "grep -r x ."}
     storm = reader(tmp_path / "storm", 30 * SMALL, group_rate=both, requests=60, seconds=20, **small)
-    own, run, neighbour = digests([job, alone, storm])
+    own, run, neighbour = digests(job, alone, storm)
     told = blame(own, [neighbour], [run])
     assert told.lost is not None
     assert told.lost.value == pytest.approx(10, rel=0.02)
@@ -323,7 +309,7 @@ def test_few_bytes_without_a_profile_count_where_a_limit_of_requests_lets_few_th
     """The job reads 10 MiB, and who has no profile as much: less than is worth a word on a disk."""
     alone = reader(tmp_path / "alone", 60 * SMALL, group_rate=60 * SMALL, requests=60, start=FIRST - 100)
     job = reader(tmp_path / "job", 30 * SMALL, group_rate=60 * SMALL, requests=60, seconds=20)
-    own, run = digests([job, alone])
+    own, run = digests(job, alone)
     told = blame(own, [], [run])
     assert [(one.job, one.lost.value) for one in told.neighbours] == [(None, pytest.approx(10, rel=0.02))]
     quiet = blame(run, [], [], [own])
@@ -337,7 +323,7 @@ def test_few_bytes_without_a_profile_count_on_a_disk_that_is_as_slow(tmp_path, o
     no_limit = {"at_limit": (0.0,)}
     alone = reader(tmp_path / "alone", 60 * SMALL, disk_rate=60 * SMALL, start=FIRST - 100, **no_limit)
     job = reader(tmp_path / "job", 30 * SMALL, disk_rate=(30 + others) * SMALL, seconds=20, **no_limit)
-    own, run = digests([job, alone])
+    own, run = digests(job, alone)
     told = blame(own, [], [run])
     assert told.lost.value == pytest.approx(10, rel=0.02)
     assert [one.job for one in told.neighbours] == who
@@ -347,7 +333,7 @@ def test_requests_of_hardly_any_bytes_without_a_profile_are_somebodys(tmp_path):
     """Half of the requests are nobody's, and 1 % of the bytes: the job asks for a MiB at a time."""
     alone = reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100)
     job = reader(tmp_path / "job", 30 * LARGE, group_rate=30 * (LARGE + SMALL // 2), requests=60, seconds=20)
-    own, run = digests([job, alone])
+    own, run = digests(job, alone)
     told = blame(own, [], [run])
     assert [(one.job, one.lost.value) for one in told.neighbours] == [(None, pytest.approx(10, rel=0.02))]
     again = blame(run, [], [], [own])
@@ -359,10 +345,8 @@ def test_what_a_limit_of_requests_let_through_is_no_envelope(tmp_path):
     group = {"requests": 60, "seconds": 20}
     rates = [16 << 18, 17 << 18, 16 << 18, 19 << 18]
     own, other = digests(
-        [
-            reader(tmp_path / "job", 0, rates=rates, group_rates=[rate + 44 * 4096 for rate in rates], **group),
-            reader(tmp_path / "other", 44 * 4096, group_rate=17 << 18, command="grep -r x .", **group),
-        ]
+        reader(tmp_path / "job", 0, rates=rates, group_rates=[rate + 44 * 4096 for rate in rates], **group),
+        reader(tmp_path / "other", 44 * 4096, group_rate=17 << 18, command="grep -r x .", **group),
     )
     told = blame(own, [other])
     assert told.baseline is None
@@ -379,12 +363,10 @@ def test_requests_of_two_neighbours_are_told_apart_by_the_slices_in_which_each_a
     left = [60 - 20 * bool(small[at % 2]) - 20 * bool(large[at % 3]) for at in range(6)]
     group = {"group_rate": 50 * LARGE, "requests": 60, "seconds": 24, "start": first}
     own, run, *others = digests(
-        [
-            reader(tmp_path / "job", 0, rates=[count * LARGE for count in left], **group),
-            reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100),
-            reader(tmp_path / "small", 0, rates=small, command="grep -r x .", size=SMALL, **group),
-            reader(tmp_path / "large", 0, rates=large, command="dd if=big", **group),
-        ]
+        reader(tmp_path / "job", 0, rates=[count * LARGE for count in left], **group),
+        reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100),
+        reader(tmp_path / "small", 0, rates=small, command="grep -r x .", size=SMALL, **group),
+        reader(tmp_path / "large", 0, rates=large, command="dd if=big", **group),
     )
     told = blame(own, others, [run])
     lost = {neighbour.job: neighbour.lost.value for neighbour in told.neighbours}
@@ -395,10 +377,8 @@ def test_requests_of_two_neighbours_are_told_apart_by_the_slices_in_which_each_a
 def test_side_by_side_jobs_share_the_requests_of_their_group(tmp_path, other, seconds):
     """Each uses the limit up by itself, one with 1 % of the other's bytes; in groups of their own they do not meet."""
     alone = digests(
-        [
-            reader(tmp_path / "small", 60 * SMALL, group_rate=60 * SMALL, requests=60),
-            reader(tmp_path / "large", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST + 99, group=other),
-        ]
+        reader(tmp_path / "small", 60 * SMALL, group_rate=60 * SMALL, requests=60),
+        reader(tmp_path / "large", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST + 99, group=other),
     )
     small, _ = predict([(one, 0.0) for one in alone]).jobs
     assert small.seconds.value == pytest.approx(seconds, rel=0.05)
@@ -407,7 +387,7 @@ def test_side_by_side_jobs_share_the_requests_of_their_group(tmp_path, other, se
 @pytest.mark.parametrize("lumps", [(1.0,), (3.0, 0.0, 0.0)])
 def test_requests_that_the_kernel_lets_through_in_lumps_take_their_time(tmp_path, lumps):
     alone = digests(
-        [
+        *[
             reader(tmp_path / name, 60 * SMALL, group_rate=60 * SMALL, requests=60, seconds=12, at_limit=lumps)
             for name in ("one", "two")
         ]
@@ -444,11 +424,9 @@ def on_slow_disk(tmp_path: Path) -> list[Digest]:
     disk = {"at_limit": (0.0,), "disk_requests": 60}
     both = {"disk_rate": 30 * (LARGE + SMALL), "seconds": 20, **disk}
     return digests(
-        [
-            reader(tmp_path / "job", 30 * LARGE, **both),
-            reader(tmp_path / "alone", 60 * LARGE, disk_rate=60 * LARGE, start=FIRST - 100, **disk),
-            reader(tmp_path / "storm", 30 * SMALL, size=SMALL, command="grep -r x .", **both),
-        ]
+        reader(tmp_path / "job", 30 * LARGE, **both),
+        reader(tmp_path / "alone", 60 * LARGE, disk_rate=60 * LARGE, start=FIRST - 100, **disk),
+        reader(tmp_path / "storm", 30 * SMALL, size=SMALL, command="grep -r x .", **both),
     )
 
 
@@ -464,9 +442,9 @@ def test_a_disk_that_serves_so_many_requests_and_no_more_is_shared_by_requests(t
 def test_a_run_alone_without_counts_made_some_requests_nevertheless(tmp_path):
     own, _, neighbour = on_slow_disk(tmp_path)
     disk = {"at_limit": (0.0,), "disk_rate": 60 * LARGE}
-    (run,) = digests([reader(tmp_path / "uncounted", 60 * LARGE, start=FIRST - 100, **disk)])
+    (run,) = digests(reader(tmp_path / "uncounted", 60 * LARGE, start=FIRST - 100, **disk))
     before = reader(tmp_path / "b", 60 * SMALL, size=SMALL, start=FIRST - 50, disk_requests=60, **disk)
-    told = blame(own, [neighbour, *digests([before])], [run])
+    told = blame(own, [neighbour, *digests(before)], [run])
     assert [one.job for one in told.neighbours] == ["storm"]
 
 
@@ -486,7 +464,7 @@ def test_without_a_run_alone_the_share_of_a_disk_goes_by_requests_too(tmp_path):
     before, there = FIRST - 10, FIRST % 30  # what it did in which slice goes by the slice's number
     rates = [(60 if (at - there) % 30 >= 20 else 30) * SMALL for at in range(30)]
     disk = {"at_limit": (0.0,), "disk_requests": 60, "disk_rate": 60 * SMALL}
-    (neighbour,) = digests([reader(tmp_path / "one", 0, size=SMALL, rates=rates, start=before, seconds=30, **disk)])
+    (neighbour,) = digests(reader(tmp_path / "one", 0, size=SMALL, rates=rates, start=before, seconds=30, **disk))
     told = blame(own, [neighbour])
     share = next(one for one in told.sources if one.source == "shared slices")
     assert share.seconds.value == pytest.approx(10, rel=0.1)
@@ -497,10 +475,8 @@ def test_a_disk_whose_bytes_are_as_many_as_its_requests_is_shared_by_bytes(tmp_p
     assert blame(own, [neighbour], [run]).neighbours  # else this test shows nothing
     disk = {"at_limit": (0.0,), "disk_requests": 60, "disk_rate": 60 * LARGE}
     own, other = digests(
-        [
-            reader(tmp_path / "one", 30 * LARGE, seconds=20, **disk),
-            reader(tmp_path / "two", 30 * LARGE, seconds=20, command="dd", **disk),
-        ]
+        reader(tmp_path / "one", 30 * LARGE, seconds=20, **disk),
+        reader(tmp_path / "two", 30 * LARGE, seconds=20, command="dd", **disk),
     )
     refused = {one.source: one.refused for one in blame(own, [other]).sources}
     assert "requests" not in refused["envelope"]
@@ -527,11 +503,7 @@ def test_of_syncs_of_few_bytes_the_disk_s_bytes_count_and_not_those_of_calls(tmp
         return build_profile(tmp_path / name, [process], slices, mounts, collected=collected)
 
     own, run, other = digests(
-        [
-            syncing("job", 10, 4096, 20),
-            syncing("alone", 20, 4096, 10, FIRST - 100),
-            syncing("other", 20, 512, 20),
-        ]
+        syncing("job", 10, 4096, 20), syncing("alone", 20, 4096, 10, FIRST - 100), syncing("other", 20, 512, 20)
     )
     told = blame(own, [other], [run])
     assert told.lost.value == pytest.approx(10, rel=0.02)

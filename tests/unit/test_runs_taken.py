@@ -44,7 +44,7 @@ def test_runs_alone_that_differ_are_no_sure_answer(tmp_path):
     """A job whose calls were as fast as ever, and that took longer than one run alone and less long than another."""
     job = write(tmp_path / "job", 1, FIRST, 20, command="a", more=15)
     runs = [write(tmp_path / f"r{n}", 11 + n, FIRST - 1000 * n, 20, command="a", more=10 * n) for n in (1, 2, 3)]
-    told = blame(*digests([job]), [], digests(runs))
+    told = blame(*digests(job), [], digests(*runs))
     assert told.alone is not None
     assert told.alone.low < 30 < 50 < told.alone.high
     assert told.is_too_uncertain
@@ -121,7 +121,7 @@ def neighbour(tmp_path) -> Path:
 
 
 def told_of(job: Path, neighbour: Path, given: list[Path], found: list[Path]) -> Blame:
-    return blame(*digests([job]), digests([neighbour]), digests(given), digests(found))
+    return blame(*digests(job), digests(neighbour), digests(*given), digests(*found))
 
 
 def test_a_warm_run_is_none_for_a_cold_one(tmp_path, neighbour):
@@ -208,11 +208,11 @@ def test_traffic_where_a_run_was_for_next_to_nothing_is_no_stranger(tmp_path, ne
     for short, is_taken in ((0.6, True), (2.0, False)):
         where = tmp_path / f"run-{short}"
         run = write(where, 11, FIRST - 1000, 20, mib=20, beside=20.0, more=0)
-        read = digests([run])[0]
+        read = digests(run)[0]
         read.__dict__["process_slices"] = read.process_slices.with_columns(
             (pl.col("read_ns") * short / 20).cast(read.process_slices.schema["read_ns"]).alias("read_ns")
         )
-        told = blame(*digests([job]), digests([neighbour]), [], [read])
+        told = blame(*digests(job), digests(neighbour), [], [read])
         assert [one.is_taken for one in told.runs] == [is_taken]
 
 
@@ -288,13 +288,13 @@ def test_the_next_step_can_be_pasted(tmp_path, neighbour, monkeypatch):
 def test_compared_runs_of_other_warmth_are_told_so(tmp_path):
     cold = write(tmp_path / "cold", 1, FIRST, 20, mib=20, fetched=20)
     warm = write(tmp_path / "warm", 11, FIRST - 1000, 4, mib=100, fetched=1)
-    (told,) = compare(digests([warm, cold])).differences
+    (told,) = compare(digests(warm, cold)).differences
     assert told.from_cache == (pytest.approx(0.0), pytest.approx(0.99))
-    words = next_step(compare(digests([warm, cold])))
+    words = next_step(compare(digests(warm, cold)))
     assert words == [
         "cold read 0 % of its bytes from the page cache, and warm 99 %: that alone makes such runs differ."
     ]
-    (told,) = compare(digests([cold, write(tmp_path / "again", 21, FIRST - 2000, 20, mib=20, fetched=20)])).differences
+    (told,) = compare(digests(cold, write(tmp_path / "again", 21, FIRST - 2000, 20, mib=20, fetched=20))).differences
     assert told.from_cache is None
 
 

@@ -111,7 +111,7 @@ def test_syncs_of_few_bytes_are_no_share_of_the_bytes_and_fill_no_storage(tmp_pa
     process = {"process": 1, "slice_ns": 10**9, "start_ns": 0, "end_ns": 20 * 10**9}
     did = {"process": 1, "write_bytes": size, "write_ops": 1, "sync_ops": 1, "sync_ns": 10**9, "threads": 1}
     mounts = [{"process": 1, "type": "ext4", "source": "/dev/sda1"}]
-    (digest,) = digests([build_profile(tmp_path / "job", [process], [did | {"slice": at} for at in range(20)], mounts)])
+    (digest,) = digests(build_profile(tmp_path / "job", [process], [did | {"slice": at} for at in range(20)], mounts))
     (storage,) = digest.storages["storage"].to_list()
     assert small_syncs(digest) == (frozenset([storage]) if is_small else frozenset())
     own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED)
