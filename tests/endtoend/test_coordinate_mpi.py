@@ -47,28 +47,19 @@ def steps(service: Coordinator) -> int:
     return informed // 2
 
 
+@pytest.mark.parametrize("option", ["C", "-DMPI", "-DMPIF", "-DF08"])
 @pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
-def test_every_kind_asks_in_c(mpi: Mpi, build: Callable[..., Path], job: Job, tmp_path: Path) -> None:
-    name = tmp_path / "shared"
-    with coordinator(tmp_path) as service:
-        program = [build(mpi, "mpi_turns.c"), "every", name]
-        succeed(mpi, lambda: launch(job, mpi, program, service))
-        assert steps(service) == 2 * len(KINDS)
-    assert name.read_bytes() == expected()
-    assert_replays(service)
-
-
-@pytest.mark.parametrize("option", ["-DMPI", "-DMPIF", "-DF08"])
-@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
-def test_every_kind_asks_in_fortran(
+def test_every_kind_asks_in_c_and_fortran(
     mpi: Mpi, option: str, build: Callable[..., Path], job: Job, tmp_path: Path
 ) -> None:
-    name = tmp_path / "shared"
+    is_c, name = option == "C", tmp_path / "shared"
+    in_c, in_fortran = ["mpi_turns.c"], ["mpi_turns_fortran.f90", "-cpp", option]
     with coordinator(tmp_path) as service:
-        program = [build(mpi, "mpi_turns_fortran.f90", "-cpp", option), name]
+        program = [build(mpi, *(in_c if is_c else in_fortran)), *["every"] * is_c, name]
         succeed(mpi, lambda: launch(job, mpi, program, service))
-        assert steps(service) == len(KINDS)
-    assert name.read_bytes() == expected(4)
+        assert steps(service) == (1 + is_c) * len(KINDS)
+    assert name.read_bytes() == (expected() if is_c else expected(4))
+    assert_replays(service)
 
 
 @pytest.mark.parametrize(

@@ -97,16 +97,14 @@ def test_sampling_can_be_switched_off(apps: Apps, job: Job):
     assert (profile.sites.height, profile.frames.height, profile.processes["site_ns"][0]) == (0, 0, 0)
 
 
-def test_a_signal_frame_is_passed_through(apps: Apps, job: Job):
-    assert job.run([apps.build("site_odd"), "signal"], SLICEWISE_SITE_MS="1").status == 0
-    assert any(re.search(r" main be_interrupted .*in_handler wait_in_read read$", stack)
-               for stack in folded(sites(Digest(job.profile()))))  # fmt: skip
-
-
-def test_a_function_interrupted_at_its_first_byte_is_itself(apps: Apps, job: Job):
-    assert job.run([apps.build("site_odd"), "trap"], SLICEWISE_SITE_MS="1").status == 0
-    assert any(re.search(r" main trap trap_at_once .*step_over wait_in_read read$", stack)
-               for stack in folded(sites(Digest(job.profile()))))  # fmt: skip
+@pytest.mark.parametrize(
+    ("mode", "stack"),
+    [("signal", "be_interrupted .*in_handler"), ("trap", "trap trap_at_once .*step_over")],  # at its first byte
+)
+def test_a_signal_frame_is_passed_through_to_the_function_that_was_interrupted(apps: Apps, job: Job, mode, stack):
+    assert job.run([apps.build("site_odd"), mode], SLICEWISE_SITE_MS="1").status == 0
+    expected = re.compile(f" main {stack} wait_in_read read$")
+    assert any(expected.search(found) for found in folded(sites(Digest(job.profile()))))
 
 
 def test_deep_recursion_keeps_the_innermost_frames(apps: Apps, job: Job):

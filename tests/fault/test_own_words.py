@@ -37,10 +37,11 @@ def full_pipe() -> tuple[int, int]:
     return reader, writer
 
 
-def test_pipe_without_a_reader(job: Job, apps: Apps) -> None:
+@pytest.mark.parametrize("settings", [{}, {"SLICEWISE_DIR": "/proc/nowhere"}], ids=["", "nor a place for profiles"])
+def test_pipe_without_a_reader(job: Job, apps: Apps, settings: dict[str, str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    assert status_of(job, apps, writer) == STATUS
+    assert status_of(job, apps, writer, **settings) == STATUS
     os.close(writer)
 
 
@@ -94,13 +95,6 @@ def test_a_spool_that_others_brought_to_the_size_limit(job: Job, apps: Apps) -> 
     assert "(INJECTED)" in trace.read_text()
     assert ended.status == 3
     assert "File too large" in ended.errors
-
-
-def test_directory_that_cannot_be_written(job: Job, apps: Apps) -> None:
-    reader, writer = os.pipe()
-    os.close(reader)
-    assert status_of(job, apps, writer, SLICEWISE_DIR="/proc/nowhere") == STATUS
-    os.close(writer)
 
 
 def test_signal_of_the_programs_own_is_left(job: Job, apps: Apps) -> None:

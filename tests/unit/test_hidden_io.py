@@ -146,25 +146,25 @@ def test_what_loads_a_neighbours_program_is_the_neighbours(tmp_path):
     assert [one.job for one in told.neighbours] == ["late"]
 
 
-def test_what_is_read_ahead_for_a_neighbour_takes_the_disks_time(tmp_path):
-    """Such as `head big | gzip`: it waits for its pipe, while the kernel reads the next pages for it."""
-    own, run, neighbour = digests(*halved(tmp_path), job(tmp_path / "head", 20, called=20, in_calls=0.03))
+@pytest.mark.parametrize(
+    ("options", "who"),
+    [
+        # `head big | gzip`: it waits for its pipe, while the kernel reads the next pages for it.
+        ({"called": 20, "in_calls": 0.03}, "neighbour"),
+        # A reader of 2 GiB/s from the page cache: a stranger's 20 MiB/s cost what they cost without it.
+        ({"called": 2048, "is_warm": True}, None),
+    ],
+)
+def test_what_is_read_for_a_neighbour_takes_the_disks_time_where_the_disk_read_it(tmp_path, options, who):
+    own, run, neighbour = digests(*halved(tmp_path), job(tmp_path / "neighbour", 20, **options))
     told = blame(own, [neighbour], [run])
-    assert told.neighbours[0].job == "head"
+    assert told.neighbours[0].job == who
     assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
 
 
 def test_requests_that_were_seen_are_not_hidden(tmp_path):
     (own,) = digests(job(tmp_path / "job", 16, requested=20, fetched=320))
     assert moved_by_no_call(own) == 0
-
-
-def test_what_memory_served_a_neighbour_is_nothing_that_the_disk_can_do(tmp_path):
-    """Beside a reader of 2 GiB/s from the page cache, a stranger's 20 MiB/s cost what they cost without it."""
-    own, run, warm = digests(*halved(tmp_path), job(tmp_path / "warm", 20, called=2048, is_warm=True))
-    told = blame(own, [warm], [run])
-    assert told.neighbours[0].job is None
-    assert told.neighbours[0].lost.value == pytest.approx(10, rel=0.1)
 
 
 def test_who_reads_on_without_calls_is_found_beside_a_job(tmp_path):

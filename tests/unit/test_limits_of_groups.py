@@ -305,10 +305,13 @@ def test_at_a_limit_of_requests_small_files_cost_what_they_ask_for(tmp_path):
     assert told.confidence == "high"
 
 
-def test_few_bytes_without_a_profile_count_where_a_limit_of_requests_lets_few_through(tmp_path):
-    """The job reads 10 MiB, and who has no profile as much: less than is worth a word on a disk."""
-    alone = reader(tmp_path / "alone", 60 * SMALL, group_rate=60 * SMALL, requests=60, start=FIRST - 100)
-    job = reader(tmp_path / "job", 30 * SMALL, group_rate=60 * SMALL, requests=60, seconds=20)
+@pytest.mark.parametrize(("size", "of_others"), [(SMALL, SMALL), (LARGE, SMALL // 2)])
+def test_few_bytes_without_a_profile_count_where_a_limit_of_requests_lets_few_through(tmp_path, size, of_others):
+    """Half of the requests are nobody's. They are half of the bytes, 10 MiB, which would not be worth a word on a disk;
+    or 1 % of them.
+    """
+    alone = reader(tmp_path / "alone", 60 * size, group_rate=60 * size, requests=60, start=FIRST - 100)
+    job = reader(tmp_path / "job", 30 * size, group_rate=30 * (size + of_others), requests=60, seconds=20)
     own, run = digests(job, alone)
     told = blame(own, [], [run])
     assert [(one.job, one.lost.value) for one in told.neighbours] == [(None, pytest.approx(10, rel=0.02))]
@@ -327,17 +330,6 @@ def test_few_bytes_without_a_profile_count_on_a_disk_that_is_as_slow(tmp_path, o
     told = blame(own, [], [run])
     assert told.lost.value == pytest.approx(10, rel=0.02)
     assert [one.job for one in told.neighbours] == who
-
-
-def test_requests_of_hardly_any_bytes_without_a_profile_are_somebodys(tmp_path):
-    """Half of the requests are nobody's, and 1 % of the bytes: the job asks for a MiB at a time."""
-    alone = reader(tmp_path / "alone", 60 * LARGE, group_rate=60 * LARGE, requests=60, start=FIRST - 100)
-    job = reader(tmp_path / "job", 30 * LARGE, group_rate=30 * (LARGE + SMALL // 2), requests=60, seconds=20)
-    own, run = digests(job, alone)
-    told = blame(own, [], [run])
-    assert [(one.job, one.lost.value) for one in told.neighbours] == [(None, pytest.approx(10, rel=0.02))]
-    again = blame(run, [], [], [own])
-    assert not again.is_claimed
 
 
 def test_what_a_limit_of_requests_let_through_is_no_envelope(tmp_path):

@@ -33,7 +33,6 @@ LOG = """; Version: 2.2
 4 205 0 100 64 -1 -1 64 200 -1 1 1 1 -1 1 1 -1 -1
 """
 FIGURES = ("--capacity", "1", "--job", "A,volume=20,processes=2048,start=0")
-VECTORS = [(0, (71680, 92160, 61440)), (14, (71680, 63488, 61440)), (16, (67584, 59392, 61440))]
 START = {"time_seconds": 0.0, "event": "start", "policy": "dynamic", "metric": "cpu_seconds", "delay_seconds": 0.0}
 
 
@@ -130,10 +129,10 @@ def simulate(*more):
     return slicewise_command("turns", "simulate", *FIGURES, *more)
 
 
-@pytest.mark.parametrize(("start", "costs"), VECTORS)
-def test_json_has_every_policy_with_its_jobs(start, costs):
-    record = json.loads(simulate("--job", f"B,volume=5,processes=2048,start={start}", "--json").text)
+def test_json_has_every_policy_with_its_jobs():
+    record = json.loads(simulate("--job", "B,volume=5,processes=2048,start=14", "--json").text)
     by_policy = {one["policy"]: one for one in record["policies"]}
+    costs = (71680, 63488, 61440)
     assert [by_policy[name]["cpu_seconds"] for name in ("interfere", "fcfs", "interrupt")] == pytest.approx(costs)
     assert set(by_policy) == {"interfere", "fcfs", "interrupt", "delay", "dynamic", "set10", "set10_shares"}
     assert by_policy[record["chosen"]]["cpu_seconds"] == pytest.approx(min(costs))

@@ -55,12 +55,14 @@ def test_every_folder_is_on_the_map():
     assert {name for name in inner if not re.search(rf"\b{name}\b", rooms)} == set()
 
 
-def test_no_two_classes_have_one_name():
+@pytest.mark.parametrize("named", [r"^class (\w+)", r"^([A-Z]\w+) = (?:0\.\d+|\d+\.\d+|\d+e-\d+)\b"])
+def test_no_two_classes_or_thresholds_have_one_name(named):
     found = Counter(
         name
         for path in (ANALYZER / "slicewise").rglob("*.py")
-        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for name in re.findall(named, path.read_text(encoding="utf-8"), re.MULTILINE)
     )
+    assert len(found) > 100
     assert [name for name, times in found.items() if times > 1] == []
 
 
@@ -75,16 +77,6 @@ def test_what_decides_in_several_places_has_no_namesake():
     assert {"SECOND_NS", "NEARLY_TURNS", "HARDLY_MEET"} <= known
     others = {path.relative_to(package).as_posix(): assigned(path) & known for path in package.rglob("*.py")}
     assert {place for place, names in others.items() if names} == {"constants.py"}
-
-
-def test_no_two_thresholds_have_one_name():
-    found = Counter(
-        name
-        for path in (ANALYZER / "slicewise").rglob("*.py")
-        for name in re.findall(r"^([A-Z]\w+) = (?:0\.\d+|\d+\.\d+|\d+e-\d+)\b", path.read_text(), re.MULTILINE)
-    )
-    assert len(found) > 100
-    assert [name for name, times in found.items() if times > 1] == []
 
 
 def text_of(name: str) -> str:
