@@ -9,12 +9,13 @@ One line a row, and exit status 1 if any is over its budget, 2 if it cannot be m
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
 import instructions
 import launcher
-from figures import ROWS
+from figures import ROWS, Row
 from libraries import BARE, OURS, libraries
 from measures import Bench
 
@@ -52,41 +53,47 @@ def outcomes(measures: dict[str, dict[str, float]]) -> list[Outcome]:
     return found
 
 
-def measure(build: Path) -> dict[str, dict[str, float]]:
-    """What the budgets are about: {unit: {row: measure}}."""
+def measure(build: Path, units: Collection[str]) -> dict[str, dict[str, float]]:
+    """What the budgets in these units are about: {unit: {row: measure}}."""
     place = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="slicewise-bench-", dir=place) as directory:
-        return _measured(build, Path(directory))
+    with tempfile.TemporaryDirectory(prefix="slicewise-bench-", dir=place) as name:
+        directory = Path(name)
+        compared = {name: library for name, library in libraries(build, directory).items() if name in (BARE, OURS)}
+        bench = Bench(build, compared, directory)
+        return {unit: UNITS[unit](bench) for unit in units}
 
 
-def _measured(build: Path, directory: Path) -> dict[str, dict[str, float]]:
-    compared = {name: library for name, library in libraries(build, directory).items() if name in (BARE, OURS)}
-    bench = Bench(build, compared, directory)
-    measures = {"instructions": instructions.added(bench.programs, compared, directory)[OURS]}
-    for row in [*bench.memory(rounds=3), *bench.disk(rounds=3), *bench.faults(), *bench.system_calls()]:
-        measures.setdefault(row.unit, {})[row.name] = row.least_added(OURS)
-    measures["pythons"] = {"launcher": launcher.in_pythons(build, directory)}
-    return measures
+def added(rows: list[Row]) -> dict[str, float]:
+    return {row.name: row.least_added(OURS) for row in rows}
+
+
+UNITS: dict[str, Callable[[Bench], dict[str, float]]] = {
+    "instructions": lambda bench: instructions.added(bench.programs, bench.libraries, bench.directory)[OURS],
+    "KiB": lambda bench: added(bench.memory(rounds=3)),
+    "bytes": lambda bench: added(bench.disk(rounds=3)),
+    "faults": lambda bench: added(bench.faults()),
+    "syscalls": lambda bench: added(bench.system_calls()),
+    "pythons": lambda bench: {"launcher": launcher.in_pythons(bench.build, bench.directory)},
+}
 
 
 def least(one: dict[str, dict[str, float]], other: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """The lesser of two measures of each row."""
-    return {unit: {row: min(rows[row], other[unit][row]) for row in rows} for unit, rows in one.items()}
+    """The lesser of two measures of each row; other: of some units."""
+    return one | {unit: {row: min(one[unit][row], rows[row]) for row in rows} for unit, rows in other.items()}
 
 
 def main() -> int:
-    """Measure, print, judge. What is over its budget is measured again, for a slice that ends meanwhile, as on a slow
-    machine more do, only adds to a row.
+    """Measure, print, judge. Where something is over its budget all of that unit is measured again, for a slice that
+    ends meanwhile, as on a slow machine more do, only adds to a row.
     """
     build = Path(sys.argv[1])
     for tool in ("valgrind", "strace"):
         if shutil.which(tool) is None:
             print(f"bench-check: {tool} is missing. On Debian or Ubuntu:  sudo apt-get install {tool}", file=sys.stderr)
             return 2
-    measures = measure(build)
+    measures = measure(build, UNITS)
     for _ in range(MORE_ROUNDS):
-        if any(one.is_over for one in outcomes(measures)):
-            measures = least(measures, measure(build))
+        measures = least(measures, measure(build, {one.unit for one in outcomes(measures) if one.is_over}))
     results = outcomes(measures)
     for result in results:
         print(result.line())
