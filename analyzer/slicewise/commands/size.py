@@ -114,12 +114,8 @@ def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, 
 
 def _show_job(job: JobSizes, page: Path, unseen: list[str]) -> None:
     """A job whose calls make no point: they are of several sizes."""
-    title, lines, sections = (
-        f"Transfer sizes of {job.digest.job}",
-        own_sizes.job_lines(job),
-        own_sizes.job_sections(job),
-    )
-    write_page(Page(title, "Slicewise size", lines, sections=sections, unseen=unseen), page)
+    title, lines = f"Transfer sizes of {job.digest.job}", own_sizes.job_lines(job)
+    write_page(Page(title, "Slicewise size", lines, sections=own_sizes.job_sections(job), unseen=unseen), page)
     write_answer(
         lambda: {"curves": [], "job": own_sizes.job_record(job), "page": page},
         [*lines, "", *_shown(own_sizes.job_tables(job)), page_line(page)],
