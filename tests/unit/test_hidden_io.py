@@ -243,7 +243,7 @@ def test_the_time_alone_is_what_the_runs_alone_took_where_the_two_contradict_eac
 
 def test_runs_alone_that_are_known_better_than_the_loss_bound_it(tmp_path):
     """What the most delayed process lost is known to a factor of five; the job took 1.3 s longer than its run alone."""
-    own, run, neighbour = digests([*halved(tmp_path), job(tmp_path / "other", 20, called=20)])
+    own, run, neighbour = digests(*halved(tmp_path), job(tmp_path / "other", 20, called=20))
     told = blame(own, [neighbour], [run])
     lost, runs = Estimate(11.5, 2.0, 13.0, ""), Estimate(10.0, 9.4, 10.6, "the runtime of its standalone runs")
     told = replace(told, alone=Estimate(8.5, 7.0, 18.0, ""), lost=lost)
@@ -256,7 +256,7 @@ def test_runs_alone_that_are_known_better_than_the_loss_bound_it(tmp_path):
 @pytest.mark.parametrize(("high", "is_open"), [(6.0, True), (0.4, False)])
 def test_a_loss_in_io_that_is_open_is_said_to_be(tmp_path, high, is_open):
     """It waited for a processor, and whether its calls took longer than alone is not known."""
-    own, run = digests([job(tmp_path / "job", 16, called=40, disk=40), job(tmp_path / "alone", 10, called=40, disk=40)])
+    own, run = digests(job(tmp_path / "job", 16, called=40, disk=40), job(tmp_path / "alone", 10, called=40, disk=40))
     told = blame(own, [], [run])
     lost = Estimate(0.3, -0.3, high, "")
     outside = Outside(Estimate(10.0, 9.5, 10.5, ""), 6.0, 0.0, 6.0, 0.0, 0.9, 0.0, 0.0, 0.0, "", 0.0)
@@ -269,10 +269,8 @@ def test_a_loss_in_io_that_is_open_is_said_to_be(tmp_path, high, is_open):
 def test_what_small_reads_of_a_neighbour_fetch_in_whole_pages_is_no_stranger_s(tmp_path, calls_a_mib, strangers):
     """The disk read 7 MiB a second, calls 5; reads of 4 KiB that begin within a page fetch two."""
     own, other = digests(
-        [
-            job(tmp_path / "job", 20, called=1, disk=7),
-            job(tmp_path / "other", 20, called=4, fetched=40, calls_a_mib=calls_a_mib),
-        ]
+        job(tmp_path / "job", 20, called=1, disk=7),
+        job(tmp_path / "other", 20, called=4, fetched=40, calls_a_mib=calls_a_mib),
     )
     (traffic,) = blame(own, [other], []).traffic
     assert traffic.counted is not None
