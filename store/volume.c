@@ -17,7 +17,7 @@ bool volume_is(const char *source)
     return strchr(source + 5, '/') != NULL || strncmp(source + 5, "dm-", 3) == 0 || strcmp(source + 5, "root") == 0;
 }
 
-static void put_path(char path[PATH_BYTES], const char *sys, const char *dir, const char *name, const char *file)
+__attribute__((noinline)) static void put_path(char path[PATH_BYTES], const char *sys, const char *dir, const char *name, const char *file)
 {
     char *end = path + PATH_BYTES, *at = text_put(text_put(path, end, sys), end, dir);
     text_put(text_put(at, end, name), end, file);
@@ -34,9 +34,9 @@ static uint64_t number_of(const char *source, uint64_t device)
 
 static bool name_of_number(const char *sys, uint64_t number, char name[DISK_NAME_BYTES])
 {
-    char numbers[32], path[PATH_BYTES], link[512], *end = numbers + sizeof numbers;
-    text_put_number(text_put(text_put_number(numbers, end, major(number)), end, ":"), end, minor(number));
-    put_path(path, sys, "/dev/block/", numbers, "");
+    char path[PATH_BYTES], link[512], *end = path + sizeof path;
+    put_path(path, sys, "/dev/block/", "", "");
+    text_put_number(text_put(text_put_number(strchr(path, '\0'), end, major(number)), end, ":"), end, minor(number));
     long length = raw_readlink(path, link, sizeof link - 1);
     if (length <= 0)
         return false;
@@ -66,7 +66,8 @@ static bool is_counted(const char *sys, const char *name)
 {
     char path[PATH_BYTES], counts[256];
     put_path(path, sys, "/class/block/", name, "/stat");
-    return raw_read_at_once(path, counts, sizeof counts) > 0 && strpbrk(counts, "123456789") != NULL;
+    size_t bytes = raw_read_at_once(path, counts, sizeof counts);
+    return counts[strspn(counts, " 0\n")] != '\0' && bytes > 0;
 }
 
 const char *volume_disk(const char *sys, const char *source, uint64_t device, char name[DISK_NAME_BYTES])
