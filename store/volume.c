@@ -77,5 +77,5 @@ const char *volume_disk(const char *sys, const char *source, uint64_t device, ch
         return "";
     for (int depth = 0; depth < DEEPEST && name_of_only_part(sys, name, part) && is_counted(sys, part); depth++)
         memcpy(name, part, DISK_NAME_BYTES);
-    return name;
+    return strncmp(name, "dm-", 3) != 0 ? name : ""; /* the next boot may number them otherwise */
 }

@@ -93,7 +93,8 @@ def main() -> int:
             return 2
     measures = measure(build, UNITS)
     for _ in range(MORE_ROUNDS):
-        measures = least(measures, measure(build, {one.unit for one in outcomes(measures) if one.is_over}))
+        if over := {one.unit for one in outcomes(measures) if one.is_over}:
+            measures = least(measures, measure(build, over))
     results = outcomes(measures)
     for result in results:
         print(result.line())

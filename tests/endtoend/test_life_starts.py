@@ -56,7 +56,9 @@ def test_environment_with_other_libraries_to_preload(job: Job, apps: Apps, way: 
 
 @pytest.mark.parametrize(("environment", "settings"), [("refused", {}), ("none", {"SLICEWISE_CARRY": "0"})])
 @pytest.mark.parametrize("way", ["execve", "posix_spawn"])
-def test_not_carried_if_told_not_to(job: Job, apps: Apps, way: str, environment: str, settings: dict[str, str]) -> None:
+def test_not_carried_where_it_cannot_be_or_may_not(
+    job: Job, apps: Apps, way: str, environment: str, settings: dict[str, str]
+) -> None:
     assert job.run([apps.build("life_start"), way, environment], **settings).status == 7
     job.recover(job.spool_dir)
     assert [bytes_written for _, bytes_written in written(job.profile())] == [100]

@@ -119,6 +119,9 @@ def test_who_may_as_well_have_cost_nothing_is_no_reason():
     much = replace(doubtful, lost=estimate(3.0, -0.3, 6.3))
     assert blame_words.headline(blame([much])).endswith("], and no profile shows why.")
     assert "perhaps 3.0 s while programs without a profile" in blame_words.second_sentence(blame([much]))
+    named = replace(neighbour("large"), lost=estimate(9.0, -0.3, 18.3))
+    assert blame_words.headline(blame([named])).endswith("].")  # nor does a profile that shows somebody show nobody
+    assert "perhaps 9.0 s while large" in blame_words.second_sentence(blame([named]))
     part = blame([neighbour("large", 4.0), replace(much, lost=estimate(6.0, -0.3, 12.3))])
     assert blame_words.headline(part).endswith("], partly because of large.")
     each = [replace(neighbour(name), lost=estimate(5.0, -0.3, 10.3)) for name in ("a", "b")]

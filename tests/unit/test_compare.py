@@ -339,7 +339,7 @@ def test_who_may_as_well_have_cost_nothing_is_not_in_the_first_sentence(runs):
     doubtful = Loss(Estimate(4.0, -1.0, 9.0, "by blame"), ["large"], "medium", ["large"])
     first, then = compare_report.opening(comparison(runs, "yesterday", "today", today=doubtful))
     assert "12.1 s more, 10.8 s of it in I/O that took longer for the same work and 1.30 s of it outside" in first
-    assert then == "Perhaps large cost it 4.00 s [0-9.00], and perhaps nothing."
+    assert then == "Perhaps large cost today 4.00 s [0-9.00], and perhaps nothing."
     one_of_two = Loss(Estimate(9.0, 6.0, 12.0, "by blame"), ["large", "tar"], "medium", ["tar"])
     assert "9.00 s of it in I/O that large slowed down" in compare_report.headline(
         comparison(runs, "yesterday", "today", today=one_of_two)

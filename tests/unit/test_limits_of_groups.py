@@ -529,12 +529,14 @@ def test_volumes_of_one_disk_are_one_storage_with_its_partitions(beneath, is_one
             ("p", 2, "file", "ext4", "/dev/mapper/vg-home", "/home", beneath),
             ("p", 3, "file", "xfs", "/dev/mapper/vg-var", "/var", beneath),
             ("p", 4, "file", "ext4", "/dev/sda1", "/boot", ""),
+            ("p", 5, "file", "gfs2", "/dev/mapper/vg-shared", "/shared", beneath),  # of several nodes
         ],
         schema=["process", "mount", "object", "type", "source", "point", "address"],
         orient="row",
     )
     found = mounts_with_storage(mounts, pl.DataFrame({"process": ["p"], "node": ["n1"]}))
-    home, var, boot = found.sort("mount")["storage"]
+    home, var, boot, _ = found.sort("mount")["storage"]
+    assert found.sort("mount").select("source", "node").row(3) == ("/dev/mapper/vg-shared", "")
     assert (home == var) == (beneath != "")
     assert (home == boot) == is_one
     source = found.sort("mount")["source"][0]

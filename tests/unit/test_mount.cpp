@@ -234,10 +234,12 @@ TEST_CASE("a volume is on the disk beneath, as far down as one device is made of
     CHECK(devices.disk(253, 1) == "sda2");
     CHECK(devices.disk(8, 2) == "sda2"); /* as /dev/root may be */
     CHECK(devices.disk(253, 2) == "md127");
-    CHECK(devices.disk(253, 3) == "dm-3"); /* what is beneath counts nothing */
+    CHECK(devices.disk(253, 3) == ""); /* what is beneath counts nothing */
+    devices.add("dm-5", "253:5", { "sda", "sdb" });
+    CHECK(devices.disk(253, 5) == "");
     CHECK(devices.disk(253, 9) == "");
     devices.add("dm-4", "253:4", { "dm-4" }); /* a circle, as no kernel makes one */
-    CHECK(devices.disk(253, 4) == "dm-4");
+    CHECK(devices.disk(253, 4) == "");
 
     for (const char *source : { "/dev/mapper/home", "/dev/dm-0", "/dev/root", "/dev/md/name", "/dev/disk/by-uuid/1" })
         CHECK(volume_is(source));

@@ -201,6 +201,7 @@ def test_a_set_time_is_read_from_the_command_line(command, seconds, asked):
         ("python3 loop.py /scratch/out 28", "", 31.0, ""),
         ("solve 3", "", 3.1, ""),
         ("dd of=/scratch/30 bs=30", "", 30.2, ""),
+        ("mpirun -n 16 python train.py --epochs 20", "", 16.4, ""),
     ],
 )
 def test_a_number_that_a_job_took_as_many_seconds_may_be_its_time(command, inner, seconds, why):

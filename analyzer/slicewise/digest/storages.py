@@ -44,7 +44,7 @@ def mounts_with_storage(mounts: pl.DataFrame, nodes: pl.DataFrame) -> pl.DataFra
     names_device = is_network | pl.col("source").str.starts_with("/")
     if "address" not in mounts.columns:
         mounts = mounts.with_columns(address=pl.lit(""))
-    is_volume = pl.col("source").str.starts_with("/dev/") & (pl.col("address") != "")
+    is_volume = pl.col("source").str.starts_with("/dev/") & (pl.col("address") != "") & ~is_network
     files = (
         mounts.filter(pl.col("object") == "file")
         .with_columns(pl.col("type", "source", "point", "address").cast(pl.String).fill_null(""))

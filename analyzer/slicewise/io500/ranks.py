@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from slicewise.constants import MAINLY
-from slicewise.io500.results import IO500Run, phase_file, text_or_none
+from slicewise.io500.results import IO500Run, phase_file, text_or_empty
 from slicewise.io500.texts import MDTEST_COLUMNS, PHASES
 
 # A rank lags if it is this much slower than the median rank, and stands out from all others as well.
@@ -98,12 +98,12 @@ def _rates(directory: Path, phase: str) -> tuple[dict[int, float], str]:
         return rates, table.name
     text = phase_file(directory, phase, "txt")
     if text is not None and phase.startswith("mdtest"):
-        return {int(rank): float(done) for rank, done, _ in STONEWALL.findall(text_or_none(text))}, text.name
+        return {int(rank): float(done) for rank, done, _ in STONEWALL.findall(text_or_empty(text))}, text.name
     return {}, ""
 
 
 def _of_table(file: Path, phase: str) -> dict[int, float]:
-    rows = list(csv.DictReader(text_or_none(file).splitlines()))
+    rows = list(csv.DictReader(text_or_empty(file).splitlines()))
     if phase.startswith("mdtest"):
         column = f"rate-{MDTEST_COLUMNS[phase.rsplit('-', 1)[1]]}"
     else:
@@ -123,7 +123,7 @@ def _of_table(file: Path, phase: str) -> dict[int, float]:
 
 def _nodes(directory: Path, ranks: int) -> dict[int, str]:
     """The node of each rank: by name where a file says it, else "node 3 of 10", counted from 0 as ranks are."""
-    texts = [text_or_none(file) for phase in PHASES if (file := phase_file(directory, phase, "txt"))]
+    texts = [text_or_empty(file) for phase in PHASES if (file := phase_file(directory, phase, "txt"))]
     named = {int(rank): node for text in texts for rank, node in TASK_ON.findall(text)}
     if named:
         return named

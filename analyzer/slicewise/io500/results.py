@@ -103,7 +103,7 @@ def text_of(file: Path, most: int = MOST_BYTES) -> str:
     return content.decode("utf-8", "replace")
 
 
-def text_or_none(file: Path, most: int = MOST_BYTES) -> str:
+def text_or_empty(file: Path, most: int = MOST_BYTES) -> str:
     """The text of a file, or its beginning; none where it cannot be read."""
     with contextlib.suppress(Unreadable):
         return text_of(file, most)
@@ -215,7 +215,7 @@ def _start_of(directory: Path) -> datetime | None:
 
 def _head(directory: Path, phase: str) -> str:
     file = phase_file(directory, phase, "txt")
-    return text_or_none(file, HEAD_BYTES) if file else ""
+    return text_or_empty(file, HEAD_BYTES) if file else ""
 
 
 def _name(place: Path, directory: Path, file: Path) -> str:

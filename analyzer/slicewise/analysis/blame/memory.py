@@ -130,8 +130,8 @@ def did_as_much_by_calls(one: Fetched, other: Fetched) -> bool:
 
 
 def _is_not_short(digest: Digest) -> bool:
-    """Whether hardly any task of a job's nodes waited for memory, by a kernel that counts such waits. Who had in memory
-    what a job reads for the first time, and when it was evicted, no counter tells.
+    """Whether hardly any task of a job's nodes waited for memory, by a kernel that counts such waits. No counter tells
+    who had in memory what a job reads for the first time, or when it was evicted.
     """
     waited = _amount(digest, ("memory_stall", "cgroup_memory_stall"))
     counts = waited > 0 or _amount(digest, ("cpu_stall",)) > 0

@@ -302,7 +302,7 @@ class Blame:
 
     @property
     def is_io_open(self) -> bool:
-        """The same of what was lost in I/O alone, where more is known of the rest."""
+        """Whether a loss in I/O that is not claimed would be a large one, if it was one, whatever was lost besides."""
         if self.is_claimed or self.lost is None:
             return False
         return self.lost.value > LARGE_LOSS * self.runtime_seconds or self.lost.high > MOST_OPEN * self.runtime_seconds

@@ -18,7 +18,8 @@ from slicewise.statistics import error_of_rest
 # Neighbours cannot have cost the job more than this many times the storage's time that they took: what goes beyond
 # that has another cause, and nobody is blamed for it. Bytes that are written to memory first show in other slices than
 # the time that they cost, so this holds for so many seconds together. Where calls lost more than twice that, something
-# else held the storage up (a limit was lowered, say), and they cost the time that they took.
+# else held the storage up (a limit was lowered, say): the more they lost beyond, the less of it is theirs, down to the
+# time that they took.
 MOST_FOR_ITS_TIME = 3.0
 FAR_MORE_LOST = 2.0
 TOGETHER_SECONDS = 16.0
@@ -81,7 +82,7 @@ def blamed(
         loss = pl.col(f"{kind}_lost") * share
         lost_together, took = (one.sum().over("storage", stretch) for one in (loss, weight))
         most = MOST_FOR_ITS_TIME * took
-        cost = pl.when(lost_together > FAR_MORE_LOST * most).then(took).otherwise(most)
+        cost = (most - (lost_together - FAR_MORE_LOST * most).clip(0)).clip(took, None)
         return pl.when(lost_together > most).then(loss * cost / lost_together).otherwise(loss)
 
     return (

@@ -5,6 +5,7 @@ Digests in, dataclass out.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import fmean
 
 import polars as pl
@@ -29,7 +30,7 @@ ASKED = re.compile(
 )
 # Or by a number alone, as loops of one's own are: a job that took so long, and no less, may have been asked to. Of
 # numbers below 5 too many are counts.
-NUMBER = re.compile(r"(?<= )([1-9]\d+|[5-9])(?= |$)")
+LEAST_NUMBER = 5
 # Of a runtime that was asked for, and seconds: what begins and ends such a program.
 AROUND, AROUND_SECONDS = 0.05, 1.0
 # Of the runtime: a loop that looks at its clock after each step ends later by what the last one takes, which is longer
@@ -59,10 +60,17 @@ def why_its_work_did_not_end_it(digest: Digest) -> str:
         return "it was killed"
     runtime = runtime_of(digest) - loading_of(digest)
     commands = [digest.about["command"], *ended.sort("ns", "process")["command"].cast(pl.String).tail(1)]
-    for number in NUMBER.findall(" ".join(str(one or "") for one in commands)):
-        if int(number) <= runtime <= int(number) + max(AROUND * int(number), AROUND_SECONDS):
+    for number in (number for command in commands for number in _numbers(str(command or ""))):
+        if number <= runtime <= number + max(AROUND * number, AROUND_SECONDS):
             return f"it may run for a set time ({number} s)"
     return ""
+
+
+def _numbers(command: str) -> list[int]:
+    """Words of a command line that are numbers, and no option's, as those of processes, steps and sizes are."""
+    words = pairwise(command.split())
+    found = [int(word) for before, word in words if word.isdecimal() and not before.startswith("-")]
+    return [number for number in found if number >= LEAST_NUMBER]
 
 
 def _was_asked_for_as_long(digest: Digest, run: Digest) -> bool:

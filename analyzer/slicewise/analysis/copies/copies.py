@@ -451,7 +451,9 @@ def copies(
             one_because = region
         elif capacity is None or _differ([digest, *beside], storage):
             kinds = tuple(region.most)
-            demand, *others = filter(None, (demand_of(one, storage, kinds) for one in (digest, *beside)))
+            known = [demand_of(one, storage, kinds) for one in (digest, *beside)]
+            demand, *others = [one for one in known if one is not None]
+            assert len(others) == len(beside)  # each did I/O of one kind there, as is known from above
             capacity = _of_region(region, demand)
     if capacity is None:
         raise _refusal(storage, demand)

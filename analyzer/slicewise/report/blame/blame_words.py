@@ -513,9 +513,9 @@ def _because(blame: Blame) -> str:
     if limit is not None:
         reasons.insert(0, f"because {limit_of_group(limit)} was lower")
         share += limit.seconds / lost
-    return (
-        f", {'' if share >= REASON else 'partly '}{' and '.join(reasons)}" if reasons else ", and no profile shows why"
-    )
+    if reasons:
+        return f", {'' if share >= REASON else 'partly '}{' and '.join(reasons)}"
+    return ", and no profile shows why" if together < least or neighbours[0].job is None else ""
 
 
 def _first_of(names: Sequence[str]) -> str:

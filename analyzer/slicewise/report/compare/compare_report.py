@@ -121,10 +121,12 @@ def _whole(told: Difference) -> float:
 
 def _perhaps_lost(told: Difference) -> list[str]:
     lost = told.lost_seconds
-    if lost is None or told.is_surely_lost or lost.value < WORTH_A_PART * _whole(told):
+    if lost is None or told.is_surely_lost or abs(lost.value) < WORTH_A_PART * _whole(told):
         return []
-    who = words.listing(told.loss.neighbours[:2]) if told.loss and told.loss.neighbours else "its neighbours"
-    return [f"Perhaps {who} cost it {with_interval(lost)}, and perhaps nothing."]
+    loss, run = (told.loss, told.of) if lost.value > 0 else (told.former_loss, told.against)
+    who = words.listing(loss.neighbours[:2]) if loss and loss.neighbours else "its neighbours"
+    its = lost if lost.value > 0 else Estimate(-lost.value, -lost.high, -lost.low, lost.how)
+    return [f"Perhaps {who} cost {run.job.job} {with_interval(its)}, and perhaps nothing."]
 
 
 def _by(told: Difference) -> str:

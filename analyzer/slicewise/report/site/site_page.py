@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import repeat
 
 import polars as pl
 
@@ -238,10 +237,10 @@ def _linked(
 ) -> Table:
     """A table of rows whose first cells lead to pages of their jobs, or of pairs with the jobs in a column `other`."""
     made = table(rows.iter_rows(named=True))
-    pairs = zip(rows["key"], rows[other] if other else repeat(""), strict=False)
-    for place, (one, two) in enumerate(pairs):
+    others = rows[other] if other else [""] * rows.height
+    for place, (one, two, row) in enumerate(zip(rows["key"], others, made.rows, strict=True)):
         link = links.get((one, two), links.get((two, one), ""))
-        made.rows[place] = [replace(made.rows[place][0], link=link), *made.rows[place][1:]]
+        made.rows[place] = [replace(row[0], link=link), *row[1:]]
     return made
 
 
