@@ -10,9 +10,9 @@
 /* Whether a mount's source is a device under another name than the kernel's own, as /dev/mapper/home is, or /dev/root. */
 bool volume_is(const char *source);
 
-/* The kernel's name of the disk, or partition, that a volume is on: as far down as one device is made of one. A RAID is what its disks are
- * made into; a volume of several disks, or of what counts nothing, is none. `sys`: where sysfs is mounted. `device`: st_dev of its files, for a source that this process does not see. Returns ""
- * where there is none, or the kernel does not say. */
+/* The kernel's name of the disk, or partition, that a volume is on: as far down as one device is made of one. A RAID is what its disks are made
+ * into; a volume of several disks, or of what counts nothing, is on none. `sys`: where sysfs is mounted. `device`: st_dev of its files, for a source
+ * that this process does not see. Returns "" where there is none, or the kernel does not say. */
 const char *volume_disk(const char *sys, const char *source, uint64_t device, char name[DISK_NAME_BYTES]);
 
 #endif
