@@ -75,8 +75,8 @@ def is_sound(log: Path) -> bool:
 
 def unpacked(place: Path, log: bytes) -> list[bytes]:
     pieces = []
-    for region in darshan_log._header(place, log, 21)[1]:
-        packed = log[region.begin : region.end]
+    for begin, end in darshan_log._header(place, log, 21)[1]:
+        packed = log[begin:end]
         while packed:
             stream = zlib.decompressobj()
             pieces.append(stream.decompress(packed))
