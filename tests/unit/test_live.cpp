@@ -35,6 +35,10 @@ std::vector<std::string> looks(const Sandbox &sandbox, unsigned changes, const s
     }
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);
+    unsigned last = 0;
+    while (last < changes && std::filesystem::exists(output(last)))
+        last++;
+    CAPTURE(last); /* the change that it did not survive is this one, or the one before */
     REQUIRE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
     std::vector<std::string> printed;
     for (unsigned number = 0; number < changes; number++) {

@@ -1,6 +1,8 @@
 """Stacks of a job's processes as a tree and in words, and what is said where there are none."""
 
 import json
+import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from slicewise.live import ProcessLook
 from slicewise.report.live.live_screen import Screen
 from slicewise.report.live.stack_words import stack_lines, stacks_record
 from slicewise.stacks import ProcessStacks, ThreadNow, stacks_now, tree
+from slicewise.symbols.elf import NotElf, read_elf
 from slicewise.symbols.resolve import CodePlace
 
 MAIN, SOLVE, WRITE, BARRIER = (CodePlace(name, "program") for name in ("main", "solve", "write", "MPI_Barrier"))
@@ -98,3 +101,17 @@ def test_a_key_asks_for_the_stacks_of_a_job_and_leaves_them() -> None:
     assert screen.asked == ""
     screen.press("escape", [])
     assert (screen.stacks, screen.opened) == (None, "job")
+
+
+def test_a_file_whose_sections_cannot_be_read_has_its_segments(tmp_path):
+    """As a packed program: its addresses are told all the same."""
+    whole = bytearray(Path(sys.executable).resolve().read_bytes())
+    known, packed = read_elf(Path(sys.executable).resolve()), tmp_path / "packed"
+    struct.pack_into("<Q", whole, 0x28, len(whole) + 64)  # where its table of sections begins
+    packed.write_bytes(whole)
+    assert known.segments
+    assert read_elf(packed).segments == known.segments
+    assert (read_elf(packed).build_id, read_elf(packed).names) == ("", [])
+    packed.write_bytes(whole[:60])
+    with pytest.raises(NotElf):
+        read_elf(packed)

@@ -2,7 +2,7 @@
 
 import mmap
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +63,15 @@ def _parsed(path: Path, data: mmap.mmap) -> Elf:
     step, segments, size, count, names_at = struct.unpack_from("<HHHHH", data, 0x36)
     rows = [SEGMENT.unpack_from(data, loaded_at + place * step) for place in range(segments)]
     loaded = [(row[2], row[3], row[5]) for row in rows if row[0] == LOADED]
+    bare = Elf(path, "", False, loaded, *_merged([]))
+    try:
+        return _with_sections(bare, data, at, size, count, names_at)
+    except (struct.error, IndexError, ValueError):  # packed, or cut short: where its code lies is known all the same
+        return bare
+
+
+def _with_sections(bare: Elf, data: mmap.mmap, at: int, size: int, count: int, names_at: int) -> Elf:
+    """at, size, count: where its table of sections is; names_at: which of them has their names."""
     sections = [SECTION.unpack_from(data, at + place * size) for place in range(count)] if at else []
     names = sections[names_at] if names_at < count else (0,) * 10
     named = {_string(data, names[4] + section[0]): section for section in sections} if sections else {}
@@ -74,7 +83,8 @@ def _parsed(path: Path, data: mmap.mmap) -> Elf:
         elif kind in SYMBOLS and link < count:
             tables.append(_functions(data, offset, length, sections[link][4]))
     starts, ends, found = _merged(tables)
-    return Elf(path, build_id, b".debug_line" in named or b".zdebug_line" in named, loaded, starts, ends, found)
+    has_lines = b".debug_line" in named or b".zdebug_line" in named
+    return replace(bare, build_id=build_id, has_lines=has_lines, starts=starts, ends=ends, names=found)
 
 
 def _string(data: mmap.mmap, at: int) -> bytes:
