@@ -56,6 +56,22 @@ def test_who_lost_most_comes_first_and_who_is_unknown_last():
     )
 
 
+@pytest.mark.parametrize(
+    ("cost", "low", "said", "whom"),
+    [
+        (9.0, 5.0, ", most of it while a was active.", "a (9.00 s)"),
+        (4.0, 2.0, ", a part of it while a was active.", "a (4.00 s)"),
+        (9.0, -1.0, "lost most: 12.0 s.", "a (perhaps 9.00 s)"),
+    ],
+)
+def test_what_a_neighbour_cost_is_told_as_surely_as_it_is_known(cost, low, said, whom):
+    worst = told("b", 12.0, ("a", cost))
+    worst.neighbours[0].lost = Estimate(cost, low, 18.0, "")
+    ordered = all_words.worst_first({"b": worst})
+    assert all_words.sentence(ordered, 0).endswith(said)
+    assert all_words.losses_table(ordered).rows[0][5].text == whom
+
+
 def test_what_was_lost_outside_of_calls_counts_and_has_a_column():
     """A job beside busy loops had company on no file system."""
     ordered = all_words.worst_first(ALL | {"hog": told("hog", 0.4, outside=15.0)})

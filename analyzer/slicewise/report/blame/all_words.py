@@ -6,7 +6,14 @@ from typing import Any
 from slicewise.analysis.blame.result import Blame, Neighbour
 from slicewise.report import columns
 from slicewise.report.blame.blame_record import lower_limit_record
-from slicewise.report.blame.blame_words import WORTH_BLAMING, blamed, estimate, limit_of_group, name_of
+from slicewise.report.blame.blame_words import (
+    WORTH_BLAMING,
+    blamed,
+    estimate,
+    limit_of_group,
+    name_of,
+    with_perhaps,
+)
 from slicewise.report.records import or_none, picked
 from slicewise.report.tables import NOTHING, Cell, Column, Table
 from slicewise.text import words
@@ -38,9 +45,12 @@ def sentence(ordered: Sequence[tuple[str, Blame]], alone: int) -> str:
         unknown = sum(blame.lost is None for _, blame in ordered)
         more = f"; of {unknown} it is not known" if unknown else ""
         return f"None of {asked}{rest} is known to have lost time to another{more}."
-    whom = [name_of(one) for one in blamed(worst)]
+    whom = next((one for one in blamed(worst) if one.lost.low > 0), None)
     elsewhere = worst.outside.seconds if worst.outside else 0.0
-    to = f", most of it while {whom[0]} was active" if whom else ""
+    to = ""
+    if whom is not None:
+        part = "most" if whom.lost.value > _lost(worst) / 2 else "a part"
+        to = f", {part} of it while {name_of(whom)} was active"
     if worst.lower_limit and _cost_of_limit(worst) > _lost(worst) / 2:
         to = f", most of it because {limit_of_group(worst.lower_limit)} was lower"
     to = ", most of it outside of I/O calls" if elsewhere > _lost(worst) / 2 else to
@@ -58,10 +68,12 @@ def losses_table(ordered: Sequence[tuple[str, Blame]]) -> Table:
         return Cell(words.number(seconds), seconds) if seconds else NOTHING
 
     def whom(blame: Blame) -> str:
-        costly = [(name_of(one), one.lost.value) for one in blamed(blame)] if blame.is_claimed else []
+        their = blamed(blame) if blame.is_claimed else []
+        costly = [(name_of(one), with_perhaps(one, words.duration(one.lost.value))) for one in their]
         of_limit = _cost_of_limit(blame)
-        costly += [("a lower limit", of_limit)] if of_limit >= WORTH_BLAMING * _lost(blame) > 0 else []
-        return words.listing(f"{name} ({words.duration(seconds)})" for name, seconds in costly) or "-"
+        if of_limit >= WORTH_BLAMING * _lost(blame) > 0:
+            costly.append(("a lower limit", words.duration(of_limit)))
+        return words.listing(f"{name} ({seconds})" for name, seconds in costly) or "-"
 
     return columns.table(
         ordered,

@@ -551,7 +551,9 @@ def _clauses_of_neighbours(blame: Blame) -> list[tuple[str, str]]:
     """Seconds, and what happened in them: of each neighbour that is worth a clause, and of the others together."""
     lost = blame.lost.value if blame.lost else 0.0
     told = blamed(blame)
-    clauses = [(_sure(n, beside(n.lost.value, lost)), f"while {name_of(n)} {did(n)}") for n in told[:MOST_BLAMED]]
+    clauses = [
+        (with_perhaps(n, beside(n.lost.value, lost)), f"while {name_of(n)} {did(n)}") for n in told[:MOST_BLAMED]
+    ]
     rest = [n for n in blame.neighbours if n not in told[:MOST_BLAMED]]
     others = sum(n.lost.value for n in rest)
     if others >= WORTH_A_CLAUSE * lost:
@@ -561,7 +563,7 @@ def _clauses_of_neighbours(blame: Blame) -> list[tuple[str, str]]:
     return clauses
 
 
-def _sure(neighbour: Neighbour, seconds: str) -> str:
+def with_perhaps(neighbour: Neighbour, seconds: str) -> str:
     return f"perhaps {seconds}" if neighbour.lost.low <= 0 < neighbour.lost.value else seconds
 
 
