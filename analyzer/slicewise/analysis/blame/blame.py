@@ -142,8 +142,7 @@ def _asked(
             _require_same_program(other, job)
     strands = job_strands(digest, grid_ns)
     calls, waits, slices = strands.calls, strands.waits, strands.slices
-    is_sampled = not digest.node_slices.is_empty()  # counters go by where a storage is mounted
-    where = _storages_of(slices, digest, neighbours if is_sampled or not of_seconds_alone else [])
+    where = _storages_of(slices, digest, neighbours)
     is_used = pl.col("storage").is_in([storage.number for storage in where])
     beside = rows.of([digest, *neighbours], grid_ns).filter(is_used)
     twice = set(shadows([digest, *neighbours], beside))
@@ -349,17 +348,15 @@ def _require_same_program(run: Digest, job: Job) -> None:
 
 
 def _storages_of(slices: pl.DataFrame, digest: Digest, neighbours: Sequence[Digest]) -> list[Storage]:
-    """Those with calls, the longest ones first, by the names that they have where the job saw them."""
+    """Those with calls, the longest ones first, by the names that they have where the job saw them: a job that servers
+    counted saw none.
+    """
     took = (
         slices.group_by("storage", maintain_order=True)
         .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
         .sort("seconds", "storage", descending=[True, False])
     )
-    numbers = took["storage"].to_list()
-    own = set() if digest.is_served else set(digest.storages["storage"])
-    named = storages.describe_all([one for one in numbers if one in own], [digest])
-    named += storages.describe_all([one for one in numbers if one not in own], [digest, *neighbours])
-    return sorted(named, key=lambda one: numbers.index(one.number))
+    return storages.describe_all(took["storage"].to_list(), [digest, *(neighbours if digest.is_served else ())])
 
 
 def _as_servers_counted(traffic: Traffic, served: ServerCounts) -> Traffic:

@@ -29,7 +29,7 @@ STATES_KEPT = 4096
 
 
 def amounts(values: Iterable[float]) -> Amounts:
-    """Of each kind of calls, in their order."""
+    """One amount a kind of calls, in the order of KINDS."""
     read, write, meta = values
     return read, write, meta
 

@@ -125,7 +125,7 @@ def _perhaps_lost(told: Difference) -> list[str]:
         return []
     loss, run = (told.loss, told.of) if lost.value > 0 else (told.former_loss, told.against)
     who = words.listing(loss.neighbours[:2]) if loss and loss.neighbours else "its neighbours"
-    its = lost if lost.value > 0 else Estimate(-lost.value, -lost.high, -lost.low, lost.how)
+    its = lost if lost.value > 0 else lost.through(lambda seconds: -seconds, lost.how)
     return [f"Perhaps {who} cost {run.job.job} {with_interval(its)}, and perhaps nothing."]
 
 
