@@ -47,7 +47,7 @@ static bool name_of_number(const char *sys, uint64_t number, char name[DISK_NAME
 /* What a device is made of, if that is one other. */
 static bool name_of_only_part(const char *sys, const char *whole, char name[DISK_NAME_BYTES])
 {
-    char path[PATH_BYTES], entries[1024] __attribute__((aligned(8)));
+    char path[PATH_BYTES], entries[512] __attribute__((aligned(8)));
     put_path(path, sys, "/class/block/", whole, "/slaves");
     int dir = raw_open(path, O_RDONLY | O_DIRECTORY, 0), parts = 0;
     for (long bytes; dir >= 0 && (bytes = raw_result(syscall(SYS_getdents64, dir, entries, sizeof entries))) > 0;)
