@@ -3,6 +3,7 @@
 #include "inside.h"
 
 #include "format.h"
+#include "schema_frame.inc"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +78,16 @@ static int add_hole(struct source *source, const struct frame *frame, uint32_t f
 
 enum { HAS_SCHEMA = 1, HAS_SCHEMA_SO_FAR = 2 };
 
-/* Notes which schemas the source's own files hold: no other will do. */
+static void note_schema(struct source *source, uint32_t schema, unsigned char *schemas)
+{
+    int32_t *first = &source->reader->first_schemas[source->number];
+    if (*first < 0)
+        *first = (int32_t)schema;
+    source->told->schemas += schemas[schema] == 0;
+    schemas[schema] |= HAS_SCHEMA;
+}
+
+/* Notes which schemas the source's own files hold. */
 static int note_schemas(struct source *source, unsigned char *schemas)
 {
     struct reader *reader = source->reader;
@@ -85,10 +95,7 @@ static int note_schemas(struct source *source, unsigned char *schemas)
         struct frame *frames = reader->files[file].frames.items;
         for (size_t i = 0; i < reader->files[file].frames.count; i++) {
             if (frames[i].state == FRAME_SCHEMA) {
-                if (reader->first_schemas[source->number] < 0)
-                    reader->first_schemas[source->number] = (int32_t)frames[i].schema;
-                source->told->schemas += schemas[frames[i].schema] == 0;
-                schemas[frames[i].schema] = HAS_SCHEMA;
+                note_schema(source, frames[i].schema, schemas);
                 reader->files[file].told->sound_frames++;
             } else if (frames[i].process == 0 && add_hole(source, &frames[i], file, false) < 0) {
                 return -ENOMEM;
@@ -98,7 +105,8 @@ static int note_schemas(struct source *source, unsigned char *schemas)
     return 0;
 }
 
-/* The frames and torn frames of a file, in its order. Pass 0: without those that came before their schema; pass 1: those. */
+/* The frames and torn frames of a file, in its order. Pass 0: without those that came before their schema; pass 1: those. Beside the schemas of the
+ * source's own files ours alone will do: a library that took an older one's place while the job ran found a file that had a schema, and added none. */
 static int gather_file(struct source *source, uint32_t number, unsigned char *schemas, int pass)
 {
     struct file *file = &source->reader->files[number];
@@ -118,6 +126,8 @@ static int gather_file(struct source *source, uint32_t number, unsigned char *sc
         if (frame->process == 0)
             continue;
         int schema = schema_find(source->reader, frame->schema_id);
+        if (schema >= 0 && frame->schema_id == SCHEMA_ID)
+            note_schema(source, (uint32_t)schema, schemas);
         if (schema < 0 || schemas[schema] == 0)
             frame->state = FRAME_BAD_PAYLOAD;
         if (pass == 0)

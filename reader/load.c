@@ -3,6 +3,8 @@
 #include "inside.h"
 
 #include "format.h"
+#define WITH_SCHEMA_FRAME
+#include "schema_frame.inc"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -325,14 +327,27 @@ static int load_wave(struct reader *reader, struct wave *wave)
     return reader->is_out_of_memory ? -ENOMEM : 0;
 }
 
-/* Frames whose schema came after them, or in another file. */
+static void meet_our_schema(struct worker *worker)
+{
+    struct format_envelope envelope;
+    memcpy(&envelope, schema_frame, sizeof envelope);
+    read_schema(worker, &(struct frame){ .schema_id = envelope.schema, .packed_bytes = envelope.packed_bytes }, schema_frame + sizeof envelope);
+}
+
+/* Frames whose schema came after them, or in another file, or in none. */
 static void read_pending(struct reader *reader)
 {
+    struct worker *worker = &reader->workers[0];
     for (uint32_t i = 0; i < reader->file_count; i++) {
         struct frame *frames = reader->files[i].frames.items;
-        for (size_t k = 0; k < reader->files[i].frames.count; k++)
-            if (frames[k].state == FRAME_PENDING)
-                read_frame(&reader->workers[0], &frames[k], frames[k].packed, false);
+        worker->file = i;
+        for (size_t k = 0; k < reader->files[i].frames.count; k++) {
+            if (frames[k].state != FRAME_PENDING)
+                continue;
+            if (frames[k].schema_id == SCHEMA_ID && schema_find(reader, SCHEMA_ID) < 0)
+                meet_our_schema(worker);
+            read_frame(worker, &frames[k], frames[k].packed, false);
+        }
     }
 }
 

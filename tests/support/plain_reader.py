@@ -18,6 +18,7 @@ from slicewise.profile.reading import REQUIRED_TABLES
 from slicewise.profile.schema import BadSchema, Schema, parse_schema
 from support.plain_frames import LAST_FRAME, MARK, DamagedPayload, Frame, Hole, decode, walk
 from support.plain_rows import Rows
+from support.swz import schema_text
 
 SCHEMA_PROCESS = 0
 
@@ -107,8 +108,11 @@ class _Reading:
             state.holes.clear()
 
     def decode_deferred(self) -> None:
-        """Take in the frames that came before their schema, if another file had it; else they are lost."""
+        """Take in the frames that came before their schema, if another file had it, or if it is this version's own."""
+        own = schema_text()
         for file, frame in self._deferred:
+            if frame.schema not in self.schemas and frame.schema == zlib.crc32(own):
+                self._declare(frame.schema, own)
             if frame.schema in self.schemas:
                 self._take(file, frame)
             else:
@@ -132,17 +136,20 @@ class _Reading:
             try:
                 if zlib.crc32(frame.payload) != frame.schema:
                     raise BadSchema("its id is not its checksum")
-                schema = parse_schema(frame.payload)
-                tables = {name: schema.table(name) for name in REQUIRED_TABLES}
-                tables |= {table.name: table for table in schema.tables if table.name in TABLES}
+                self._declare(frame.schema, frame.payload)
             except (BadSchema, KeyError):
                 self._note_hole(file, _hole_of(frame))
                 return
-            for name, table in tables.items():
-                self.rows[name].declare(table, schema, self._bins)
-            self._unwanted[frame.schema] = {} if self._bins else _places_of_bins(schema)
-            self.schemas[frame.schema] = schema
         self.files[file].sound_frames += 1
+
+    def _declare(self, number: int, text: bytes) -> None:
+        schema = parse_schema(text)
+        tables = {name: schema.table(name) for name in REQUIRED_TABLES}
+        tables |= {table.name: table for table in schema.tables if table.name in TABLES}
+        for name, table in tables.items():
+            self.rows[name].declare(table, schema, self._bins)
+        self._unwanted[number] = {} if self._bins else _places_of_bins(schema)
+        self.schemas[number] = schema
 
     def _take(self, file: Path, frame: Frame) -> None:
         known = self.frames.setdefault(frame.process, _ProcessFrames(file))

@@ -20,11 +20,12 @@ from support.swz import LAST_FRAME, Frames, Writer, build_profile, schema_text
 
 SLICES = 12
 BYTES_A_SLICE = 1000
+OF_ANOTHER_VERSION = schema_text().replace(b'"slicewise 2', b'"slicewise 1', 1)
 
 
-def frames_of_a_job(pid: int = 4411) -> Frames:
+def frames_of_a_job(pid: int = 4411, schema: bytes | None = None) -> Frames:
     """The schema, then six frames of two slices each, of process 1; slice k holds 1000 bytes written."""
-    writer = Writer()
+    writer = Writer(schema)
     frames = [writer.schema_frame()]
     for number in range(6):
         rows = [{"slice": number * 2 + k, "write_bytes": BYTES_A_SLICE} for k in range(2)]
@@ -137,10 +138,28 @@ def test_processes_that_still_run_are_counted(tmp_path):
     )
 
 
-def test_a_lost_schema_ends_the_frames_of_that_schema_alone(tmp_path):
-    frames = frames_of_a_job()
+def test_a_lost_schema_of_another_version_ends_its_frames(tmp_path):
+    frames = frames_of_a_job(schema=OF_ANOTHER_VERSION)
     frames.frames[0] = flip(frames.frames[0], 100)
     assert "no frame of it could be read" in error_of(frames.write(tmp_path / "n1.swz"))
+
+
+def test_frames_of_the_readers_own_version_need_no_schema(tmp_path):
+    frames = frames_of_a_job()
+    frames.frames[0] = flip(frames.frames[0], 100)
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.slices["write_bytes"].to_list() == [BYTES_A_SLICE] * SLICES
+    assert [damage.kind for damage in profile.damage] == ["damaged"]
+
+
+def test_a_file_that_two_versions_wrote_has_the_first_ones_schema_alone(tmp_path):
+    old = Writer(OF_ANOTHER_VERSION)
+    first = old.frame(2, 0, old.rows("processes", [{"job": "job", "pid": 4410}]), LAST_FRAME)
+    frames = Frames([old.schema_frame(), first, *frames_of_a_job().frames[1:]])
+    profile = read_profile(frames.write(tmp_path / "n1.swz"))
+    assert profile.processes["pid"].to_list() == [4411, 4410]
+    assert profile.slices["write_bytes"].to_list() == [BYTES_A_SLICE] * SLICES
+    assert profile.damage == []
 
 
 def test_a_payload_that_contradicts_its_schema_counts_as_damage(tmp_path):
@@ -258,7 +277,7 @@ def test_other_formats_are_refused_by_number(tmp_path):
 )
 def test_a_schema_that_is_not_one(tmp_path, schema):
     writer = Writer()
-    frames = Frames([writer.frame(0, 0, schema), *frames_of_a_job().frames[1:]])
+    frames = Frames([writer.frame(0, 0, schema), *frames_of_a_job(schema=OF_ANOTHER_VERSION).frames[1:]])
     assert "no frame of it could be read" in error_of(frames.write(tmp_path / "n1.swz"))
 
 
