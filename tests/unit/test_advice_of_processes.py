@@ -86,12 +86,26 @@ def test_thousands_of_brief_processes(tmp_path):
         profile = build_profile(tmp_path / str(kept), rows[:kept], slices)
         found = advise(read_digest(profile, distributions=True), NOWHERE)
         assert [(one.habit, one.calls, one.seconds) for one in found] == [
-            ("brief processes", 2000, pytest.approx(8)) for _ in range(is_told)
+            ("brief processes", 2000, pytest.approx(9)) for _ in range(is_told)
         ]
+        assert all(one.saving is None for one in found)  # lives of 8 ms are no mere starts and ends
         for line in advice_lines(found, 20.0):
             assert line.startswith(
-                "2,000 processes of less than 100 ms each (cut, sort; started by bash a.sh) took 8.00 s"
+                "2,000 processes of less than 100 ms each (cut, sort; started by bash a.sh) took 9.00 s"
             )
+
+
+def test_processes_that_hardly_do_more_than_begin_and_end(tmp_path):
+    rows = [{"process": 1, "start_ns": FIRST * NS, "end_ns": (FIRST + 20) * NS, "program": "/usr/bin/find"}]
+    for n in range(2000):
+        begin = FIRST * NS + n * 10_000_000
+        lives = {"start_ns": begin, "end_ns": begin + (6 if n % 2 else 1) * 1_000_000}
+        rows.append({"process": n + 2, **lives, "program": "/bin/gzip"})
+    rows = [{"slice_ns": NS, **row} for row in rows]
+    slices = [{"process": 1, "slice": FIRST, "read_ops": 1, "read_bytes": 1, "read_ns": 1000}]
+    (one,) = advise(read_digest(build_profile(tmp_path / "job", rows, slices), distributions=True), NOWHERE)
+    assert one.seconds == pytest.approx(2000 * (3.5 + 1) / 1e3)
+    assert (one.saving.low, one.saving.high) == (pytest.approx(3, rel=0.1), pytest.approx(2000 * (3.5 + 2) / 1e3))
 
 
 def of_ranks(kind: str, others: float) -> Split:

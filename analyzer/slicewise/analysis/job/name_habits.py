@@ -26,6 +26,7 @@ from slicewise.analysis.job.job_calls import (
     Habit,
     JobCalls,
 )
+from slicewise.analysis.job.totals import profiler_cost
 from slicewise.digest.layers import is_own
 from slicewise.digest.processes import in_processes
 from slicewise.estimate import Estimate
@@ -33,6 +34,13 @@ from slicewise.scalars import real
 
 # Locks that wait take at least so many times as long as unlocking; of both, unlocking is about half: so many at least.
 MUCH_LONGER, UNLOCKS = 2.0, 0.4
+# To start a process took so long (ns: at least, mostly, at most) before it was in sight: fork, exec and its libraries,
+# by shells and Python, on an idle machine and a busy one. And what a program does at least, by this quantile of its
+# processes' lives, is to begin and end, if it is not longer (ns): interpreters are.
+FORK_NS = (500_000, 1_000_000, 2_000_000)
+LONGEST_START_NS, SHORTEST = 5_000_000, 0.05
+# Where starts and ends are less of it than this, processes do work of their own (compilers), which nothing saves.
+SHOWN_STARTS = 0.2
 # A failing call may take less or more time than the job's other metadata calls, which are the rest of these.
 OF_A_LOOK = 0.5
 # So few transfers with each open may wait for it (a header, the data, and a read that finds the end), if they take at
@@ -321,8 +329,8 @@ def _crowd(of: JobCalls) -> Iterator[CostlyHabit]:
 
 
 def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
-    """Processes that live for next to no time each: by their lives, of which those side by side count once, without
-    what profiling took. What it takes to start and to end them out of their own sight comes on top.
+    """Processes that live for next to no time each: by their lives and what it takes to start them, of which those side
+    by side count once, without what profiling took. Beginning and ending are saved, and at most all of it.
     """
     own = of.digest.processes.filter("is_of_job")
     lives = own.group_by(in_processes(own)).agg(
@@ -339,8 +347,18 @@ def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
     parent = lives.sort(life, "program", descending=[True, False])["program"][0]
     names = brief.filter(pl.col("program") != parent).group_by("program").len()
     who = ", ".join(names.sort("len", "program", descending=[True, False])["program"].head(MOST_NAMED))
-    spent = brief.select("start_ns", "end_ns", ns=(life - pl.col("profiler_ns")).clip(0).cast(pl.Float64))
-    seconds = busiest_ns(list(spent.iter_rows())) / 1e9
+    net = (life - pl.col("profiler_ns")).clip(0)
+    begun = brief.with_columns(net=net, least=net.quantile(SHORTEST).over("program"))
+    starts = pl.min_horizontal("net", pl.when(pl.col("least") <= LONGEST_START_NS).then("least").otherwise(0))
+    bare = of.runtime * (1 - (profiler_cost(of.digest).share_of_runtime or 0.0))
+
+    def spent(fork: int, ns: pl.Expr) -> float:
+        rows = begun.select(pl.col("start_ns") - fork, "end_ns", ns=fork + ns.cast(pl.Float64)).iter_rows()
+        return min(bare, busiest_ns(list(rows)) / 1e9)
+
+    low, seconds, high = (spent(*one) for one in zip(FORK_NS, (starts, pl.col("net"), pl.col("net")), strict=True))
+    saving = Estimate((low + high) / 2, low, high, "their starts and ends, to all of their lives and what starts them")
     yield CostlyHabit(
-        "brief processes", seconds, None, brief.height, 0.0, who=f"{who}; started by {parent}" if who else parent
-    )
+        "brief processes", seconds, saving if low >= SHOWN_STARTS * seconds else None, brief.height, 0.0,
+        who=f"{who}; started by {parent}" if who else parent,
+    )  # fmt: skip
