@@ -37,10 +37,11 @@ def told(
     usage: list[dict[str, object]] | None = None,
     more: list[dict[str, object]] = (),
     library: list[dict[str, object]] = (),
+    slices: int = 1,
 ) -> list[CostlyHabit]:
-    """The advice for a job whose processes, so many, each did that; side by side unless said otherwise. calls: of each
-    process, by function; sizes: of files that are still there; more, library: rows of `slices` of each process besides,
-    and of `library_calls`.
+    """The advice for a job whose processes, so many, each did that in so many slices; side by side unless said
+    otherwise. calls: of each process, by function; sizes: of files that are still there; more, library: rows of
+    `slices` of each process besides, and of `library_calls`.
     """
     apart = seconds if one_after_another else 0
     begins = {n + 1: FIRST + n * apart for n in range(processes)}
@@ -48,17 +49,18 @@ def told(
         {"process": n, "slice_ns": NS, "start_ns": NS * begin, "end_ns": NS * (begin + seconds), **who}
         for n, begin in begins.items()
     ]
-    slices = [{"process": n, "slice": begin, **did} for n, begin in begins.items()]
-    slices += [
+    part = {name: value if name == "threads" else value // slices for name, value in did.items()}
+    did_rows = [{"process": n, "slice": begin + k, **part} for n, begin in begins.items() for k in range(slices)]
+    did_rows += [
         {"process": n, "layer": "kernel", "slice": begin, "mount": 0, "kernel_write_bytes": sent}
         for n, begin in begins.items()
     ]
-    slices += [{"process": n, "slice": begin, **row} for n, begin in begins.items() for row in more]
+    did_rows += [{"process": n, "slice": begin, **row} for n, begin in begins.items() for row in more]
     per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
     called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
     seen = mounts and [{"process": n, **mount} for n in begins for mount in mounts]
     others = {"usage": usage or [], "library_calls": [{"process": n, **row} for n in begins for row in library]}
-    profile = build_profile(directory / "job", rows, slices, seen, files=per_file, calls=called, **others)
+    profile = build_profile(directory / "job", rows, did_rows, seen, files=per_file, calls=called, **others)
     return advise(read_digest(profile, distributions=True), found, lost, ranks, lambda paths, end_ns: sizes)
 
 

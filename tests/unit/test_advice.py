@@ -302,11 +302,11 @@ def test_a_sync_that_could_go_on_while_the_program_computes(tmp_path, computing,
 
 def test_a_sync_that_goes_on_while_the_program_computes(tmp_path):
     """In a thread of its own: its 6 s and the 14 s of computing passed together."""
-    did = {"write_ops": 400, "write_bytes": 400 * MIB, "write_ns": 6 * NS, "sync_ops": 1, "sync_ns": 6 * NS}
+    did = {"write_ops": 480, "write_bytes": 480 * MIB, "write_ns": 6 * NS, "sync_ops": 12, "sync_ns": 6 * NS}
     usage = [{"process": 1, "number": 1, "slice": FIRST, "sampled_ns": 20 * NS, "user_ns": 14 * NS}]
     usage[0]["first_thread_ns"] = 14 * NS
-    assert told(tmp_path / "a", did | {"threads": 2}, usage=usage) == []
-    (one,) = told(tmp_path / "b", did | {"threads": 1}, usage=usage)
+    assert told(tmp_path / "a", did | {"threads": 2}, usage=usage, slices=12) == []
+    (one,) = told(tmp_path / "b", did | {"threads": 1}, usage=usage, slices=12)
     assert one.habit == "last syncs"
     usage[0] |= {"user_ns": 8 * NS, "first_thread_ns": 8 * NS}
     (one,) = told(tmp_path / "c", did | {"threads": 2}, usage=usage)
@@ -380,6 +380,8 @@ def test_the_line_that_a_program_has_of_its_own():
     assert place_words((own, endl, stream, CodePlace("write"))) == "write() called for main (nbody.cpp:49)"
     exists = CodePlace("exists", "", "<frozen genericpath>", 19)
     assert place_words((own, exists, CodePlace("stat"))) == "stat() called for main (nbody.cpp:49)"
+    begin = CodePlace("clone3", "libc.so.6", "./misc/../sysdeps/unix/sysv/linux/x86_64/clone3.S", 81)
+    assert place_words((begin, CodePlace("force0", "libnio.so"), CodePlace("fsync"))) == "fsync() called by force0"
     assert place_words((own, CodePlace("stat"))) == "stat() called by main (nbody.cpp:49)"
     assert place_words((stream, CodePlace("write"))).startswith("write() called by std::__basic_file")
 
@@ -566,3 +568,17 @@ def asked(directory: Path) -> list[dict[str, object]]:
     done = slicewise_command("report", directory / "job", "--json", "--html", directory.parent / "page.html")
     assert done.status == 0, done.errors
     return json.loads(done.output)["advice"]
+
+
+@pytest.mark.parametrize(("user", "stays"), [(8, 6), (30, 0)])
+def test_what_other_threads_compute_behind_syncs_stays(tmp_path, user, stays):
+    """A pool of threads whose results one lock writes: 18 s of 20 s in syncs, and 8 s of computing, which one thread
+    may have done. Of 30 s it is not known: threads may have done them before, side by side.
+    """
+    did = {"write_ops": 2000, "write_bytes": 2000 * 29, "sync_ops": 2000, "sync_ns": 18 * NS, "threads": 6}
+    usage = {"process": 1, "number": 1, "slice": FIRST, "sampled_ns": 20 * NS, "user_ns": user * NS, "system_ns": NS}
+    (one,) = told(tmp_path, did, usage=[usage | {"first_thread_ns": NS}], slices=20)
+    high = 18 * 0.99
+    assert (one.habit, one.saving.high) == ("syncs", pytest.approx(high))
+    assert one.saving.low == pytest.approx(high / 2 - stays)
+    assert one.saving.low <= one.saving.value <= one.saving.high

@@ -4,6 +4,7 @@ A digest and its call sites in, dataclasses out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -54,8 +55,17 @@ def advise(
 
     told = worth_it(habits_of_calls(calls))
     of_ranks = _habits_of_ranks(digest, ranks, lost_share, any(one.habit in OF_NAMES for one in told))
-    worth = [*told, *worth_it(of_ranks)]
+    worth = [_without_computing(one, calls) for one in (*told, *worth_it(of_ranks))]
     return sorted(worth, key=lambda one: -(one.saving.value if one.saving else 0.0))[:MOST_ADVICE]
+
+
+def _without_computing(one: CostlyHabit, of: JobCalls) -> CostlyHabit:
+    """The same; of its saving what other threads computed meanwhile may stay. Syncs at the end have left it out."""
+    stays = min(real(of.while_computing["at_once_ns"].max() or 0) / 1e9, one.seconds)
+    if one.saving is None or stays <= 0 or one.habit == "last syncs":
+        return one
+    low = max(0.0, one.saving.low - stays)
+    return replace(one, saving=replace(one.saving, value=max(low, one.saving.value - stays / 2), low=low))
 
 
 def _habits_of_ranks(digest: Digest, found: Split | None, lost_share: float, has_names: bool) -> Iterator[CostlyHabit]:

@@ -27,9 +27,7 @@ from slicewise.analysis.job.job_calls import (
 from slicewise.analysis.job.name_habits import habits_of_names, waiting_for_opens
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import usage_in_sum
 from slicewise.estimate import Estimate
-from slicewise.kinds import KINDS
 from slicewise.scalars import real
 
 # Bytes: copying fewer takes next to none of a call's time; and what is left of that time in larger calls.
@@ -151,30 +149,12 @@ def _last_syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     few = of.own.group_by("process").agg(pl.col("sync_ops", "sync_ns", "write_bytes").sum())
     few = few.filter(pl.col("sync_ops").is_between(1, OFTEN), pl.col("write_bytes") >= LARGE * pl.col("sync_ops"))
     syncs, seconds = int(few["sync_ops"].sum()), of.of_all(few, "sync_ns")
-    high = min(seconds - of.part * _while_computing(of, few) / 1e9, of.computing)
+    behind = few.join(of.while_computing, on="process").select(pl.min_horizontal("at_once_ns", "sync_ns").sum())
+    high = min(seconds - of.part * real(behind.item()) / 1e9, of.computing)
     if syncs and high > 0:
         saving = Estimate(high * (1 + AT_LEAST) / 2, high * AT_LEAST, high, "it computes for long enough")
         wrote = int(few["write_bytes"].sum()) / syncs
         yield CostlyHabit("last syncs", seconds, saving, syncs, wrote, site=of.site_of("sync"))
-
-
-def _while_computing(of: JobCalls, syncing: pl.DataFrame) -> float:
-    """Nanoseconds of syncs at least that went on while the program computed, in a thread besides others with I/O: as
-    far as calls and computing took longer together than the process lived. Threads compute side by side: the first
-    one's computing counts; where nobody counted that, all of it if one thread can have done it.
-    """
-    took = of.own.group_by("process").agg(
-        calls_ns=pl.sum_horizontal(f"{kind}_ns" for kind in KINDS).sum(), threads=pl.col("threads").max()
-    )
-    usage = usage_in_sum(of.digest.usage)
-    computed = usage.select("process", "user_ns", first_ns=pl.col("first_thread_ns") - pl.col("system_ns"))
-    lived = of.digest.processes.select("process", life_ns=pl.col("end_ns") - pl.col("start_ns"))
-    of_each = syncing.join(took.filter(pl.col("threads") > 1), on="process").join(computed, on="process")
-    of_one = pl.when(pl.col("user_ns") <= pl.col("life_ns")).then("user_ns").otherwise(0)
-    of_one = pl.min_horizontal("user_ns", pl.coalesce(pl.col("first_ns").clip(0), of_one))
-    at_once = pl.col("calls_ns") + of_one - pl.col("life_ns")
-    both = of_each.join(lived, on="process").select(at_once.clip(0, pl.col("sync_ns")).sum())
-    return real(both.item())
 
 
 def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:

@@ -15,7 +15,7 @@ from slicewise.analysis.job.busiest import busiest_ns
 from slicewise.analysis.job.sites import Sites
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import WITHOUT_PATH
+from slicewise.digest.processes import WITHOUT_PATH, usage_in_sum
 from slicewise.digest.schema import FRAMES
 from slicewise.estimate import Estimate
 from slicewise.kinds import KINDS
@@ -172,6 +172,24 @@ class JobCalls:
     @property
     def computing(self) -> float:
         return max(0.0, self.runtime - self.of_all(self.own, *(f"{kind}_ns" for kind in KINDS)))
+
+    @cached_property
+    def while_computing(self) -> pl.DataFrame:
+        """process, at_once_ns: of processes with I/O in several threads the calls at least that went on while it
+        computed, as far as calls and computing took longer together than it lived. Threads compute side by side: the
+        first one's computing counts, and that of the others if one thread can have done it.
+        """
+        took = self.own.group_by("process").agg(
+            calls_ns=pl.sum_horizontal(f"{kind}_ns" for kind in KINDS).sum(), threads=pl.col("threads").max()
+        )
+        lives = self._lives.with_columns(life_ns=pl.col("end_ns") - pl.col("start_ns"))
+        first = (pl.col("first_thread_ns") - pl.col("system_ns")).clip(0)
+        others = pl.col("user_ns") - pl.coalesce(first, 0)
+        of_others = pl.when(others <= pl.col("life_ns")).then(others).otherwise(0)
+        of_one = pl.min_horizontal("user_ns", pl.max_horizontal(first, of_others))
+        rows = took.filter(pl.col("threads") > 1).join(usage_in_sum(self.digest.usage), on="process")
+        at_once = (pl.col("alone") * pl.col("calls_ns") + of_one - pl.col("life_ns")).clip(0)
+        return rows.join(lives, on="process").select("process", at_once_ns=at_once)
 
     def with_what_is_around(self, saving: Estimate, calls: int, each_ns: int = AROUND_NS) -> Estimate:
         """The same, with what goes with the calls: of a script what its interpreter does around each, from nothing to

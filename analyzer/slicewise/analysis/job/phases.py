@@ -28,13 +28,14 @@ class TimeInIo:
     largest, and the median.
 
     A process with several threads in I/O counts with their mean. label: whose the largest is; None: no runtime known.
-    mapped_seconds: the waits of all processes for mapped files.
+    mapped_seconds: the waits of all processes for mapped files. threads: of a process in a slice, at most.
     """
 
     label: str
     slowest: float | None
     median: float | None
     mapped_seconds: float = 0.0
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -222,7 +223,11 @@ def time_in_io(digest: Digest) -> TimeInIo:
         return TimeInIo("", None, None)
     row = shares.row(0, named=True)
     return TimeInIo(
-        row["label"], row["share"], real(shares["share"].median()), real(digest.fetched["waited_ns"].sum()) / 1e9
+        row["label"],
+        row["share"],
+        real(shares["share"].median()),
+        real(digest.fetched["waited_ns"].sum()) / 1e9,
+        whole(did["threads"].max()),
     )
 
 

@@ -41,7 +41,7 @@ def phase_lines(found: Phases) -> Iterator[str]:
     if not time.slowest:
         return
     mapped = f" and waits for mapped files ({words.duration(time.mapped_seconds)}, a guess)"
-    what = f"I/O calls{mapped if time.mapped_seconds else ''}"
+    what = f"I/O calls{mapped if time.mapped_seconds else ''}{' of the mean thread' if time.threads > 1 else ''}"
     if time.slowest == time.median:  # of one process, or of equal ones
         yield f"{what} took {words.percent(time.slowest)} of the runtime."
     else:
