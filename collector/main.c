@@ -25,7 +25,8 @@
 
 static int usage(FILE *out)
 {
-    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users [--since TIME]] [--job JOB] [--into DIR] [JOBDIR]\n"
+    fprintf(out, "usage: slicewise-collect recover [--user USER | --all-users [--since TIME]] [--job JOB] [--into DIR] [--wait SECONDS]\n"
+                 "                                 [JOBDIR]\n"
                  "       slicewise-collect left [--all-users]\n"
                  "       slicewise-collect node [--job JOB] [--parent PID] [--detach] [--json] [--samples] [--user USER]\n"
                  "                              [--others named|hidden] [--bpf] [--attach]\n"
@@ -42,7 +43,7 @@ static int usage(FILE *out)
                  "recover: finishes the segments of processes that are gone, so that their profiles are whole;\n"
                  "         with JOBDIR only those whose profile lies there, with JOB only that job's; with DIR into that directory\n"
                  "         of profiles, for processes whose own is gone; with TIME (in seconds, as date +%%s has it) for those users alone of whom\n"
-                 "         processes began or ended since, and for the caller\n"
+                 "         processes began or ended since, and for the caller; with SECONDS it waits so long for processes that still run\n"
                  "left:    prints how many processes could not write their profile, and how many others have none, as far as the node knows\n"
                  "node:    drains the segments of a job's processes on this node while they run, and samples the node's own\n"
                  "         counters, until process PID is gone or SIGTERM comes; with --samples the job has these also\n"
@@ -69,7 +70,7 @@ static int usage(FILE *out)
 struct options {
     struct node_options node;
     const char *user, *into, *operand, *others, *root, *source;
-    double every_seconds, since;
+    double every_seconds, since, wait_seconds;
     bool is_for_all, wants_bpf;
 };
 
@@ -85,14 +86,23 @@ static bool read_number(const char *text, double *number)
 static bool read_options(struct options *options, const char *allowed, int argc, char **argv)
 {
     static const struct option names[] = {
-        { "user", required_argument, NULL, 'u' },  { "all-users", no_argument, NULL, 'a' },
-        { "job", required_argument, NULL, 'j' },   { "parent", required_argument, NULL, 'p' },
-        { "detach", no_argument, NULL, 'd' },      { "json", no_argument, NULL, 's' },
-        { "every", required_argument, NULL, 'e' }, { "samples", no_argument, NULL, 'o' },
-        { "into", required_argument, NULL, 'i' },  { "others", required_argument, NULL, 't' },
-        { "bpf", no_argument, NULL, 'b' },         { "since", required_argument, NULL, 'c' },
-        { "root", required_argument, NULL, 'r' },  { "source", required_argument, NULL, 'f' },
-        { "attach", no_argument, NULL, 'h' },      { 0 },
+        { "user", required_argument, NULL, 'u' },
+        { "all-users", no_argument, NULL, 'a' },
+        { "job", required_argument, NULL, 'j' },
+        { "parent", required_argument, NULL, 'p' },
+        { "detach", no_argument, NULL, 'd' },
+        { "json", no_argument, NULL, 's' },
+        { "every", required_argument, NULL, 'e' },
+        { "samples", no_argument, NULL, 'o' },
+        { "into", required_argument, NULL, 'i' },
+        { "others", required_argument, NULL, 't' },
+        { "bpf", no_argument, NULL, 'b' },
+        { "since", required_argument, NULL, 'c' },
+        { "root", required_argument, NULL, 'r' },
+        { "source", required_argument, NULL, 'f' },
+        { "attach", no_argument, NULL, 'h' },
+        { "wait", required_argument, NULL, 'w' },
+        { 0 },
     };
     double number;
     for (int option; (option = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -110,13 +120,14 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         options->node.is_json |= option == 's';
         options->node.is_for_samples |= option == 'o';
         options->node.is_attached |= option == 'h';
-        if (strchr("pec", option) == NULL)
+        if (strchr("pecw", option) == NULL)
             continue;
         if (!read_number(optarg, &number) || (option == 'p' && number > 1e9))
             return false;
         options->node.parent = option == 'p' ? (int)number : options->node.parent;
         options->every_seconds = option == 'e' ? number : options->every_seconds;
         options->since = option == 'c' ? number : options->since;
+        options->wait_seconds = option == 'w' ? number : options->wait_seconds;
     }
     if (optind < argc)
         options->operand = argv[optind++];
@@ -126,7 +137,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
 static int recover_for_one(void *argument)
 {
     const struct options *options = argument;
-    return recover(options->operand, options->node.job, options->into);
+    return recover(options->operand, options->node.job, options->into, options->wait_seconds);
 }
 
 /* Before anybody's rights are taken on: that process keeps root's. Returns 0, or the exit status. */
@@ -193,8 +204,8 @@ int main(int argc, char **argv)
     }
     const struct {
         const char *name, *allowed;
-    } commands[] = { { "recover", "uajic*" }, { "node", "ujpdsotbh" }, { "stop", "uj" },    { "live", "ea" },
-                     { "snapshot", "i*" },    { "left", "a" },         { "servers", "drf" } };
+    } commands[] = { { "recover", "uajicw*" }, { "node", "ujpdsotbh" }, { "stop", "uj" },    { "live", "ea" },
+                     { "snapshot", "i*" },     { "left", "a" },         { "servers", "drf" } };
     enum { RECOVER, NODE, STOP, LIVE, SNAPSHOT, LEFT, SERVERS, COMMANDS };
     int command = 0;
     while (command < COMMANDS && (argc < 2 || strcmp(argv[1], commands[command].name) != 0))

@@ -15,10 +15,12 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Spools that could not be written, and why: many processes meet with the same. */
 enum { REFUSALS_MAX = 64 };
+#define NAP_SECONDS 0.02
 struct refusal {
     char spool[sizeof((struct adoption_result *)0)->spool], dir[512];
     int error;
@@ -138,7 +140,21 @@ int recover_all_users(time_t since, int (*recover_for_one)(void *argument), void
     return user_each(dirs, since, recover_for_one, argument);
 }
 
-int recover(const char *job_dir, const char *job, const char *into)
+/* Once more, while processes that somebody ended are about to end: one that waits for storage takes until that answers. */
+static void finish_ending(const struct settings *settings, const char *prefix, struct tally *tally, double seconds)
+{
+    for (unsigned naps = 0; tally->alive > 0 && tally->failed == 0 && naps * NAP_SECONDS < seconds; naps++) {
+        nanosleep(&(struct timespec){ .tv_nsec = (long)(NAP_SECONDS * 1e9) }, NULL);
+        tally->alive = tally->unseen = tally->busy = tally->earlier = 0;
+        own_segments_each(settings->segment_dir, prefix, finish, pass_over, tally);
+    }
+    if (tally->alive > 0)
+        tell(stderr,
+             "slicewise: processes of the job that still run: %u; they add what they counted as they end, and `slicewise recover %s` if killed\n",
+             tally->alive, tally->only_spool_dir);
+}
+
+int recover(const char *job_dir, const char *job, const char *into, double wait_seconds)
 {
     struct settings settings;
     char prefix[160];
@@ -167,6 +183,8 @@ int recover(const char *job_dir, const char *job, const char *into)
         return 1;
     }
     own_segments_each(settings.segment_dir, prefix, finish, pass_over, &tally);
+    if (wait_seconds > 0)
+        finish_ending(&settings, prefix, &tally, wait_seconds);
     unsigned earlier = 0;
     if (tally.earlier > 0) {
         earlier_recover(job_dir, job, into);

@@ -20,6 +20,7 @@ from slicewise.errors import UserError
 from slicewise.running.command import (
     DEFAULT_DIR,
     NVTX,
+    SIGNAL_STATUS,
     Ended,
     NodeCollector,
     NotStarted,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 # A file system that answers at all does so within milliseconds; the next retry of NFS comes after a minute.
 LOOK_SECONDS = 2.0
+# A process that was killed in a call ends when storage has answered that: a slow disk's queue holds a second or two.
+ENDING_SECONDS, GLANCE_SECONDS = 2.0, 0.01
 # What is said of a longer command needs the analyzer, which takes a tenth of that to begin.
 CLOSING_SECONDS = 3.0
 # And of the runtime: a part that is no matter. The analyzer's libraries have 140 MB, which a slow file system may not
@@ -246,9 +249,11 @@ def _close(
     # Of others than the caller, those alone who had a process meanwhile: a login node has a thousand users.
     since = lived_ns[0] // 10**9 - 1  # clocks tick coarsely
     whose = ["--all-users", "--since", str(since)] if os.geteuid() == 0 else []
+    waits = ["--wait", str(ENDING_SECONDS if ended.status >= SIGNAL_STATUS else GLANCE_SECONDS)]
     try:
         looked, _ = _ask(installation, environment, *launched)
-        said, is_all_written = _ask(installation, environment, "recover", *whose, str(place.job_dir), on_error=True)
+        recover = ["recover", *whose, *waits, str(place.job_dir)]
+        said, is_all_written = _ask(installation, environment, *recover, on_error=True)
     except subprocess.TimeoutExpired:
         say(
             f"{place.job_dir}: does not answer any more; what was counted stays on this node until "
