@@ -9,8 +9,8 @@ from slicewise.profile.reader import read_profile
 from support.programs import BUILD
 from support.waiting import wait_until
 
-# Writes, and lives on for so many seconds after it was told to end, as a process does whose call waits for storage; then
-# it is killed.
+# Writes, and lives on for so many seconds after it was told to end, as a process does whose call waits for storage;
+# then it is killed.
 ENDS_LATE = """
 import os, signal, sys, time
 with open("out", "wb", buffering=0) as file:
