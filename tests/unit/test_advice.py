@@ -147,7 +147,35 @@ def test_many_files_of_a_little_each(tmp_path):
     assert (few.habit, few.calls, few.bytes) == ("small files", 20_002, 3000)
     assert (few.saving.low, few.saving.high) == pytest.approx((2.5, 6))
     (line,) = advice_lines([few], 20.0)
-    assert line.startswith("20,002 opens of small files, for 2.93 KiB each, took 5.00 s of 20.0 s, by openat() called")
+    assert line.startswith("20,002 opens of small files, with their reads, 2.93 KiB each, took 5.00 s of 20.0 s, by")
+
+
+def test_small_files_that_storage_fetches_one_by_one(tmp_path):
+    """A loader on a cold disk of 600 requests/s: opens took no time, and each file's first read waited."""
+    reads = {"read_ops": 12_000, "read_bytes": 6000 * 8000, "read_ns": 10 * NS}
+    (one,) = told(tmp_path / "a", reads | {"read_consecutive": 6000}, [{"path": "", "opens": 6000, **reads}])
+    assert (one.habit, one.calls, one.seconds) == ("small files", 6000, pytest.approx(10))
+    assert (one.saving.low, one.saving.high) == pytest.approx((5, 10))
+    large = reads | {"read_ops": 60_000, "read_bytes": 6000 * MIB}
+    assert told(tmp_path / "b", large | {"read_consecutive": 54_000}, [{"path": "", "opens": 6000, **large}]) == []
+
+
+def test_processes_whose_syncs_of_one_file_take_turns(tmp_path):
+    """6 of 20 s in each of three: one after another 18 s, if a lock sees to it."""
+    did = {"write_ops": 800, "write_bytes": 800 * 4096, "sync_ops": 800, "sync_ns": 6 * NS}
+    file = {"path": "/scratch/r.db", "opens": 1, "write_ops": 800, "write_bytes": 800 * 4096}
+    (one,) = told(tmp_path / "a", did, [file], processes=3)
+    assert (one.habit, one.seconds, one.saving.high) == ("syncs", pytest.approx(6), pytest.approx(18 * 0.99))
+    (one,) = told(tmp_path / "b", did | {"sync_ns": 9 * NS}, [file], processes=3)
+    assert one.saving.high == pytest.approx(9 * 0.99), "they were in syncs at the same time"
+
+
+def test_moves_in_a_stream_that_move_its_buffer(tmp_path):
+    did = {"write_ops": 100_000, "write_bytes": 70 * MIB, "write_ns": NS // 2, "meta_ops": 12_000, "meta_ns": 12 * NS}
+    (one,) = told(tmp_path / "a", did, calls={"fseek": 12_000}, found=sites("fseek", 12.0))
+    assert (one.habit, one.calls, one.seconds) == ("stream seeks", 12_000, pytest.approx(12))
+    assert (one.saving.low, one.saving.high) == pytest.approx((6, 12))
+    assert told(tmp_path / "b", did, calls={"lseek": 12_000}, found=sites("lseek", 12.0)) == []
 
 
 def test_a_script_s_interpreter_computes_around_calls(tmp_path):
@@ -380,6 +408,8 @@ def test_the_line_that_a_program_has_of_its_own():
     assert place_words((own, endl, stream, CodePlace("write"))) == "write() called for main (nbody.cpp:49)"
     exists = CodePlace("exists", "", "<frozen genericpath>", 19)
     assert place_words((own, exists, CodePlace("stat"))) == "stat() called for main (nbody.cpp:49)"
+    module = CodePlace("stmt_step", "_sqlite3.so", "/tmp/Python-3.11.7/Modules/_sqlite/cursor.c", 523)
+    assert place_words((own, module, CodePlace("fsync"))) == "fsync() called for main (nbody.cpp:49)"
     begin = CodePlace("clone3", "libc.so.6", "./misc/../sysdeps/unix/sysv/linux/x86_64/clone3.S", 81)
     assert place_words((begin, CodePlace("force0", "libnio.so"), CodePlace("fsync"))) == "fsync() called by force0"
     assert place_words((own, CodePlace("stat"))) == "stat() called by main (nbody.cpp:49)"

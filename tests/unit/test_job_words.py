@@ -54,7 +54,7 @@ def test_io_took_from_the_first_byte_to_the_last_in_both_directions(tmp_path, wr
     report = job_report(digest_of(tmp_path / "job", written_then_read(write_mib, read_mib)))
     assert report.span is not None
     assert report.span.seconds.value == pytest.approx(seconds)
-    assert f"Its I/O took {words.seconds(seconds)} from the first to the last byte" in opening(report)[0]
+    assert f"from the first byte of its I/O to the last {words.seconds(seconds)} passed" in opening(report)[0]
 
 
 def everything_said(report: JobReport) -> str:

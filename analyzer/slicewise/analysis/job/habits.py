@@ -107,11 +107,22 @@ def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     of_journals = of.of_all(of.own.join(syncing, on="process", how="semi"), "meta_ns") if journals >= OFTEN else 0.0
     beside = (of_writes + of_journals) * (1 - 1 / A_BATCH)
     waiting = of.of_all(syncing.filter(_WAITS_AFTER_SYNCS), "write_ns")
-    value, at_most = (low + high + beside) / 2, high + max(waiting, beside)
+    value, at_most = (low + high + beside) / 2, max(high + max(waiting, beside), _in_turn(of, syncing))
     if journals >= OFTEN:  # all of a change goes, and with it perhaps what the program computes for each
-        value, at_most = at_most, at_most + of.computing * (1 - 1 / A_BATCH)
+        value, at_most = at_most, min(of.runtime, at_most + of.computing * (1 - 1 / A_BATCH))
     saving = Estimate(value, low, at_most, f"one sync for {A_BATCH} of these")
     yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, site=of.site_of("sync"))
+
+
+def _in_turn(of: JobCalls, syncing: pl.DataFrame) -> float:
+    """Seconds of the runtime in syncs, if processes that write one file wait for each other's; 0, if these syncs took
+    longer together than the job did.
+    """
+    shared = of.files.filter(
+        pl.col("path") != "", pl.col("write_bytes") > 0, pl.col("process").n_unique().over("path") > 1
+    )
+    seconds = of.kept * real(syncing.join(shared, on="process", how="semi")["sync_ns"].sum()) / 1e9
+    return seconds * (1 - 1 / A_BATCH) if seconds <= of.runtime else 0.0
 
 
 def _kept_bytes(of: JobCalls, syncing: pl.DataFrame, wrote: int) -> tuple[float, int]:

@@ -25,7 +25,7 @@ from slicewise.symbols.resolve import CodePlace
 Habit = Literal[
     "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO", "collective pieces",
     "shared file", "random reads", "reads again", "scratch files", "opens", "small files", "failing calls", "looks",
-    "locks", "one directory", "metadata at the begin", "one rank", "uneven ranks", "names by one rank",
+    "locks", "stream seeks", "one directory", "metadata at the begin", "one rank", "uneven ranks", "names by one rank",
     "formatted text", "brief processes",
 ]  # fmt: skip
 

@@ -60,6 +60,8 @@ OF_LIBRARIES = (
 WITH_AN_OPEN = (*OPENINGS, *CLOSES, "fstat", "ioctl", "lseek")
 # Functions that wait for locks.
 LOCKS = ("flock", "fcntl")
+# Calls (fseeko, fsetpos and rewind, too) that write or throw away what a stream has in its buffer, and may fetch anew.
+SEEKS = ("fseek",)
 # Metadata calls on what is open, which fail for no name.
 BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS)
 # Those that ask and change nothing; mkdir, of a directory that is there.
@@ -82,7 +84,7 @@ def habits_of_names(of: JobCalls) -> Iterator[CostlyHabit]:
     opens, by_library = list(_opens(of)), list(_library_opens(of))
     if sum(one.seconds for one in opens if one.habit == "opens") < sum(one.seconds for one in by_library):
         opens = [*(one for one in opens if one.habit != "opens"), *by_library]
-    told = [*opens, *_failing(of), *_looks(of), *_locks(of)]
+    told = [*opens, *_failing(of), *_looks(of), *_locks(of), *_seeks(of)]
     yield from [one for one in told if one.seconds > 0] or _crowd(of)
     yield from _brief_processes(of)
 
@@ -158,12 +160,13 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
 
 def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     """Opening one file again and again, and many files once, for a little each time: by the sampled time of opens and
-    closes; and at most by that of transfers which may have waited for these.
+    closes; and at most by that of transfers which may have waited for these. Of many files the reads count, too, where
+    they wait: storage fetches each file by itself.
     """
     moved, any_again = pl.col("read_bytes") + pl.col("write_bytes"), _opened_again(of)
     again = any_again.filter("little_each")
     spent = _spent_in_opens(of, again)
-    if spent.is_empty() or not of.opens:
+    if not of.opens:
         return
     more, often = int(spent["rest"].sum()), int(spent["again"].sum())
     if often:
@@ -189,11 +192,14 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         of_others = (pl.col("once") - pl.col("rest")) / (pl.col("opened") - pl.col("again")).clip(1)
         ns = (pl.col("all_ns") - pl.col("again_ns")) * of_others.clip(0, 1)
         seconds = of.of_runtime(by_process.select("process", ns=ns))
+        waits = pl.col("read_ns") >= WAITS_NS * pl.col("opens")
+        of_reads = of.of_all(few.filter(pl.col("read_bytes") < SMALL * pl.col("opens"), waits), "read_ns")
         crowded = _crowded_directory(few)
         habit: Habit = "one directory" if crowded else "small files"
-        low, high = seconds * AT_LEAST, seconds * (1 + OF_AN_OPEN)
+        low, high = (seconds + of_reads) * AT_LEAST, seconds * (1 + OF_AN_OPEN) + of_reads
         in_one = None if crowded else Estimate((low + high) / 2, low, high, "opening one file instead")
-        yield CostlyHabit(habit, seconds, in_one, once, each / once, crowded, once, of.site(OPENINGS))
+        site = of.site_of("read") if of_reads > seconds else of.site(OPENINGS)
+        yield CostlyHabit(habit, seconds + of_reads, in_one, once, each / once, crowded, once, site)
 
 
 def _library_opens(of: JobCalls) -> Iterator[CostlyHabit]:
@@ -312,6 +318,16 @@ def _locks(of: JobCalls) -> Iterator[CostlyHabit]:
     low, high = waited * AT_LEAST, seconds * (1 + OF_AN_OPEN)
     saving = Estimate((waited + seconds) / 2, low, high, "nobody waits for a file of its own")
     yield CostlyHabit("locks", seconds, saving, calls, 0.0, site=of.site(LOCKS))
+
+
+def _seeks(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Going back and forth in a stream: what its buffer had is written and fetched for a few bytes."""
+    calls, seconds = of.called(SEEKS), of.sampled(SEEKS)
+    if calls >= OFTEN:
+        saving = Estimate(
+            seconds * (1 + AT_LEAST) / 2, seconds * AT_LEAST, seconds, "a buffer moves what it holds once"
+        )
+        yield CostlyHabit("stream seeks", seconds, saving, calls, 0.0, site=of.site(SEEKS))
 
 
 def _crowd(of: JobCalls) -> Iterator[CostlyHabit]:

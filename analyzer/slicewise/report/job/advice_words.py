@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from slicewise.analysis.job.advice import LEAST_SECONDS, LEAST_SHARE
 from slicewise.analysis.job.job_calls import A_BATCH, A_PIECE, BRIEF_NS, CostlyHabit, Habit
 from slicewise.report.job.site_words import place_words
 from slicewise.text import words
@@ -55,8 +56,12 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "opens": ("{count} opens of {where}, for {size} each,", "open it once and keep it open"),
     "small files": (
-        "{count} opens of small files, for {size} each,",
+        "{count} opens of small files, with their reads, {size} each,",
         "one file instead of many (an archive, a container, HDF5), or a copy of them on the node",
+    ),
+    "stream seeks": (
+        "{count} moves to other places of files that a stream buffers",
+        "go through the file in order (headers and indexes last), or use pread and pwrite, which need no moves",
     ),
     "one directory": (
         "{count} opens of files that many processes write in {where}, {size} each,",
@@ -112,6 +117,13 @@ def advice_lines(told: Sequence[CostlyHabit], runtime: float) -> Iterator[str]:
         by = f", by {place_words(one.site)}" if one.site else ""
         cost = f"{_what(one)} took {words.duration(one.seconds)} of {words.duration(runtime)}{by}."
         yield f"{cost} {_saving(one)}: {how(one.habit)}."
+
+
+def nothing_to_change(in_calls: float, runtime: float) -> str:
+    """Where there is no advice. in_calls: the share of the runtime that its calls took."""
+    if in_calls < LEAST_SHARE:
+        return f"Its I/O has nothing to save: calls took {words.percent(in_calls)} of the runtime."
+    return f"No known habit of its I/O costs {words.duration(max(LEAST_SECONDS, LEAST_SHARE * runtime))} or more."
 
 
 def _what(one: CostlyHabit) -> str:

@@ -1,6 +1,6 @@
 """The page of one job: what stands on it, in which order, with which words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -33,7 +33,7 @@ from slicewise.digest.processes import program_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
-from slicewise.report.job.advice_words import advice_lines
+from slicewise.report.job.advice_words import advice_lines, nothing_to_change
 from slicewise.report.job.job_tables import NOTE as USAGE_NOTE
 from slicewise.report.job.job_tables import usage_lines, usage_table
 from slicewise.report.job.library_words import NOTE as LIBRARY_NOTE
@@ -160,7 +160,7 @@ def opening(report: JobReport) -> list[str]:
     said = f"{seen[0].upper()}{seen[1:]}" if summary.coverage.imported else f"Slicewise {seen}{profiling}"
     return [
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
-        *advice_lines(report.advice, runtime_of(report.digest)),
+        *(advice_lines(report.advice, runtime_of(report.digest)) if report.advice else _without_advice(report)),
         *words.asked(report.digest.about),
         *turn_lines(summary),
         *split_lines(report.split),
@@ -181,8 +181,14 @@ def _times(report: JobReport) -> str:
     span = report.span.seconds
     took = words.seconds(span.value)
     if span.high > FAR_APART * span.low:  # of a job of two slices nobody knows where in them it began and ended
-        took = f"between {words.seconds(span.low)} and {words.seconds(span.high)}"
-    return f"Its I/O took {took} from the first to the last byte; its runtime was {so_far}."
+        took = f"{words.seconds(span.low)} to {words.seconds(span.high)}"
+    return f"Its runtime was {so_far}; from the first byte of its I/O to the last {took} passed."
+
+
+def _without_advice(report: JobReport) -> Iterator[str]:
+    in_calls = report.phases.time_in_io.slowest
+    if in_calls is not None and report.span is not None and "files" not in report.digest.not_kept:
+        yield nothing_to_change(in_calls, runtime_of(report.digest))
 
 
 def _of_threads(report: JobReport) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 from slicewise.analysis.calls import SEEKS
 from slicewise.analysis.job.totals import JobTotals
 from slicewise.analysis.job.usage import Usage
-from slicewise.constants import LITTLE_OF_RUNTIME
+from slicewise.constants import LEAST_OF_JOB, LITTLE_OF_RUNTIME
 from slicewise.report import columns
 from slicewise.report.columns import Made
 from slicewise.report.tables import NOTHING, Cell, Table
@@ -126,7 +126,9 @@ def usage_lines(usage: Usage | None) -> Iterator[str]:
         yield f"{faults:,} page faults read memory from storage, in no call's time; {who} had most of them, {most:,}."
     # Ranks that wait for others may be ready all the time.
     waited = usage.processes.filter(
-        ~pl.col("label").str.starts_with("rank "), pl.col("delayed") >= LITTLE_OF_RUNTIME * pl.col("runtime")
+        ~pl.col("label").str.starts_with("rank "),
+        pl.col("delayed") >= LITTLE_OF_RUNTIME * pl.col("runtime"),
+        pl.col("runtime") >= LEAST_OF_JOB * pl.col("runtime").max(),
     )
     for row in waited.sort("delayed", descending=True).head(1).iter_rows(named=True):
         of_it = f"{words.duration(row['delayed'])} of its {words.duration(row['runtime'])}"

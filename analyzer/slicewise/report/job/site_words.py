@@ -120,7 +120,8 @@ def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTi
 
 # Files of languages' own libraries and of packages: who changes a program looks for the line of it that calls these.
 OF_A_LIBRARY = re.compile(
-    r"^<frozen|^\./(csu|io|libio|misc|nptl|stdio-common|sysdeps)/|^/usr/(include|lib|src)/|/(lib/python3[^/]*|site-packages|dist-packages)/"
+    r"^<frozen|^\./(csu|io|libio|misc|nptl|stdio-common|sysdeps)/|^/usr/(include|lib|src)/|(^\./|/Python-[^/]*/)(Modules|Objects|Python)/"
+    r"|/(lib/python3[^/]*|site-packages|dist-packages)/"
 )
 
 
