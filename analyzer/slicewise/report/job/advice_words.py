@@ -122,7 +122,7 @@ def advice_lines(told: Sequence[CostlyHabit], runtime: float) -> Iterator[str]:
 def nothing_to_change(in_calls: float, runtime: float) -> str:
     """Where there is no advice. in_calls: the share of the runtime that its calls took."""
     if in_calls < LEAST_SHARE:
-        return f"Its I/O has nothing to save: calls took {words.percent(in_calls)} of the runtime."
+        return f"There is little to save in its I/O calls, which took {words.percent(in_calls)} of the runtime."
     return f"No known habit of its I/O costs {words.duration(max(LEAST_SECONDS, LEAST_SHARE * runtime))} or more."
 
 
