@@ -51,11 +51,14 @@ def reader(
     command: str = "cat big",
     size: int = MIB,
     disk_requests: int = 0,
+    fetched: int | None = None,
+    on_names: int = 0,
 ) -> Path:
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of the
     group's first row. requests, disk_requests: of the group and the disk, by slice. size: of a call. rates,
-    group_rates: in slices in turn, instead of one rate.
+    group_rates: in slices in turn, instead of one rate. fetched: bytes, by the kernel; None: it did not count. on_names:
+    calls on names, by slice.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
@@ -92,9 +95,12 @@ def reader(
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
     read = [rates[at % len(rates)] if rates else rate for at in slices]
     did = [
-        own | {"slice": at, "read_bytes": its, "read_ops": max(1, its // size)}
+        own | {"slice": at, "read_bytes": its, "read_ops": max(1, its // size), "meta_ops": on_names}
         for at, its in zip(slices, read, strict=True)
     ]
+    if fetched is not None:
+        kernel = {"process": number, "layer": "kernel", "mount": 0, "slice": start}
+        did.append(kernel | {"read_bytes": sum(read), "kernel_read_bytes": fetched})
     return build_profile(directory, [process], did, mounts, collected=collected)
 
 
@@ -542,3 +548,15 @@ def test_volumes_of_one_disk_are_one_storage_with_its_partitions(beneath, is_one
     source = found.sort("mount")["source"][0]
     assert source == (f"/dev/{beneath}" if beneath else "/dev/mapper/vg-home")
     assert devices_of("disk", source, pl.DataFrame({"device": ["sda"]}), []) == ([["sda"]] if is_one else [])
+
+
+@pytest.mark.parametrize("fetched", [0, 20 * 30 * SMALL])
+def test_reads_that_memory_answers_are_no_requests(tmp_path, fetched):
+    """Half of a disk's requests are the storm's. Somebody else reads the line that it has just written, again and
+    again, with all calls on names that this takes; but the kernel fetched nothing for it, or as much as for the storm.
+    """
+    own, run, storm = on_slow_disk(tmp_path)
+    disk = {"at_limit": (0.0,), "disk_requests": 60, "seconds": 20}
+    (tiny,) = digests(reader(tmp_path / "tiny", 150, size=75, fetched=fetched, on_names=10, **disk))
+    lost = {one.job: one.lost.value for one in blame(own, [storm, tiny], [run]).neighbours}
+    assert lost.get("tiny", 0.0) == pytest.approx(0.77 if fetched else 0, abs=0.05)

@@ -15,7 +15,7 @@ from slicewise.analysis.blame.on_storage import Floats, Mask, SlicesOnStorage
 from slicewise.analysis.blame.unprofiled import JOURNAL_A_SYNC
 from slicewise.analysis.calls import AMOUNTS, CALLS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.analysis.runs.limits import Limit, limit_of, of_disk, of_group, requests_at_limit
+from slicewise.analysis.runs.limits import Limit, bytes_fetched, limit_of, of_disk, of_group, requests_at_limit
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES, FILLED, LEAST_STRANGER, MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
@@ -332,7 +332,8 @@ def _made(others: pl.DataFrame, elsewhere: pl.DataFrame, beside: pl.DataFrame) -
 
 def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind, in_bytes: bool) -> float:
     """How many requests a job's calls can have made for a byte at most: one each, and more for large ones; a journal's
-    for each sync. inf: it is not its calls that asked. in_bytes: how many bytes on the disk.
+    for each sync; of reads no more than blocks that the kernel fetched for it. inf: it is not its calls that asked.
+    in_bytes: how many bytes on the disk.
     """
     rows = digest.process_slices.filter(pl.col("storage") == storage.number)
     sums = rows.select(pl.col(CALLS[kind], AMOUNTS[kind], "sync_ops", "meta_ops").sum())
@@ -342,7 +343,11 @@ def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind, in_bytes: boo
     if in_bytes:
         return 1 + (BLOCK_A_CALL * (calls + on_metadata) + 2 * JOURNAL_A_SYNC * syncs) / max(1, moved)
     made = calls + on_metadata + (REQUESTS_A_SYNC * syncs if kind == "write" else 0)
-    return made / max(1, moved) + 1 / SMALL_REQUEST
+    asked = moved + (BLOCK_A_CALL * on_metadata if kind == "read" else 0)  # as `_asked_for` counts
+    of_large = moved / SMALL_REQUEST
+    fetched = bytes_fetched(digest) if kind == "read" and storage.host else None
+    most = made + of_large if fetched is None else min(made + of_large, fetched / BLOCK_A_CALL)
+    return most / max(1, asked)
 
 
 def _fitted(there: pl.DataFrame) -> pl.DataFrame:

@@ -65,6 +65,14 @@ def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
     }
 
 
+def bytes_fetched(digest: Digest) -> int | None:
+    """What the kernel fetched from storage for a job; None where it did not count all that the job's calls read."""
+    if "coverage" in digest.not_kept or digest.coverage.is_empty():
+        return None
+    kernel, fetched = digest.coverage.select(pl.col("read_kernel", "read_storage").sum()).row(0)
+    return int(fetched) if kernel >= NEARLY_ALL * int(digest.mounts["read_bytes"].sum()) else None
+
+
 # Of its limit: from here on a group is held to it. The kernel lets large requests through in lumps: of 40 MB/s a slice
 # of 1 s had 35 to 52, and 5 slices 88 to 105 % (kernel 6.18, cgroup v1); of 10 MB/s 8.4 or 16.8 (6.1, cgroup v2).
 AT_LIMIT = 0.85
