@@ -3,6 +3,7 @@
 
 #include "background.h"
 #include "clock.h"
+#include "format.h"
 #include "identity.h"
 #include "left.h"
 #include "patience.h"
@@ -84,13 +85,39 @@ static void say_end(const struct node *node, const struct node_options *options,
     fflush(stdout);
 }
 
+/* A collector that runs beside a command serves the jobs of its name whose profile lies where its own does: another command may have the name, and
+ * another directory. One that a node's prologue began serves all of the name. Returns false if the job has its collector. */
+static bool take_locks(const struct node_options *options, const struct settings *settings, const char *job, char wide[BESIDE_PATH_BYTES],
+                       char own[BESIDE_PATH_BYTES])
+{
+    char name[JOB_NAME_BYTES + 16];
+    const char *dir = identity_spool_dir();
+    snprintf(name, sizeof name, "%s.%08x", job, format_crc32(dir, strlen(dir)));
+    wide[0] = '\0';
+    if (options->parent == 0 || options->is_attached) {
+        if (!background_take_lock(settings, job, wide))
+            return false;
+        if (background_take_lock(settings, name, own))
+            return true;
+        raw_unlink(wide);
+        return false;
+    }
+    struct flock held = background_whole_file;
+    int fd = background_open_lock(settings, job, false, wide);
+    bool is_served = fd >= 0 && fcntl(fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+    raw_close(fd);
+    wide[0] = '\0';
+    return !is_served && background_take_lock(settings, name, own);
+}
+
 static int run_attached(const struct node_options *options, const struct settings *settings, const char *job, int ready)
 {
     static struct node node;
     char spool[1100];
     uint64_t began_ns = clock_read(CLOCK_MONOTONIC);
-    char lock_path[BESIDE_PATH_BYTES];
-    if (!background_take_lock(settings, job, lock_path)) {
+    char wide_path[BESIDE_PATH_BYTES], lock_path[BESIDE_PATH_BYTES];
+    identity_note(settings, job);
+    if (!take_locks(options, settings, job, wide_path, lock_path)) {
         tell(stdout, "slicewise: job %s has its collector on this node already\n", job);
         return 0;
     }
@@ -109,6 +136,7 @@ static int run_attached(const struct node_options *options, const struct setting
     }
     left_remove_old(settings->segment_dir);
     node.is_for_samples = options->is_for_samples;
+    node.visits.only_spool_dir = wide_path[0] == '\0' ? identity_spool_dir() : NULL;
     if (options->is_attached && node.sampled != NULL)
         node.sampled->belonging.attached = (uint32_t)options->parent;
     node.others.fd = options->others_fd;
@@ -122,6 +150,8 @@ static int run_attached(const struct node_options *options, const struct setting
              spool_words(ended < 0 ? ended : node.visits.error), settings->segment_dir);
     say_end(&node, options, began_ns);
     raw_unlink(lock_path);
+    if (wide_path[0] != '\0')
+        raw_unlink(wide_path);
     return ended < 0 || node.visits.failed > 0;
 }
 

@@ -112,6 +112,12 @@ void visit_segment(int dir, const char *path, void *argument)
         /* The program that took its place may count nothing, and then the end of the process is its end. */
         goes_on = adopt_is_of_this_build(copy) && state == SEGMENT_LEAVING && visits->until_ns != 0 && !is_gone;
         bool is_own = copy->pid == (uint32_t)raw_getpid();
+        bool is_elsewhere = visits->only_spool_dir != NULL && strcmp(copy->spool_dir, visits->only_spool_dir) != 0;
+        if (is_elsewhere) {
+            raw_close(fd);
+            note_profiled(visits->profiled, copy);
+            return;
+        }
         int drained = is_living && !is_own ? drain_living(fd, visits) : 0;
         atomic_store(&copy->collector_until_ns, drained == 0 ? visits->until_ns : 0);
         if (is_living && !is_own)

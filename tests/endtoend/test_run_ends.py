@@ -1,4 +1,6 @@
-"""Commands that end before processes that they began: what these counted is in the profile, or it is said why not."""
+"""Commands that end before processes that they began, and beside others of the same name: what all of them counted is
+in the profile, or it is said why not.
+"""
 
 import os
 import subprocess
@@ -41,3 +43,19 @@ def test_a_process_that_outlives_its_killed_command(tmp_path: Path, seconds: flo
     profile = read_profile(job)
     assert 8192 in profile.slices["write_bytes"]
     assert profile.damage == []
+
+
+def test_jobs_of_one_name_in_two_directories_have_a_collector_each(tmp_path: Path) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SLICEWISE_", "LD_PRELOAD"))}
+    run = [BUILD / "bin" / "slicewise", "run", "--slice", "0.5", "--job", "job"]
+    write = ["dd", "if=/dev/zero", "of=out", "bs=1M", "count=8", "status=none"]
+    script = f"{' '.join(write)}; sleep 1.5"
+    folders = [tmp_path / name for name in ("a", "b")]
+    for folder in folders:
+        folder.mkdir()
+    running = [subprocess.Popen([*run, "--", "bash", "-c", script], cwd=folder, env=kept) for folder in folders]
+    assert [process.wait() for process in running] == [0, 0]
+    for folder in folders:
+        profile = read_profile(folder / "slicewise" / "job")
+        assert int(profile.slices["write_bytes"].sum()) >= 8 << 20
+        assert (profile.nodes.height, profile.node_slices.is_empty()) == (1, False)

@@ -57,8 +57,8 @@ def reader(
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of the
     group's first row. requests, disk_requests: of the group and the disk, by slice. size: of a call. rates,
-    group_rates: in slices in turn, instead of one rate. fetched: bytes, by the kernel; None: it did not count. on_names:
-    calls on names, by slice.
+    group_rates: in slices in turn, instead of one rate. fetched: bytes, by the kernel; None: it did not count.
+    on_names: calls on names, by slice.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
