@@ -307,11 +307,11 @@ static uint32_t new_row(struct segment_home *home)
 
 CALL_DATA bool files_any_past_cache;
 
-/* Whether what is written is in storage when the call returns. */
-static bool is_past_cache(int fd)
+/* Whether what is written is in storage when the call returns, and with it what a file system notes of it (2). */
+static unsigned past_cache_of(int fd)
 {
     long flags = files_any_past_cache ? syscall(SYS_fcntl, fd, F_GETFL) : 0;
-    return flags >= 0 && (flags & FILES_PAST_CACHE) != 0;
+    return flags < 0 ? 0 : (flags & O_DSYNC) != 0 ? 2 : (flags & O_DIRECT) != 0;
 }
 
 void files_enter(struct segment_home *home, struct stream *stream, uint32_t mount, const char *path)
@@ -333,7 +333,7 @@ void files_enter(struct segment_home *home, struct stream *stream, uint32_t moun
     file->row[files_file] = row;
     file->row[files_mount] = mount;
     file->row[files_path] = FILE_NAME_TEXT(row);
-    file->row[files_past_cache] = is_past_cache(stream->fd);
+    file->row[files_past_cache] = past_cache_of(stream->fd);
     struct file_cell *cell = is_filtering(segment) ? cell_of(segment, stream->id) : NULL;
     if (cell != NULL)
         atomic_fetch_add(&cell->rows, 1);

@@ -88,14 +88,25 @@ def test_the_same_work_and_the_order_of_runs_are_decided_in_one_module():
     assert places == {(name, "digest/company.py") for name in made}
 
 
-def database(directory: Path, journal_a_commit: int = 12 * KIB, beside: int = 0, start: int = FIRST) -> Path:
+def database(
+    directory: Path,
+    journal_a_commit: int = 12 * KIB,
+    beside: int = 0,
+    start: int = FIRST,
+    past_cache: int | None = None,
+) -> Path:
     """A job on ext4 that commits so often, 4 KiB each, with what its disk wrote: its bytes, its journal, and so many
-    bytes a second of others.
+    bytes a second of others. past_cache: its writes are no syncs', but to a file that was opened so.
     """
     process = {"process": 1 + start % 1000, "host": "n1", "program": "/usr/bin/sqlite3", "slice_ns": NS}
     process |= {"start_ns": NS * start, "end_ns": NS * (start + SECONDS)}
     own = {"write_bytes": 4 * KIB * COMMITS, "write_ops": COMMITS, "write_ns": NS // 20, "sync_ops": COMMITS}
     own |= {"sync_ns": NS // 2, "threads": 1, "process": process["process"]}
+    files = []
+    if past_cache is not None:
+        own |= {"sync_ops": 0, "sync_ns": 0, "write_ns": NS // 2}
+        sums = {name: SECONDS * own[name] for name in ("write_ops", "write_bytes", "write_ns")}
+        files = [{"process": process["process"], "path": "/a", "past_cache": past_cache, **sums}]
     wrote = own["write_bytes"] + journal_a_commit * COMMITS + beside
     run = {"process": 5000 + start % 1000}
     collected = {
@@ -106,7 +117,7 @@ def database(directory: Path, journal_a_commit: int = 12 * KIB, beside: int = 0,
     }
     rows = [own | {"slice": start + at} for at in range(SECONDS)]
     mounts = [{"process": process["process"], "type": "ext4", "source": "/dev/vdb"}]
-    return build_profile(directory, [process], rows, mounts, collected=collected)
+    return build_profile(directory, [process], rows, mounts, files, collected=collected)
 
 
 def told_of(*jobs: Path) -> Blame:
@@ -120,6 +131,12 @@ def test_a_database_that_is_alone_is_not_told_to_run_alone(tmp_path):
     (traffic,) = told.traffic
     assert traffic.counted == traffic.profiled == 4 * KIB * COMMITS * SECONDS
     assert blame_words.headline(told).startswith("Nobody is known to have slowed job down")
+
+
+@pytest.mark.parametrize(("past_cache", "is_its_own"), [(2, True), (1, False)], ids=["O_DSYNC", "O_DIRECT"])
+def test_a_journal_goes_with_writes_that_are_syncs(tmp_path, past_cache, is_its_own):
+    (traffic,) = told_of(database(tmp_path / "job", past_cache=past_cache)).traffic
+    assert (traffic.counted == traffic.profiled) == is_its_own
 
 
 def test_who_wrote_beside_a_database_is_still_seen(tmp_path):

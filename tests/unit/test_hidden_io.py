@@ -56,7 +56,7 @@ def job(
     way = "write" if write else "read"
     did = {"process": number, "meta_ops": 98, "meta_ns": NS // 1000, "threads": 1}
     if called:
-        did |= {"read_bytes": called * MIB, "read_ops": calls_a_mib * called, "read_ns": round(in_calls * NS)}
+        did |= {f"{way}_bytes": called * MIB, f"{way}_ops": calls_a_mib * called, f"{way}_ns": round(in_calls * NS)}
     kernel = {
         "process": number, "layer": "kernel", "slice": begin, "mount": 0, f"{way}_bytes": called * MIB * len(slices),
         f"kernel_{way}_bytes": (0 if is_warm else called * MIB * len(slices)) + fetched * MIB,
@@ -120,7 +120,11 @@ def test_hidden_writes_are_known_too(tmp_path):
     assert moved_by_no_call(own) == pytest.approx(250 * MIB, rel=0.01)
 
 
-@pytest.mark.parametrize("options", [{"called": 10, "fetched": 120}, {"fetched": 12}])
+@pytest.mark.parametrize(
+    "options",
+    [{"called": 10, "fetched": 120}, {"fetched": 12}, {"called": 1, "calls_a_mib": 64, "fetched": 40, "write": True}],
+    ids=["read ahead", "loading", "a piece of the cache each"],
+)
 def test_what_is_read_ahead_or_to_load_a_program_hides_nothing(tmp_path, options):
     (own,) = digests(job(tmp_path / "job", 16, **options))
     assert moved_by_no_call(own) == 0

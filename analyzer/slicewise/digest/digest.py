@@ -49,6 +49,8 @@ def outlined(about: Mapping[str, Any], frames: Iterable[str]) -> str:
     return str(Markup("<div class='slicewise'><table>{}{}</table></div>").format(title, cells))
 
 
+# files.past_cache of a file that was open with O_SYNC or O_DSYNC (schema/tables.def).
+SYNCED = 2
 PROCESS_FIGURES = (
     "profiler_ns", "call_cost_ps", "system_call_ps", "site_ns", "all_read_bytes", "all_write_bytes", "waited_ns",
     "waits", "clock_error_ns",
@@ -196,17 +198,23 @@ class Digest:
         moved = own.group_by("process", "mount").agg(pl.col("read_bytes", "write_bytes").sum())
         through = self._mounts.join(moved, on=["process", "mount"], how="left")
         through = through.join(self._past_cache(), on=["process", "mount"], how="left").with_columns(
-            pl.col("read_bytes", "write_bytes", "past_cache_bytes").fill_null(0)
+            pl.col("read_bytes", "write_bytes", "past_cache_bytes", "synced_writes").fill_null(0)
         )
         return conform("mounts", through.sort("process", "storage", "point"))
 
     def _past_cache(self) -> pl.DataFrame:
-        """process, mount, past_cache_bytes. Empty where the files were not read, or are of an older version."""
+        """process, mount, past_cache_bytes, synced_writes. Empty where the files were not read, or are of an older
+        version.
+        """
+        sums = ("past_cache_bytes", "synced_writes")
         files = self._profile.tables.get("files")
         if files is None or "past_cache" not in files.columns:
-            return pl.DataFrame(schema={"process": pl.UInt64, "mount": pl.UInt64, "past_cache_bytes": pl.UInt64})
+            return pl.DataFrame(schema=dict.fromkeys(("process", "mount", *sums), pl.UInt64))
         past = files.filter(pl.col("past_cache") > 0)
-        return past.group_by("process", "mount").agg(past_cache_bytes=pl.col("write_bytes").sum())
+        synced = pl.col("write_ops").filter(pl.col("past_cache") == SYNCED)
+        return past.group_by("process", "mount").agg(
+            past_cache_bytes=pl.col("write_bytes").sum(), synced_writes=synced.sum()
+        )
 
     @_frame
     def storages(self) -> pl.DataFrame:

@@ -234,6 +234,7 @@ FRAMES: dict[str, Frame] = {
                 "of these, those to files that were open with O_DIRECT, O_SYNC or "
                 "O_DSYNC, as far as files have a row of their own",
             ),
+            "synced_writes": number("calls", "writes to files open with O_SYNC or O_DSYNC, likewise"),
         },
     ),
     "fetched": _frame(

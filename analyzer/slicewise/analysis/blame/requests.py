@@ -12,7 +12,7 @@ import polars as pl
 
 from slicewise.analysis.blame.active import WHO
 from slicewise.analysis.blame.on_storage import Floats, Mask, SlicesOnStorage
-from slicewise.analysis.blame.unprofiled import JOURNAL_A_SYNC
+from slicewise.analysis.blame.unprofiled import JOURNAL_A_SYNC, synced_writes
 from slicewise.analysis.calls import AMOUNTS, CALLS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.limits import Limit, bytes_fetched, limit_of, of_disk, of_group, requests_at_limit
@@ -338,6 +338,7 @@ def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind, in_bytes: boo
     rows = digest.process_slices.filter(pl.col("storage") == storage.number)
     sums = rows.select(pl.col(CALLS[kind], AMOUNTS[kind], "sync_ops", "meta_ops").sum())
     calls, moved, syncs, on_metadata = map(int, sums.row(0))
+    syncs += synced_writes(digest, storage)
     if not calls:
         return math.inf
     if in_bytes:

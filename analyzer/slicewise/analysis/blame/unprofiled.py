@@ -303,9 +303,17 @@ def _beside_calls(
         )
         if digest is not digests[0]:
             fetched += min(unplaced_bytes(digest), PAGE_BYTES * MOST_PAGES_A_CALL * reads)
-        wrote += JOURNAL_A_SYNC * syncs + round(BLOCK_A_CALL * changing(digest, moved > calls) * calls)
+        wrote += JOURNAL_A_SYNC * (syncs + synced_writes(digest, storage)) + round(
+            BLOCK_A_CALL * changing(digest, moved > calls) * calls
+        )
         called += moved
     return {"write_bytes": wrote, "read_bytes": fetched}, called
+
+
+def synced_writes(digest: Digest, storage: Storage) -> int:
+    """How many writes of a job waited for storage, journal and all, as a sync does; 0 in profiles of older versions."""
+    mounts = digest.mounts.filter(pl.col("storage") == storage.number)
+    return int(mounts["synced_writes"].sum()) if "synced_writes" in mounts.columns else 0
 
 
 def changing(digest: Digest, does_write: bool) -> float:
