@@ -13,7 +13,7 @@ from slicewise.analysis.job.sites import Sites
 from slicewise.report.job.advice_words import advice_lines, advice_record
 from slicewise.report.job.site_words import place_words
 from slicewise.symbols.resolve import CodePlace
-from support.advised import FIRST, NS, sites, told
+from support.advised import FIRST, NS, samples, sites, told
 from support.command_line import slicewise_command
 from support.swz import build_profile
 
@@ -158,6 +158,25 @@ def test_small_files_that_storage_fetches_one_by_one(tmp_path):
     assert (one.saving.low, one.saving.high) == pytest.approx((5, 10))
     large = reads | {"read_ops": 60_000, "read_bytes": 6000 * MIB}
     assert told(tmp_path / "b", large | {"read_consecutive": 54_000}, [{"path": "", "opens": 6000, **large}]) == []
+
+
+def test_looks_for_a_file_that_is_to_come_save_nothing_perhaps(tmp_path):
+    """A shell that polls: next to all looks failed, and its calls of fflush name nothing."""
+    did = {"meta_ops": 816_000, "meta_ns": 12 * NS, "errors": 272_000}
+    calls = {"stat": 272_000, "fflush": 544_000}
+    (one,) = told(tmp_path, did, calls=calls, found=samples((1, "stat", 12.0, 272_000)))
+    assert (one.habit, one.seconds) == ("failing calls", pytest.approx(12, rel=0.01))
+    assert (one.saving.low, one.saving.high) == (0, pytest.approx(14.4, rel=0.01))
+
+
+def test_small_pieces_in_many_shared_files(tmp_path):
+    """A dump a step: each file has few of the calls."""
+    pieces = {"write_ops": 200, "write_bytes": 200 * 2048, "write_ns": NS // 2}
+    did = {name: 20 * value for name, value in pieces.items()} | {"write_consecutive": 0}
+    files = [{"path": f"/n/dump{n}", "opens": 1, **pieces} for n in range(20)]
+    (one,) = told(tmp_path, did, files, processes=4)
+    assert (one.habit, one.calls, one.files, one.file) == ("shared file", 4 * 20 * 200, 20, "")
+    assert (one.seconds, one.times) == (pytest.approx(10), 4)
 
 
 def test_processes_whose_syncs_of_one_file_take_turns(tmp_path):

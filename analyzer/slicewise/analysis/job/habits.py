@@ -187,8 +187,8 @@ def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
 
 
 def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
-    """One file that several processes write small pieces of, each after another's: at one time, so that it costs no
-    more than that of them which writes longest.
+    """Files that several processes write small pieces of, each after another's: at one time, so that it costs no more
+    than that of them which writes longest.
     """
     accesses = of.accesses("write").select(
         follow=pl.col("consecutive").sum(), calls=(pl.col("calls") - pl.col("first")).sum()
@@ -203,12 +203,18 @@ def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
         pl.col("process") > 1, pl.col("write_ops") >= OFTEN, pl.col("write_bytes") < SMALL * pl.col("write_ops"),
         pl.col("write_ns") >= WAITS_NS * pl.col("write_ops"),
     ).sort("write_ns", "path", descending=[True, False])  # fmt: skip
-    for path, processes, calls, size, _, longest_ns in shared.head(1).iter_rows():
-        rows = wrote.filter(pl.col("path") == path)
-        seconds = min(of.of_all(rows, "write_ns"), of.kept * longest_ns / 1e9)
-        saving = of.at_large("write", rows, seconds)
-        site = of.site_of("write")
-        yield CostlyHabit("shared file", seconds, saving, calls, size / calls, path, 1, site, times=processes)
+    if shared.is_empty():
+        return
+    rows = wrote.join(shared, on="path", how="semi")
+    calls, size, ns, longest_ns = shared.select(pl.col("write_ops", "write_bytes", "write_ns", "longest_ns").sum()).row(
+        0
+    )
+    seconds = min(of.of_all(rows, "write_ns"), of.kept * longest_ns / 1e9)
+    path = shared["path"][0] if real(shared["write_ns"][0]) > ns / 2 else ""
+    yield CostlyHabit(
+        "shared file", seconds, of.at_large("write", rows, seconds), calls, size / calls, path, shared.height,
+        of.site_of("write"), times=real(shared["process"].max()),
+    )  # fmt: skip
 
 
 def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:

@@ -63,7 +63,7 @@ LOCKS = ("flock", "fcntl")
 # Calls (fseeko, fsetpos and rewind, too) that write or throw away what a stream has in its buffer, and may fetch anew.
 SEEKS = ("fseek",)
 # Metadata calls on what is open, which fail for no name.
-BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS)
+BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS, "fflush")
 # Those that ask and change nothing; mkdir, of a directory that is there.
 LOOKS = (
     *("stat", "lstat", "fstatat", "statx", "statfs", "access", "readlink", "realpath", "getxattr", "listxattr"),
@@ -240,17 +240,22 @@ def _failed(of: JobCalls) -> int:
     return int(on_files["errors"].sum()) if "errors" in on_files.columns else 0  # servers and logs count none
 
 
+def _by_descriptor(of: JobCalls) -> int:
+    """How many metadata calls on files at least named none."""
+    elsewhere = of.digest.counters.filter(is_own(), pl.col("object") != "file")
+    return max(0, of.called(BY_DESCRIPTOR) - int(elsewhere["meta_ops"].sum()))
+
+
 def _failing(of: JobCalls) -> Iterator[CostlyHabit]:
     """Calls on names that are not there, taken to last as long as the job's other calls on names; closes, which may
     wait for what was written, are none. Of calls by descriptor it is known how many there were, and not how many of
     them on files: where taking them off leaves fewer calls than failed, they are taken to fail as often as others. A
-    lock that another process holds is a failing call, too.
+    lock that another process holds is a failing call, too. Looks that take most of the runtime may wait for a file.
     """
     failed, calls = _failed(of), int(of.own["meta_ops"].sum())
     if failed < MANY or not calls:
         return
-    elsewhere = of.digest.counters.filter(is_own(), pl.col("object") != "file")
-    by_descriptor = max(0, of.called(BY_DESCRIPTOR) - int(elsewhere["meta_ops"].sum()))
+    by_descriptor = _by_descriptor(of)
     share = min(1.0, failed / (calls - by_descriptor if by_descriptor + failed <= calls else calls))
     other = of.sampled_ns(BY_DESCRIPTOR).rename({"ns": "other_ns"})
     on_names = of.own.group_by("process").agg(pl.col("meta_ns").sum()).join(other, on="process", how="left")
@@ -259,10 +264,13 @@ def _failing(of: JobCalls) -> Iterator[CostlyHabit]:
     off = max(OF_AN_OPEN, OF_A_LOOK * (1 - share))
     low, high = ((1 + sign * off) * seconds for sign in (-1, 1))
     low *= max(0.0, 1 - min(of.called(LOCKS), by_descriptor) / failed)
-    saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
-    saving = of.with_what_is_around(saving, failed)
     # An open that no row of files has may have failed; as for the rest, it was another function's call.
     opens = of.called(OPENINGS) - int(of.files["opens"].sum())
+    value = seconds
+    if 2 * opens < failed and seconds > of.runtime / 2:
+        value, low = seconds / 2, 0.0
+    saving = Estimate(value, low, high, "its metadata calls last as long, whether they fail or not")
+    saving = of.with_what_is_around(saving, failed)
     names = of.operations("meta")
     others = [name for name in names if name not in (*WITH_AN_OPEN, *LOCKS)]
     yield CostlyHabit(
@@ -278,7 +286,7 @@ def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
     failed = _failed(of)
     opened = max(0, of.opens - int(of.files["opens"].sum()) - failed)
     calls = of.called(looks) + opened
-    if calls >= OFTEN and 2 * failed < int(of.own["meta_ops"].sum()):
+    if calls >= OFTEN and 2 * failed < int(of.own["meta_ops"].sum()) - _by_descriptor(of):
         spent = _spent_in_opens(of, _opened_again(of).filter("little_each"))
         others = max(opened, int(spent["opened"].sum()) - int(spent["again"].sum()), 1)
         of_opens = of.of_runtime(spent.select("process", ns=pl.col("all_ns") - pl.col("again_ns"))) * opened / others

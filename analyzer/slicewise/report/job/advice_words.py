@@ -70,7 +70,8 @@ WHAT: dict[Habit, tuple[str, str]] = {
     "failing calls": (
         "{count} calls that failed",
         "fewer directories in the paths that are searched (PATH, PYTHONPATH, -I), or all of it in one directory or "
-        "container on the node; and no making of directories that are there",
+        "container on the node; no making of directories that are there. Nothing, if it waits for files to come: then "
+        "with pauses (inotify)",
     ),
     "looks": (
         "{count} looks at files and directories ({who})",
