@@ -149,6 +149,25 @@ static const struct system_mount *by_path(const char *path)
     return best;
 }
 
+/* A subvolume's files have a device of their own, which the list has not: that of the mount whose root is on it, or of the one file system that has
+ * subvolumes. */
+static const struct system_mount *by_subvolume(uint64_t device)
+{
+    struct statx status;
+    const struct system_mount *first = NULL;
+    bool is_only = major(device) == 0;
+    for (unsigned i = 0; major(device) == 0 && i < table.count; i++) {
+        const struct system_mount *mount = &table.mounts[i];
+        if (strcmp(mount->type, "btrfs") != 0)
+            continue;
+        if (raw_statx(AT_FDCWD, mount->point, 0, &status) == 0 && makedev(status.stx_dev_major, status.stx_dev_minor) == device)
+            return mount;
+        first = first == NULL ? mount : first;
+        is_only = is_only && strcmp(first->source, mount->source) == 0;
+    }
+    return is_only ? first : NULL;
+}
+
 /* By its number, where the kernel says which (until 6.8 its list's), else by the path and the device. */
 static const struct system_mount *by_device(uint64_t device, uint64_t id, const char *path)
 {
@@ -274,6 +293,8 @@ uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t dev
         return mount_enter(home, OBJECT_other, 0, 0, NULL);
     if (mount == NULL && path != NULL && path[0] == '/')
         mount = by_path(path);
+    if (mount == NULL)
+        mount = by_subvolume(device);
     if (mount == NULL)
         return add(home, OBJECT_file, device, 0, &nameless);
     return add(home, is_pseudo(mount->type) ? OBJECT_other : OBJECT_file, device, id, mount);
