@@ -90,9 +90,23 @@ def test_thousands_of_brief_processes(tmp_path):
         ]
         assert all(one.saving is None for one in found)  # lives of 8 ms are no mere starts and ends
         for line in advice_lines(found, 20.0):
-            assert line.startswith(
-                "2,000 processes of less than 100 ms each (cut, sort; started by bash a.sh) took 9.00 s"
-            )
+            assert line.startswith("2,000 processes of less than 100 ms each, or 1 s of scripts (cut, sort; started by")
+
+
+@pytest.mark.parametrize(
+    ("count", "program", "is_told"), [(100, "python3.11", True), (60, "python3.11", False), (100, "cc1", False)]
+)
+def test_an_interpreter_for_each_file(tmp_path, count, program, is_told):
+    rows = [
+        {"process": 1, "start_ns": FIRST * NS, "end_ns": (FIRST + 20) * NS, "program": "/bin/bash", "script": "/a.sh"}
+    ]
+    for n in range(count):
+        lives = {"start_ns": FIRST * NS + n * 200_000_000, "end_ns": FIRST * NS + n * 200_000_000 + 150_000_000}
+        rows.append({"process": n + 2, **lives, "program": f"/usr/bin/{program}"})
+    rows = [{"slice_ns": NS, **row} for row in rows]
+    slices = [{"process": 1, "slice": FIRST, "read_ops": 1, "read_bytes": 1, "read_ns": 1000}]
+    found = advise(read_digest(build_profile(tmp_path / "job", rows, slices), distributions=True), NOWHERE)
+    assert [(one.habit, one.calls) for one in found] == [("brief processes", count)] * is_told
 
 
 def test_processes_that_hardly_do_more_than_begin_and_end(tmp_path):

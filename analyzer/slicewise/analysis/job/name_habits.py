@@ -39,6 +39,9 @@ MUCH_LONGER, UNLOCKS = 2.0, 0.4
 # processes' lives, is to begin and end, if it is not longer (ns): interpreters are.
 FORK_NS = (500_000, 1_000_000, 2_000_000)
 LONGEST_START_NS, SHORTEST = 5_000_000, 0.05
+# An interpreter that lives for so little time (ns) mostly begins: with numpy that took 0.15 s. Such programs' names.
+BRIEF_SCRIPT_NS = 1_000_000_000
+SCRIPTS = r" |^(python|perl|R|Rscript|ruby|julia|java|node|octave)[0-9.]*$"
 # Where starts and ends are less of it than this, processes do work of their own (compilers), which nothing saves.
 SHOWN_STARTS = 0.2
 # A failing call may take less or more time than the job's other metadata calls, which are the rest of these.
@@ -353,8 +356,9 @@ def _crowd(of: JobCalls) -> Iterator[CostlyHabit]:
 
 
 def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
-    """Processes that live for next to no time each: by their lives and what it takes to start them, of which those side
-    by side count once, without what profiling took. Beginning and ending are saved, and at most all of it.
+    """Processes that live for next to no time each, or scripts for less than a second: by their lives and what it takes
+    to start them, of which those side by side count once, without what profiling took. Beginning and ending are saved,
+    and at most all of it.
     """
     own = of.digest.processes.filter("is_of_job")
     lives = own.group_by(in_processes(own)).agg(
@@ -365,8 +369,10 @@ def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
         pl.col("profiler_ns").sum(),
     )
     life = pl.col("end_ns") - pl.col("start_ns")
-    brief = lives.filter(pl.col("rank") < 0, life < BRIEF_NS).sort("start_ns", "program")
-    if brief.height < MANY:
+    runs_script = pl.col("program").str.contains(SCRIPTS)
+    is_brief = life < pl.when(runs_script).then(BRIEF_SCRIPT_NS).otherwise(BRIEF_NS)
+    brief = lives.filter(pl.col("rank") < 0, is_brief).sort("start_ns", "program")
+    if brief.height < MANY and brief.filter(runs_script).height < OFTEN:
         return
     parent = lives.sort(life, "program", descending=[True, False])["program"][0]
     names = brief.filter(pl.col("program") != parent).group_by("program").len()

@@ -51,7 +51,8 @@ GUESSES: dict[Cause, str] = {
     "them) are seen, nor what the loader reads of many libraries",
     "io_uring": "io_uring, entered by instructions of the program's own or by the kernel's polling thread",
     "mapped": "files mapped to memory (mmap), which programs and libraries are too",
-    "pages": "storage is fetched and sent in whole pages, and read ahead, around smaller calls; no call went by unseen",
+    "pages": "storage is fetched and sent in whole pages, and read ahead, around smaller calls, and files that are "
+    "removed at once count as sent; no call went by unseen",
     "uncounted": "asynchronous I/O (io_uring, libaio) or splice, which the kernel does not count as calls",
 }
 

@@ -99,7 +99,7 @@ def files_table(files: pl.DataFrame) -> Table:
 
     return columns.table(
         files.iter_rows(named=True),
-        columns.text("file", lambda row: row["path"] or "(all other files)"),
+        columns.text("file", lambda row: row["path"] or "(files without a row of their own)"),
         columns.count("processes", lambda row: row["processes"]),
         columns.count("opens", lambda row: row["opens"]),
         columns.size("written", lambda row: row["write_bytes"]),
