@@ -104,6 +104,40 @@ def test_a_program_of_a_set_length_did_less_and_took_no_longer(tmp_path):
     )
 
 
+def write_loop(directory: Path, processes: int, in_series: bool, begin: int = 0) -> Path:
+    """Processes that write 200 MiB each within 80 s: one after the other, or all the time."""
+    first, slices = FIRST_SLICE + begin, 20 // processes if in_series else 20
+    begins = [first + (place * slices if in_series else 0) for place in range(processes)]
+    number = 1000 * len(directory.name) + begin
+    who = [
+        {"process": number + place, "pid": number + place, "program": "/bin/dd", "command": "loop"}
+        | {"start_ns": at * SLICE_NS, "end_ns": (at + slices) * SLICE_NS}
+        for place, at in enumerate(begins)
+    ]
+    calls = 200 // slices
+    wrote = {"write_bytes": calls * MIB, "write_ops": calls, "write_ns": int(3.9 * S), "threads": 1}
+    wrote |= {"write_size_4": calls, "write_latency_20": calls}
+    rows = [
+        {"process": number + place, "slice": at + of_it} | wrote
+        for place, at in enumerate(begins)
+        for of_it in range(slices)
+    ]
+    return build_profile(directory, who, rows)
+
+
+@pytest.mark.parametrize(("in_series", "less"), [(True, 0.6), (False, None)])
+def test_a_loop_until_a_deadline_began_fewer_processes_beside_others(tmp_path, in_series, less):
+    """4 of them in 80 s, and 10 alone; where they run side by side these are runs of other sizes."""
+    job = write_loop(tmp_path / "job", 4, in_series)
+    write_loop(tmp_path / "alone", 10, in_series, -100)
+    write_run(tmp_path / "writer", [50.0] * 20, program="/opt/writer")
+    told = case_of(job).result()
+    assert (told.time_limited and told.time_limited.less) == (less and pytest.approx(less))
+    if less:
+        assert (told.slowdown, told.alone.value) == (None, 80)
+        assert [(one.job, one.without_it_end) for one in told.neighbours] == [("writer", None)]
+
+
 def test_of_runs_that_did_as_much_those_with_its_command_line_count(tmp_path):
     """With other arguments the program wrote as much in half the time."""
     job = write_run(tmp_path / "job", [50.0] * 20, program="/opt/solve", command="solve --mode exact")
@@ -136,9 +170,9 @@ def test_the_command_line_is_that_of_the_first_process(tmp_path):
     assert [one["command"] for one in listed] == ["solve 'a b'"]
 
 
-def run(seconds: float, mib: int, meta_ops: int = 0, processes: int = 1, command: str = "") -> SimpleNamespace:
+def run(seconds: float, mib: int, meta_ops: int = 0, command: str = "") -> SimpleNamespace:
     did = {"read_bytes": 0, "write_bytes": mib * MIB, "meta_ops": meta_ops, "command": command}
-    about = {"processes": processes, "start_ns": 0, "end_ns": int(seconds * S)} | did
+    about = {"start_ns": 0, "end_ns": int(seconds * S)} | did
     return SimpleNamespace(about=about, processes=pl.DataFrame({"start_ns": [0]}))
 
 
@@ -151,7 +185,6 @@ def run(seconds: float, mib: int, meta_ops: int = 0, processes: int = 1, command
         (run(60, 100), [run(30, 100)], None),  # as much, in less time
         (run(60, 100), [run(60, 103)], None),  # as much, in as much time
         (run(60, 50), [run(60, 100), run(30, 50)], None),  # a run of its size was faster: its length is not set
-        (run(60, 50), [run(60, 100, processes=2)], None),
         (run(60, 50), [], None),
         # Python took 0.2 s longer to load; without the command line it may be another program.
         (run(8.35, 120, command="bench"), [run(8.15, 160, command="bench")], 0.25),

@@ -53,6 +53,7 @@ from slicewise.analysis.blame.weighed import (
     why_hidden_io,
     with_limit,
     with_outside,
+    with_set_time,
 )
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds, share_of_seeks
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
@@ -262,7 +263,8 @@ def _asked(
         )
     lower = lowered(where, limits, digest, runs)
     told = with_limit(told, lower)
-    limited = time_limited(digest, runs) if told.lost is not None else None
+    of_its_size = [run for run, its in zip(runs, alone_strands, strict=True) if len(its) == len(strands)]
+    limited = time_limited(digest, of_its_size) if told.lost is not None else None
     is_open = limited is None and not same_work and told.lost is not None
     why = why_its_work_did_not_end_it(digest) if is_open else ""
     if why:
@@ -270,7 +272,7 @@ def _asked(
             return None
         told = not_known(told, NOT_ITS_WORK.format(why=why))
     if limited is not None:
-        told = replace(told, alone=limited.alone, outside=None, time_limited=limited)
+        told = with_set_time(told, limited)
     lost = max(0.0, told.lost.value) if told.lost else 0.0
     slowest = process_seconds(calls)["process"]
     own = (

@@ -87,22 +87,22 @@ def _ended_a_step_later(digest: Digest, run: Digest) -> bool:
 def time_limited(digest: Digest, runs: Sequence[Digest]) -> TimeLimited | None:
     """What a job did less than its standalone runs in as many seconds; None where its length goes by its work.
 
-    All runs with as many processes took as long as the job (or as their command line, the job's too, says, and no
-    longer), and did more or less than it; or they took little less, and did more.
+    All runs took as long as the job (or as their command line, the job's too, says, and no longer), and did more or
+    less than it; or they took little less, and did more. runs: of its size; a loop that begins processes until a
+    deadline begins fewer of them beside others.
     """
     own = digest.about
-    like = [run for run in runs if run.about["processes"] == own["processes"]]
-    if not like:
+    if not runs:
         return None
-    is_set = all(ran_as_long(own, run.about) or _was_asked_for_as_long(digest, run) for run in like)
-    if not is_set and not all(_ended_a_step_later(digest, run) for run in like):
+    is_set = all(ran_as_long(own, run.about) or _was_asked_for_as_long(digest, run) for run in runs)
+    if not is_set and not all(_ended_a_step_later(digest, run) for run in runs):
         return None
     for names in DONE:
         done = sum(own[name] for name in names)
-        alone = fmean(sum(run.about[name] for name in names) for run in like)
+        alone = fmean(sum(run.about[name] for name in names) for run in runs)
         if max(done, alone) > 0:
             if abs(done - alone) <= EQUAL_VOLUMES * max(done, alone) or (not is_set and done > alone):
                 return None
-            took = runtime_alone(digest, like)
+            took = runtime_alone(digest, runs)
             return TimeLimited(took, names, done, alone)
     return None

@@ -10,7 +10,7 @@ import polars as pl
 
 from slicewise.analysis.blame import without
 from slicewise.analysis.blame.outside import BY_NO_CALL, starved
-from slicewise.analysis.blame.result import Blame, LowerLimit, Outside
+from slicewise.analysis.blame.result import Blame, LowerLimit, Outside, TimeLimited
 from slicewise.constants import MAINLY, TRIVIAL
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
@@ -73,6 +73,12 @@ def with_outside(told: Blame, outside: Outside | None) -> Blame:
     is_explained = told.baseline is not None and left < MAINLY and outside.waited_seconds > outside.seconds / 2
     # Nobody took the storage's time, and somebody took the processors'.
     return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told
+
+
+def with_set_time(told: Blame, limited: TimeLimited) -> Blame:
+    """The blame of a job whose length is set by time: no neighbour makes it end later."""
+    neighbours = [replace(one, without_it_end=None, no_model="its length is set by time") for one in told.neighbours]
+    return replace(told, alone=limited.alone, outside=None, time_limited=limited, neighbours=neighbours)
 
 
 def as_runs_say(told: Blame, alone: Estimate, is_hidden: bool) -> Blame:
