@@ -8,7 +8,7 @@ from typing import cast
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.case import case_of, kept_case, standalone_runs
+from slicewise.analysis.blame.case import case_of, kept_case, read_with_runs
 from slicewise.analysis.blame.uncontended import BY_REQUESTS
 from slicewise.analysis.blame.unprofiled import excess, first_counted
 from slicewise.analysis.compare.compare import compare
@@ -407,7 +407,7 @@ def test_a_run_beside_a_job_of_another_group_is_one_alone(tmp_path, group, sourc
     for told in (of_files, of_catalog):
         assert (told.baseline.source if told.baseline else None) == source
         assert [one.job for one in told.runs if one.is_taken] == (["run"] if source else [])
-    assert ("run" in [one.job for one in standalone_runs([own])]) == (source is not None)
+    assert ("run" in [one.job for one in read_with_runs([own], [])[2][0]]) == (source is not None)
 
 
 @pytest.mark.parametrize(("own", "is_somebodys"), [(1 * MIB, True), (5 * MIB, False)])

@@ -16,6 +16,7 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import read_digest
 from slicewise.digest.slices import BYTES
+from slicewise.report.blame.blame_words import headline
 from slicewise.report.blame.explained import explanation
 from slicewise.report.compare.compare_report import next_step
 from support.blame_trials import digests
@@ -51,6 +52,22 @@ def test_runs_alone_that_differ_are_no_sure_answer(tmp_path):
     assert told.confidence == "low"
 
 
+@pytest.mark.parametrize("computed", [0, 9])
+def test_what_a_run_with_another_command_line_did_not_wait_for_is_not_taken_for_granted(tmp_path, computed):
+    """`sleep 2` in place of `sleep 1` beside the same 200 MiB: 30 s, and 20 s; a job that computes more has more to do."""
+    job = write(tmp_path / "job", 1, FIRST, 20, command="a 2", more=10, computed=computed)
+    other = write(tmp_path / "other", 11, FIRST - 1000, 20, command="a 1", computed=0)
+    told = blame(*digests(job), [], [], digests(other))
+    assert (told.outside is None) == (computed > 0)
+    if told.outside is not None:
+        assert (told.outside.seconds, told.alone.value) == (pytest.approx(10), pytest.approx(20))
+        assert (told.is_claimed, told.confidence) == (False, "low")
+        assert "not because of I/O" in headline(told)
+        assert any("another command line" in note for note in told.notes)
+    given = blame(*digests(job), [], digests(other))
+    assert (given.outside.seconds, given.outside.computed_seconds) == (pytest.approx(10), pytest.approx(computed))
+
+
 def test_what_a_cache_served_no_disk_moved():
     """sqlite on pages that are cached: it read 1 GiB by calls and fetched 16 MiB, and wrote each page four times."""
     disk = Storage(7, "ext4", "/dev/vda", "n", "/")
@@ -78,7 +95,7 @@ def write(
 ) -> Path:  # fmt: skip
     """A job that reads so many MiB a second, all of a second in calls. more: seconds in which it computes then.
     counted: fetched, what the kernel fetched of that (MiB a second); beside, MiB a second of others that the mount's
-    counter saw.
+    counter saw; computed, seconds on a processor.
     """
     process = {"process": key, "program": f"/opt/{program}", "slice_ns": NS, "command": command}
     process |= {"start_ns": NS * start, "end_ns": NS * (start + slices + more)}
@@ -112,6 +129,9 @@ def write(
                 {"process": key + 1, "device": 1, "slice": start + at, "waiting_ns": NS} for at in range(slices)
             ],
         }
+    if "computed" in counted:
+        usage = {"process": key, "number": 1, "slice": start, "sampled_ns": NS * (slices + more)}
+        others["usage"] = [usage | {"user_ns": NS * round(counted["computed"])}]
     return build_profile(directory, [process], rows, [{"process": key, "type": "nfs4"}], **others)
 
 

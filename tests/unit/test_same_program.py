@@ -138,6 +138,17 @@ def test_a_loop_until_a_deadline_began_fewer_processes_beside_others(tmp_path, i
         assert [(one.job, one.without_it_end) for one in told.neighbours] == [("writer", None)]
 
 
+def test_overlap_says_of_runs_that_nobody_gave_what_blame_says(tmp_path):
+    """The loop until a deadline began other numbers of processes: no reason to refuse the question."""
+    job, writer = write_loop(tmp_path / "job", 4, in_series=True), tmp_path / "writer"
+    write_loop(tmp_path / "alone", 10, in_series=True, begin=-100)
+    write_run(writer, [50.0] * 20, program="/opt/writer")
+    told, page = json_of("blame", job, "--html", tmp_path / "b.html"), tmp_path / "o.html"
+    same = next(one for one in json_of("overlap", job, writer, "--html", page)["blames"] if one["job"] == told["job"])
+    assert [run["job"] for run in same["standalone_runs"] if run["is_taken"]] == ["alone"]
+    assert all(same[key] == told[key] for key in ("time_limited", "lost_seconds", "confidence", "standalone_runs"))
+
+
 def test_of_runs_that_did_as_much_those_with_its_command_line_count(tmp_path):
     """With other arguments the program wrote as much in half the time."""
     job = write_run(tmp_path / "job", [50.0] * 20, program="/opt/solve", command="solve --mode exact")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from slicewise.analysis.blame.case import standalone_runs
+from slicewise.analysis.blame.case import read_with_runs
 from slicewise.analysis.blame.result import Blame
-from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.report.blame.blame_record import blame_record
 from slicewise.report.coverage.unseen import coverage_lines
@@ -27,9 +26,8 @@ def overlap(
         raise UserError(
             f"{profiles[0]}: one profile overlaps with none; give two or more, or: slicewise report {profiles[0]}"
         )
-    digests = read_digests(profiles)
-    standalone = read_digests(alone) if alone else standalone_runs(profiles)
-    found = overlap_report(digests, standalone, direction)
+    digests, given, runs = read_with_runs(profiles, alone or [])
+    found = overlap_report(digests, given, direction, runs)
     overlap, main, seen, blames, evidence = found.overlap, found.main, found.seen, found.blames, found.evidence
     page = html or page_path(profiles[0], f"overlap-{joined_names(job.job for job in overlap.jobs)}")
     write_page(found.page, page)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from slicewise.analysis.blame.case import standalone_runs
+from slicewise.analysis.blame.case import read_with_runs
+from slicewise.analysis.runs.matching import that_fit
 from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
@@ -48,10 +49,10 @@ def jobs(
     html: Path | None,
 ) -> None:
     places, given = job_places(job), job_places(alone or [])
-    digests = read_digests([*places, *given])
-    standalone = digests[len(places) :] if given else standalone_runs(places)
+    digests, standalone, runs = read_with_runs(places, given)
+    standalone += that_fit(runs, digests)
     known, weighting = _known(capacity, model)
-    found = after_the_fact(digests[: len(places)], standalone, known, weighting, metric, policy or POLICIES, delay)
+    found = after_the_fact(digests, standalone, known, weighting, metric, policy or POLICIES, delay)
     comparison = found.comparison
     page = html or page_path(places[0], f"policy-{joined_names(one.plan.job for one in found.jobs)}")
     whom = policy_report.for_whom(comparison, found.best)

@@ -13,20 +13,21 @@ import polars as pl
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.active import active_on, with_nobody
 from slicewise.analysis.blame.limits import limit_words, lowered, request_words
-from slicewise.analysis.blame.memory import moved_by_no_call, seconds_refetching
+from slicewise.analysis.blame.memory import moved_by_no_call
 from slicewise.analysis.blame.on_storage import on_storages
-from slicewise.analysis.blame.outside import (
-    cost_by_waiting,
-    delayed_outside,
-    delayed_seconds,
-    outside_of_io,
-    runtime_alone,
-)
+from slicewise.analysis.blame.outside import cost_by_waiting
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.regions import lost_in_regions
 from slicewise.analysis.blame.requests import Asked, in_requests, limits_of_requests, small_syncs, time_of_requests
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour, Traffic
-from slicewise.analysis.blame.runs_taken import as_other_work, cache_notes, like, runs_taken, speed_notes
+from slicewise.analysis.blame.runs_taken import (
+    as_other_work,
+    asked_otherwise,
+    cache_notes,
+    like,
+    runs_taken,
+    speed_notes,
+)
 from slicewise.analysis.blame.servers import (
     BY_SERVERS,
     ServerCounts,
@@ -46,15 +47,7 @@ from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
-from slicewise.analysis.blame.weighed import (
-    as_runs_say,
-    no_longer_than,
-    not_known,
-    why_hidden_io,
-    with_limit,
-    with_outside,
-    with_set_time,
-)
+from slicewise.analysis.blame.weighed import not_known, why_hidden_io, with_limit, with_set_time, with_time_outside
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds, share_of_seeks
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
@@ -240,27 +233,7 @@ def _asked(
         if of_seconds_alone:
             return None
         told = replace(not_known(told, why_hidden), is_hidden=hidden > 0)
-    if same_work and told.lost is not None:
-        io_alone = max(0.0, told.io_seconds - told.lost.value)
-        taken = float(told.shares["storage_seconds"].sum())
-        told = with_outside(told, outside_of_io(digest, same_work, told.io_processes, io_alone, told.lost.value, taken))
-        if told.is_claimed and told.outside is None:
-            told = no_longer_than(told, runtime_alone(digest, same_work))
-        elif told.outside is None:
-            told = as_runs_say(told, runtime_alone(digest, same_work), hidden > 0)
-    elif told.lost is not None and not of_seconds_alone:
-        delayed = delayed_outside(digest, told.io_processes, told.io_seconds, told.lost, told.is_claimed)
-        told = with_outside(told, delayed)
-        if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
-            told = replace(told, confidence=LESS_SURE["high"])  # how much it computed for want of memory is not known
-    elif not of_seconds_alone:
-        memory = seconds_refetching(digest, told.io_processes)
-        told = replace(
-            told,
-            delayed_seconds=delayed_seconds(digest, told.io_processes),
-            memory_seconds=memory,
-            next_step=told.next_step if memory is None else "",  # a run by itself has the same memory
-        )
+    told = with_time_outside(told, digest, same_work, asked_otherwise(digest, runs, sure), hidden > 0, of_seconds_alone)
     lower = lowered(where, limits, digest, runs)
     told = with_limit(told, lower)
     of_its_size = [run for run, its in zip(runs, alone_strands, strict=True) if len(its) == len(strands)]

@@ -232,21 +232,31 @@ def kept_case(
     return case, names
 
 
-def standalone_runs(jobs: Sequence[Path]) -> list[Digest]:
-    """The standalone runs of jobs' programs that blame finds: beside the jobs, or in the catalog that keeps them."""
-    around, places, kept = Surroundings(), dict[Path, None](), dict[int, Digest]()
-    for job in jobs:
+def read_with_runs(
+    jobs: Sequence[Path], alone: Sequence[Path]
+) -> tuple[list[Digest], list[Digest], list[list[Digest]]]:
+    """Jobs, their standalone runs that are given, and where none are, those that blame finds for each job: beside it,
+    or in the catalog that keeps it. All are read together, as blame reads them: each knows what the others moved.
+    """
+    around, own_places = Surroundings(), {job_directory(job) for job in jobs}
+    places: list[list[Path]] = [[] for _ in jobs]
+    kept: list[list[Digest]] = [[] for _ in jobs]
+    for at, job in enumerate([] if alone else jobs):
         found = kept_job(job)
         if found is None:
             there = around.beside(job)
-            places |= dict.fromkeys([*there.quiet, *_apart_among(job, there, around)])
+            quiet = dict.fromkeys([*there.quiet, *_apart_among(job, there, around)])
+            places[at] = [run for run in quiet if job_directory(run) not in own_places]
         else:
             catalog, own = found
             apart = _kept_apart(catalog, own) if has_limits(KeptDigest(catalog, own)) else []
-            kept |= {run.key: KeptDigest(catalog, run) for run in [*Around(catalog).quiet_runs(own), *apart]}
-    own_places = {job_directory(job) for job in jobs}
-    runs = [place for place in places if job_directory(place) not in own_places]
-    return [*read_digests(runs), *kept.values()]
+            kept[at] = [KeptDigest(catalog, run) for run in [*Around(catalog).quiet_runs(own), *apart]]
+    every = list(dict.fromkeys(place for some in places for place in some))
+    read = read_digests([*jobs, *alone, *every])
+    given, found_runs = read[len(jobs) : len(jobs) + len(alone)], read[len(jobs) + len(alone) :]
+    of_place = dict(zip(every, found_runs, strict=True))
+    runs = [[*(of_place[place] for place in some), *known] for some, known in zip(places, kept, strict=True)]
+    return read[: len(jobs)], given, runs
 
 
 def _is_in(place: Path, places: Sequence[Path]) -> bool:

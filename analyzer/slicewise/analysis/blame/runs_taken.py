@@ -266,6 +266,13 @@ def like(digest: Digest, runs: Sequence[Digest], given: Sequence[Digest], sure: 
     return [run for run, one in its if one is not None and did_as_much_by_calls(fetched, one)]
 
 
+def asked_otherwise(digest: Digest, runs: Sequence[Digest], sure: Answered) -> list[Digest]:
+    """The runs that count for a job's I/O and did as much, with another command line, where none had its own."""
+    if sure.chosen is None or not sure.chosen.did_as_much:
+        return []
+    return [run for run in runs if run.job in sure.chosen.runs and not _asked_alike(digest, run)]
+
+
 def as_other_work(run: RunTaken, sure: Answered) -> RunTaken:
     """A run that was taken, if any source did; else it is of another size, or of another command line."""
     if not run.is_taken and sure.chosen is not None and run.job in sure.chosen.runs:

@@ -9,12 +9,20 @@ from dataclasses import replace
 import polars as pl
 
 from slicewise.analysis.blame import without
-from slicewise.analysis.blame.outside import BY_NO_CALL, starved
+from slicewise.analysis.blame.memory import seconds_refetching
+from slicewise.analysis.blame.outside import (
+    BY_NO_CALL,
+    delayed_outside,
+    delayed_seconds,
+    outside_of_io,
+    runtime_alone,
+    starved,
+)
 from slicewise.analysis.blame.result import Blame, LowerLimit, Outside, TimeLimited
 from slicewise.constants import MAINLY, TRIVIAL
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
-from slicewise.kinds import SURE
+from slicewise.kinds import LESS_SURE, SURE
 from slicewise.text import words
 
 SOMEBODY_WAITED = (
@@ -60,6 +68,62 @@ def with_limit(told: Blame, lower: Sequence[LowerLimit]) -> Blame:
     of_neighbours = sum(one.lost.value for one in told.neighbours)
     part = min(1.0, (lost - most.seconds) / of_neighbours) if of_neighbours > 0 else 1.0
     return replace(_with_part_of_neighbours(told, part), lower_limit=most)
+
+
+def with_time_outside(
+    told: Blame,
+    digest: Digest,
+    same_work: Sequence[Digest],
+    asked_otherwise: Sequence[Digest],
+    is_hidden: bool,
+    of_seconds_alone: bool,
+) -> Blame:
+    """The blame with what the job took longer outside of I/O calls, and the time alone of runs that did the same.
+
+    same_work: these; asked_otherwise: those that did as much I/O with another command line. is_hidden: most of its I/O
+    is no call's. of_seconds_alone: where no such run is known, nothing is told of waits.
+    """
+    if told.lost is not None and same_work:
+        told = with_outside(told, _longer_outside(told, digest, same_work))
+        alone = runtime_alone(digest, same_work)
+        if told.outside is not None:
+            return told
+        return no_longer_than(told, alone) if told.is_claimed else as_runs_say(told, alone, is_hidden)
+    if told.lost is not None and asked_otherwise:
+        outside = _longer_outside(told, digest, asked_otherwise)
+        if outside is not None and outside.computed_seconds <= MAINLY * outside.seconds:
+            return _less_sure_of_its_work(with_outside(told, outside), outside, asked_otherwise)
+    if of_seconds_alone:
+        return told
+    if told.lost is not None:
+        delayed = delayed_outside(digest, told.io_processes, told.io_seconds, told.lost, told.is_claimed)
+        told = with_outside(told, delayed)
+        if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
+            return replace(told, confidence=LESS_SURE["high"])  # how much it computed for want of memory is not known
+        return told
+    memory = seconds_refetching(digest, told.io_processes)
+    return replace(
+        told,
+        delayed_seconds=delayed_seconds(digest, told.io_processes),
+        memory_seconds=memory,
+        next_step=told.next_step if memory is None else "",  # a run by itself has the same memory
+    )
+
+
+def _longer_outside(told: Blame, digest: Digest, runs: Sequence[Digest]) -> Outside | None:
+    assert told.lost is not None
+    io_alone = max(0.0, told.io_seconds - told.lost.value)
+    taken = float(told.shares["storage_seconds"].sum())
+    return outside_of_io(digest, runs, told.io_processes, io_alone, told.lost.value, taken)
+
+
+def _less_sure_of_its_work(told: Blame, outside: Outside, runs: Sequence[Digest]) -> Blame:
+    """The blame of a job that may have been asked to do something else than runs did, outside of I/O."""
+    others = words.listing([run.job for run in runs])
+    note = f"{others} had another command line, and perhaps less to do outside of I/O calls"
+    is_counted = outside.waited_seconds > outside.seconds / 2
+    confidence = told.confidence if is_counted else LESS_SURE[told.confidence]
+    return replace(told, notes=[*told.notes, note], confidence=confidence)
 
 
 def with_outside(told: Blame, outside: Outside | None) -> Blame:

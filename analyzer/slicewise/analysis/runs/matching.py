@@ -1,9 +1,11 @@
 """The jobs of a comparison: which profiles, who their processes are, which standalone run is whose; else refused."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -99,6 +101,18 @@ def _active(digest: Digest, place: int = 0) -> pl.DataFrame:
         beyond = beyond_calls(processes, digest.coverage, pl.col("read_storage"), called)
         calls = with_slices_beyond_calls(calls, beyond)
     return active(calls, processes)
+
+
+def that_fit(found: Sequence[Sequence[Digest]], jobs: Sequence[Digest]) -> list[Digest]:
+    """Of the runs that were found for each of the jobs those of its size, each once: nobody gave them."""
+    known: dict[Path, Digest] = {}
+    for job, runs in zip(jobs, found, strict=True):
+        known |= {run.path: run for run in runs if _size(run.about) == _size(job.about)}
+    return list(known.values())
+
+
+def _size(about: Mapping[str, Any]) -> tuple[str, int]:
+    return about["program"], about["processes"]
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:

@@ -16,7 +16,7 @@ from slicewise.analysis.nodes.causes import Window, evidence_of, window_of
 from slicewise.analysis.overlap.direction import DirectionOverlap, JobInDirection, Region
 from slicewise.analysis.overlap.overlap import Overlap, is_negligible
 from slicewise.analysis.overlap.overlap import overlap as compared
-from slicewise.analysis.runs.matching import match_standalone
+from slicewise.analysis.runs.matching import match_standalone, runs_to_compare, that_fit
 from slicewise.analysis.sharing.runtimes import Inverse, Prediction
 from slicewise.charts import heatmap, runtimes, style, throughput
 from slicewise.digest.activity import Direction
@@ -451,14 +451,24 @@ class OverlapReport:
 
 
 def overlap_report(
-    jobs: list[Digest], standalone: list[Digest], direction: CampaignDirection = "auto"
+    jobs: list[Digest],
+    standalone: list[Digest],
+    direction: CampaignDirection = "auto",
+    found_alone: Sequence[Sequence[Digest]] = (),
 ) -> OverlapReport:
     """Analyse jobs beside standalone runs of their programs. direction: that is told first; auto: the one with more
-    bytes."""
+    bytes. found_alone: for each job the runs that nobody gave, of which those count that blame takes.
+    """
+    found_alone = found_alone or [[] for _ in jobs]
+    blames = _blames(jobs, standalone, found_alone)
+    refused = {(told.job.job, run.job) for told in blames for run in told.runs if not run.is_taken}
+    taken = [
+        [run for run in runs if (job.job, run.job) not in refused] for job, runs in zip(jobs, found_alone, strict=True)
+    ]
+    standalone = [*standalone, *that_fit(taken, jobs)]
     found = compared(jobs, standalone)
     main = found.directions[found.main_direction if direction == "auto" else direction]
     seen = {job.job: coverage(job) for job in jobs}
-    blames = _blames(found, jobs, standalone)
     evidence = _evidence(found, main, jobs, standalone)
     page = overlap_page(found, main, seen, unseen_lines(jobs), blames, {job.job: job.path for job in jobs})
     shown = [evidence_section(evidence)] if len(evidence) else []
@@ -469,14 +479,15 @@ def overlap_report(
     return OverlapReport(found, main, seen, blames, evidence, replace(page, sections=[*page.sections, *shown]))
 
 
-def _blames(overlap: Overlap, jobs: list[Digest], standalone: list[Digest]) -> list[Blame]:
+def _blames(jobs: list[Digest], standalone: list[Digest], found: Sequence[Sequence[Digest]]) -> list[Blame]:
     """What each job lost, and to whom; of many jobs nothing, for that is a question of its own."""
     if len(jobs) > MOST_BLAMED_JOBS:
         return []
-    alone = match_standalone(standalone, overlap.jobs)
+    runs = runs_to_compare(jobs)
+    alone = match_standalone(standalone, [run.job for run in runs])
     return [
-        blame(job, [other for other in jobs if other is not job], [run.digest for run in alone[job.job]])
-        for job in jobs
+        blame(job, [other for other in jobs if other is not job], [run.digest for run in alone[job.job]], its)
+        for job, its in zip(jobs, found, strict=True)
     ]
 
 
