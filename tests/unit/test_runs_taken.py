@@ -50,6 +50,20 @@ def test_runs_alone_that_differ_are_no_sure_answer(tmp_path):
     assert told.alone.low < 30 < 50 < told.alone.high
     assert told.is_too_uncertain
     assert told.confidence == "low"
+    assert "another run alone makes the interval narrower" in told.next_step
+
+
+def test_no_run_alone_is_asked_for_that_is_there(tmp_path, neighbour):
+    """It took twice as long as alone and nobody was there: one more such run says no more of that."""
+    job = write(tmp_path / "job", 1, FIRST, 40)
+    alone = write(tmp_path / "job-alone", 11, FIRST - 1000, 20, mib=20)
+    told = blame(*digests(job), [], [], digests(alone))
+    assert (told.is_claimed, told.confidence, told.next_step) == (True, "low", "")
+    warm = write(tmp_path / "other" / "job-alone", 21, FIRST - 2000, 10, mib=40, fetched=0)
+    cold = write(tmp_path / "cold" / "job", 31, FIRST, 40, fetched=10)
+    told = told_of(cold, neighbour, [], [warm])
+    assert [run.is_taken for run in told.runs] == [False]
+    assert "--job job-alone-2 --" in told.next_step
 
 
 @pytest.mark.parametrize("computed", [0, 9])

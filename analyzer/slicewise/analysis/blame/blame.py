@@ -3,7 +3,6 @@
 Digests in, a `Blame` out. The formulas are in docs/models.md.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from slicewise.analysis.blame import sources, to_runtime, uncontended, without
 from slicewise.analysis.blame.active import active_on, with_nobody
 from slicewise.analysis.blame.limits import limit_words, lowered, request_words
 from slicewise.analysis.blame.memory import moved_by_no_call
+from slicewise.analysis.blame.next_step import NARROWER, next_step
 from slicewise.analysis.blame.on_storage import on_storages
 from slicewise.analysis.blame.outside import cost_by_waiting
 from slicewise.analysis.blame.own_processes import own_processes
@@ -55,28 +55,21 @@ from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.limits import by_disks, disk_parts, limits_of, outside
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import INPUTS, LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL
+from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import has_rank, is_profiled
+from slicewise.digest.processes import is_profiled
 from slicewise.digest.quality import imported, missing_ranks
 from slicewise.digest.slices import BYTES
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
 from slicewise.kinds import LESS_SURE, SURE
 from slicewise.text import words
-from slicewise.text.safe_text import as_named_from_here
 
 # An interval that is narrower than this share of the loss is narrow.
 NARROW_OF_LOSS = 0.5
 OF_DIGESTS = Rows()
-# With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
-# without them.
-ENOUGH_SLICES = 16
 NOT_ITS_WORK = "{why}, and how much it does alone in that time is not known"
-# What stands in a command line for code, and for what is secret or cut off.
-NOT_WHOLE = re.compile(r" -\w*[ce] [0-9a-f]{8}( |$)|\.\.\.( |$)")
-YOURS = "YOUR COMMAND"
 # Why nothing is told of the time of a job that servers alone know.
 NO_TIME = "file servers counted it, and they count no time in calls"
 
@@ -214,6 +207,7 @@ def _asked(
     sure = sources.ask(scene, standalone, calls["process"].n_unique(), why_not)
     if of_seconds_alone and sure.chosen is None:
         return None
+    step = next_step(job, digest, {run.job for run in (*alone, *found)})
     told = _told(
         digest,
         job,
@@ -225,6 +219,7 @@ def _asked(
         where,
         neighbours,
         grid_ns,
+        step,
         of_seconds_alone,
     )
     same_work = like(digest, runs, alone, sure)
@@ -246,6 +241,9 @@ def _asked(
         told = not_known(told, NOT_ITS_WORK.format(why=why))
     if limited is not None:
         told = with_set_time(told, limited)
+    if told.lost is not None and sure.chosen is not None and sure.chosen.did_as_much:
+        is_narrower = told.is_too_uncertain and limited is None
+        told = replace(told, next_step=NARROWER.format(step=step) if is_narrower else "")
     lost = max(0.0, told.lost.value) if told.lost else 0.0
     slowest = process_seconds(calls)["process"]
     own = (
@@ -367,6 +365,7 @@ def _told(
     where: list[Storage],
     neighbours: Sequence[Digest],
     grid_ns: int,
+    step: str,
     of_seconds_alone: bool,
 ) -> Blame:
     calls, waits, slices = strands.calls, strands.waits, strands.slices
@@ -414,7 +413,7 @@ def _told(
         sources=sure.baselines,
         contradiction=sure.contradiction,
         unknown_because="" if base else _why_unknown(digest, slices, company, sure.baselines),
-        next_step="" if base and confidence in SURE else _next_step(job, digest),
+        next_step="" if base and confidence in SURE else step,
         traffic=traffic,
         missing=missing_ranks(digest),
         notes=[],
@@ -586,26 +585,3 @@ def _why_unknown(digest: Digest, slices: pl.DataFrame, company: pl.DataFrame, so
         return f"no standalone run is known, and {uncontended.NOBODY}"
     clauses = dict.fromkeys(source.refused for source in sources if source.source != "other sizes")
     return "; ".join(clauses)
-
-
-def _next_step(job: Job, digest: Digest) -> str:
-    """The one command that would tell, into the same directory."""
-    is_coarse = job.end_ns - job.start_ns < ENOUGH_SLICES * digest.slice_ns and digest.slice_ns > SECOND_NS
-    options = "--slice 1 " if is_coarse else ""
-    folder = Path(str(digest.about["path"])).parent
-    options += f"--dir {as_named_from_here(folder)} " if folder.name not in ("", "slicewise") else ""
-    command = _command_as_run(job, digest)
-    return f"slicewise run {options}--job {job.job}-alone -- {command}, while nobody else uses the file system"
-
-
-def _command_as_run(job: Job, digest: Digest) -> str:
-    """The command line that the user gave, with its launcher. Profiles have no code, nothing that is secret, and no
-    launcher that `slicewise run` did not begin.
-    """
-    asked, launches = job.command.partition(INPUTS)[0], digest.launches
-    if not launches.is_empty():
-        first = digest.processes.join(launches.select("node", "pid", path="program"), on=["node", "pid", "path"])
-        asked = str(launches["command"][0] or "") or ("" if first.is_empty() else asked)
-    elif digest.processes.select(has_rank().any()).item():
-        asked = ""
-    return YOURS if not asked or NOT_WHOLE.search(asked) or launches.height > 1 else asked
