@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.blame.result import Baseline, Traffic
+from slicewise.analysis.blame.uncontended import NOBODY
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
@@ -168,7 +169,8 @@ def test_unknown_says_why_and_the_one_step_that_would_tell():
 
 
 def test_a_job_that_had_its_storage_to_itself():
-    told = unknown(shares=blame([]).shares, next_step="")
+    nobody = f"no standalone run is known, and {NOBODY}"
+    told = unknown(shares=blame([]).shares, next_step="", unknown_because=nobody)
     assert blame_words.opening(told) == [
         "Nobody is known to have slowed small down: no profile shows anybody else on its file systems."
     ]

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.blame.result import Blame
+from slicewise.analysis.blame.result import Blame, Bystander
+from slicewise.analysis.blame.weighed import why_it_may_be_anything
 from slicewise.analysis.calls import call_rows
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.runs.limits import from_disk
@@ -16,9 +17,13 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import read_digest
 from slicewise.digest.slices import BYTES
+from slicewise.estimate import Estimate
+from slicewise.report.blame.anonymous import anonymous
 from slicewise.report.blame.blame_words import headline
 from slicewise.report.blame.explained import explanation
 from slicewise.report.compare.compare_report import next_step
+from slicewise.report.overlap.overlap_words import of_unknown
+from support import blames
 from support.blame_trials import digests
 from support.swz import build_profile
 
@@ -68,7 +73,7 @@ def test_no_run_alone_is_asked_for_that_is_there(tmp_path, neighbour):
 
 @pytest.mark.parametrize("computed", [0, 9])
 def test_what_a_run_with_another_command_line_did_not_wait_for_is_not_taken_for_granted(tmp_path, computed):
-    """`sleep 2` in place of `sleep 1` beside the same 200 MiB: 30 s, and 20 s; a job that computes more has more to do."""
+    """`sleep 2` in place of `sleep 1` beside the same 200 MiB: 30 s, not 20 s; who computes more has more to do."""
     job = write(tmp_path / "job", 1, FIRST, 20, command="a 2", more=10, computed=computed)
     other = write(tmp_path / "other", 11, FIRST - 1000, 20, command="a 1", computed=0)
     told = blame(*digests(job), [], [], digests(other))
@@ -304,6 +309,43 @@ def test_a_job_with_longer_slices_is_beside_none_with_shorter_ones(tmp_path):
     assert read[0].beside
     assert call_rows(read[0], NS)["write_bytes"].sum() == 81 * MIB
     assert call_rows(read[1], 4 * NS)["write_bytes"].sum() == 4 * 81 * MIB
+
+
+@pytest.mark.parametrize(("low", "runs", "did_as_much", "why"), [
+    (0.5, ("small",), False, "small did other work: it wrote 144 MiB instead of 240 MiB"),
+    (0.5, (), False, "what is known of its time alone holds for anything from 500 ms to 40.0 s"),
+    (0.5, ("small",), True, ""),
+    (8.0, ("small",), False, ""),
+])  # fmt: skip
+def test_an_interval_that_holds_everything_is_no_answer(low, runs, did_as_much, why):
+    """16 s, and alone [0.5-40 s]: it may have lost all of that, or none."""
+    alone, lost = Estimate(16.1, low, 40.0, ""), Estimate(-0.1, -24.0, 16.0 - low, "")
+    told = blames.blame([], runtime_seconds=16.0, alone=alone, lost=lost, is_claimed=False)
+    job, small = (
+        SimpleNamespace(job=name, about={"read_bytes": size, "write_bytes": size})
+        for name, size in (("job", 240 * MIB), ("small", 144 * MIB))
+    )
+    sure = SimpleNamespace(chosen=SimpleNamespace(runs=runs, did_as_much=did_as_much))
+    assert why_it_may_be_anything(told, job, [small], sure) == why
+
+
+@pytest.mark.parametrize("has_run", [True, False])
+def test_who_was_there_and_moved_next_to_nothing_is_named(tmp_path, has_run):
+    job = write(tmp_path / "job", 1, FIRST, 40)
+    runs = [write(tmp_path / "alone", 11, FIRST - 1000, 20, mib=20)] if has_run else []
+    who = {"process": 21, "program": "/opt/tiny", "slice_ns": NS, "start_ns": NS * FIRST, "end_ns": NS * (FIRST + 40)}
+    did = {"process": 21, "threads": 1, "read_bytes": 64, "read_ops": 1, "read_ns": 1000}
+    rows = [did | {"slice": FIRST + at} for at in range(32)]
+    tiny = build_profile(tmp_path / "tiny", [who], rows, [{"process": 21, "type": "nfs4"}])
+    own, other, *alone = digests(job, tiny, *runs)
+    told = blame(own, [other], [], alone)
+    assert (told.bystanders, told.neighbours) == ([Bystander("tiny", 2048, 0, pytest.approx(32e-6))], [])
+    said = "the only other job known to have used its file systems then, tiny, moved 2 KiB"
+    assert (said.replace("its file systems", "it") if has_run else said) in headline(told)
+    (in_overlap,) = [one for one in of_unknown([told]) if "tiny" in one] or [""]
+    assert in_overlap == ("" if has_run else headline(told))
+    hidden = anonymous(told, own, [other])
+    assert "tiny" not in headline(hidden)
 
 
 def test_the_next_step_can_be_pasted(tmp_path, neighbour, monkeypatch):

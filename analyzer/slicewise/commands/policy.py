@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import read_with_runs
-from slicewise.analysis.runs.matching import that_fit
 from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
@@ -18,6 +17,7 @@ from slicewise.analysis.policies.comparison import claims as held_against
 from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles, read_job_log
 from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
+from slicewise.analysis.runs.matching import that_fit
 from slicewise.analysis.sharing.model import read_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests

@@ -3,12 +3,14 @@
 Frames in, frames out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import polars as pl
 
+from slicewise.analysis.blame.result import Bystander
 from slicewise.analysis.calls import AMOUNTS, SECONDS
 from slicewise.analysis.capacity.by_kind import Capacities, in_calls, storage_seconds, took_time
+from slicewise.digest.slices import BYTES
 from slicewise.digest.storages import LIMIT_REQUESTS
 
 # What joins rows of those who were there.
@@ -55,6 +57,18 @@ def active_on(
         .select(pl.col("job").alias("neighbour"), "storage", "slice", *AMOUNTS.values(), "^.*_taken$")
         .sort("storage", "slice", "neighbour")
     )
+
+
+def bystanders(rows: pl.DataFrame, company: pl.DataFrame, storages: Collection[int]) -> list[Bystander]:
+    """The profiled jobs that were on some storages and took none of their time. rows: of others, with `with_nobody`;
+    company: of those who took some (`active_on`).
+    """
+    there = rows.filter(pl.col("storage").is_in(list(storages)), pl.col("job").is_not_null())
+    idle = there.remove(pl.col("job").is_in(company["neighbour"].drop_nulls().unique().implode()))
+    moved = pl.sum_horizontal(pl.col(BYTES).sum())
+    seconds = pl.sum_horizontal(pl.col(SECONDS.values()).sum())
+    did = idle.group_by("job").agg(moved=moved, meta_ops=pl.col("meta_ops").sum(), seconds=seconds).sort("job")
+    return [Bystander(*one) for one in did.iter_rows()]
 
 
 def _with_those_of_requests(taken: pl.DataFrame, by_requests: pl.DataFrame) -> pl.DataFrame:

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.blame import sources, to_runtime, uncontended, without
-from slicewise.analysis.blame.active import active_on, with_nobody
+from slicewise.analysis.blame.active import active_on, bystanders, with_nobody
 from slicewise.analysis.blame.limits import limit_words, lowered, request_words
 from slicewise.analysis.blame.memory import moved_by_no_call
 from slicewise.analysis.blame.next_step import NARROWER, next_step
@@ -47,7 +47,14 @@ from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
-from slicewise.analysis.blame.weighed import not_known, why_hidden_io, with_limit, with_set_time, with_time_outside
+from slicewise.analysis.blame.weighed import (
+    not_known,
+    why_hidden_io,
+    why_it_may_be_anything,
+    with_limit,
+    with_set_time,
+    with_time_outside,
+)
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds, share_of_seeks
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
 from slicewise.analysis.job.split import split
@@ -235,14 +242,17 @@ def _asked(
     limited = time_limited(digest, of_its_size) if told.lost is not None else None
     is_open = limited is None and not same_work and told.lost is not None
     why = why_its_work_did_not_end_it(digest) if is_open else ""
+    why = NOT_ITS_WORK.format(why=why) if why else ""
+    if not why and limited is None:
+        why = why_it_may_be_anything(told, digest, runs, sure)
     if why:
         if of_seconds_alone:
             return None
-        told = not_known(told, NOT_ITS_WORK.format(why=why))
+        told = replace(not_known(told, why), next_step=step)
     if limited is not None:
         told = with_set_time(told, limited)
     if told.lost is not None and sure.chosen is not None and sure.chosen.did_as_much:
-        is_narrower = told.is_too_uncertain and limited is None
+        is_narrower = told.is_too_uncertain and limited is None and told.outside is None
         told = replace(told, next_step=NARROWER.format(step=step) if is_narrower else "")
     lost = max(0.0, told.lost.value) if told.lost else 0.0
     slowest = process_seconds(calls)["process"]
@@ -257,7 +267,7 @@ def _asked(
             max(0.0, told.io_seconds - lost),
         )
     )
-    runs_told = [as_other_work(one, sure) for one in runs_told]
+    runs_told = [as_other_work(one, sure, told.lost is not None) for one in runs_told]
     notes = [
         *told.notes,
         *speed_notes(sure, runs_told),
@@ -277,7 +287,8 @@ def _asked(
         of_io = lost / (lost + in_calls) if lost > 0 else 1.0  # what calls waited for a processor is no I/O's
         lost_slices = told.slices.with_columns(pl.col("lost_seconds") * of_io) if told.is_claimed else None
         told = replace(told, by_waiting=cost_by_waiting(parts, digest.slice_ns, lost_slices, grid_ns))
-    told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told), turn)
+    idle = bystanders(others, company, {storage for storage, _ in scene.places})
+    told = with_turn(replace(told, own_processes=own, notes=notes, runs=runs_told, bystanders=idle), turn)
     if told.is_claimed and not of_seconds_alone:
         told = replace(told, regions=lost_in_regions(digest, told.shares, told.neighbours, grid_ns))
     # Perhaps memory held for other runs what it did not hold for this one.

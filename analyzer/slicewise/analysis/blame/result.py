@@ -81,6 +81,18 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
+class Bystander:
+    """A profiled job that used the job's storages meanwhile, and is not known to have taken time of them. moved: bytes;
+    seconds: of its processes in calls there.
+    """
+
+    job: str
+    moved: int
+    meta_ops: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Traffic:
     """What a storage moved while the job ran, in bytes. counted: by the counters of nodes and mounts; None where there
     are none. profiled: by all jobs given. exponent: of the storage's capacity region, from `mixed` slices: 1 where
@@ -245,7 +257,8 @@ class Blame:
     lost_seconds, read_bytes, write_bytes, meta_ops. shares: a row a slice, storage and neighbour that was active:
     slice, storage, neighbour (null: no profile), storage_seconds (that it took), lost_seconds, read_bytes, write_bytes,
     meta_ops. lost_seconds there add up, with the slices that nobody shared, to io_lost. regions: what occurrences of
-    the program's regions lost, and to whom (`blame.regions.SCHEMA`).
+    the program's regions lost, and to whom (`blame.regions.SCHEMA`). bystanders: who was there and took next to
+    nothing.
     """
 
     job: Job
@@ -286,6 +299,7 @@ class Blame:
     is_hidden: bool = False
     lower_limit: LowerLimit | None = None
     regions: pl.DataFrame = field(default_factory=pl.DataFrame)
+    bystanders: list[Bystander] = field(default_factory=list)
 
     @property
     def turn_seconds(self) -> float:

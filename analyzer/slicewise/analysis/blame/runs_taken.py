@@ -273,11 +273,14 @@ def asked_otherwise(digest: Digest, runs: Sequence[Digest], sure: Answered) -> l
     return [run for run in runs if run.job in sure.chosen.runs and not _asked_alike(digest, run)]
 
 
-def as_other_work(run: RunTaken, sure: Answered) -> RunTaken:
-    """A run that was taken, if any source did; else it is of another size, or of another command line."""
+def as_other_work(run: RunTaken, sure: Answered, is_known: bool) -> RunTaken:
+    """A run that was taken, if any source did; else it is of another size, or of another command line. is_known: an
+    answer is.
+    """
     if not run.is_taken and sure.chosen is not None and run.job in sure.chosen.runs:
         return RunTaken(run.job, True, "")  # what it had beside it can have cost it little
-    if not run.is_taken or any(run.job in base.runs for base in sure.baselines):
+    is_used = is_known or sure.chosen is None or sure.chosen.did_as_much
+    if not run.is_taken or (is_used and any(run.job in base.runs for base in sure.baselines)):
         return run
     if run.job in sure.asked_otherwise:
         return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")

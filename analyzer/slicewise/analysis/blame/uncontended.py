@@ -176,7 +176,7 @@ def from_quiet_slices(scene: Scene) -> Prices:
 
 
 IN_BURSTS = "some of its slices were far faster than that: the storage takes bytes in bursts, or they were cached"
-NOBODY = "nobody else is known to have used its file systems meanwhile"
+NOBODY = "nobody else is known to have taken time of its file systems meanwhile"
 
 
 def from_line(scene: Scene) -> Prices:

@@ -19,7 +19,9 @@ from slicewise.analysis.blame.outside import (
     starved,
 )
 from slicewise.analysis.blame.result import Blame, LowerLimit, Outside, TimeLimited
-from slicewise.constants import MAINLY, TRIVIAL
+from slicewise.analysis.blame.sources import Answered
+from slicewise.analysis.blame.standalone import NO_RUN
+from slicewise.constants import MAINLY, NEARLY_ALL, TRIVIAL
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.kinds import LESS_SURE, SURE
@@ -203,6 +205,29 @@ def why_hidden_io(digest: Digest, processes: int, io_seconds: float, moved: int)
     if stall is not None:
         return SOMEBODY_WAITED.format(share=words.percent(stall, 2))
     return BY_NO_CALL.format(moved=words.size(moved)) if moved else ""
+
+
+def why_it_may_be_anything(told: Blame, digest: Digest, runs: Sequence[Digest], sure: Answered) -> str:
+    """Why nothing is told where an interval says nothing: all of the runtime may be lost, or none of it. Else empty.
+    Runs that did the same and differ by as much say that much.
+    """
+    chosen = sure.chosen
+    if not told.is_too_uncertain or told.alone is None or told.outside is not None or chosen is None:
+        return ""
+    if chosen.did_as_much or told.alone.low > (1 - NEARLY_ALL) * told.runtime_seconds:
+        return ""
+    others = [run for run in runs if run.job in chosen.runs]
+    if others:
+        return _other_size(digest, others[0])
+    low, high = (words.duration(seconds) for seconds in (told.alone.low, told.alone.high))
+    return f"what is known of its time alone holds for anything from {low} to {high}"
+
+
+def _other_size(digest: Digest, run: Digest) -> str:
+    pairs = {way: (digest.about[f"{way}_bytes"], run.about[f"{way}_bytes"]) for way in ("write", "read")}
+    way = max(pairs, key=lambda way: abs(pairs[way][0] - pairs[way][1]))
+    now, then = map(words.size, pairs[way])
+    return f"{run.job} did other work: it {words.DID[way]} {then} instead of {now}" if now != then else NO_RUN
 
 
 def not_known(told: Blame, why: str) -> Blame:

@@ -22,6 +22,7 @@ from slicewise.analysis.blame.standalone import NO_RUN
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import WORTH_NAMING_BYTES
 from slicewise.estimate import Estimate
+from slicewise.report.blame.bystander_words import is_for_want_of_others, others_there, was_by_itself
 from slicewise.report.blame.region_words import lost_lines
 from slicewise.report.blame.waiting_words import waiting_lines
 from slicewise.text import words
@@ -117,8 +118,9 @@ def slept_for_memory(who: str, memory: Estimate, took: str) -> str:
 def _unknown(blame: Blame, who: str) -> str:
     if blame.turn is not None:
         return f"{who} {waited(blame.turn)}; {unknown_beside_turn(blame)}"
-    if was_by_itself(blame) and not blame.is_hidden:
-        return f"Nobody is known to have slowed {who} down: no profile shows anybody else on its file systems."
+    if is_for_want_of_others(blame):
+        others = others_there(blame, "its file systems", "no profile shows anybody else on its file systems")
+        return f"Nobody is known to have slowed {who} down: {others}."
     reason = short_reason(blame)
     return words.sentence(f"Unknown whether {who} was slowed down{': ' if reason else ''}{reason}")
 
@@ -247,7 +249,8 @@ def second_sentence(blame: Blame) -> str:
             but = ", but for that wait" if _waited_in_calls(blame.outside) else ""
             return f"Its I/O took as long as alone{but}, as far as can be measured."
         if not blame.neighbours:
-            return "No other profile shows anybody on its storage at that time." if not is_faster(blame) else ""
+            others = others_there(blame, "its storage", "No other profile shows anybody on its storage at that time")
+            return f"{others[0].upper()}{others[1:]}." if not is_faster(blame) else ""
         harm = "" if blame.is_too_uncertain else ", and did it no measurable harm"
         return f"{_shared_with(blame)}{harm}."
     lost = blame.lost.value
@@ -306,11 +309,6 @@ def short_reason(blame: Blame) -> str:
 def beside_others(blame: Blame) -> list[RunTaken]:
     """The runs that were not taken since something was active beside them, which may have cost them nothing."""
     return [run for run in blame.runs if not run.is_taken and run.why_not.startswith(NOT_ALONE)]
-
-
-def was_by_itself(blame: Blame) -> bool:
-    """Whether the job used storages, and nobody else is known to have."""
-    return not blame.slices.is_empty() and blame.shares.is_empty()
 
 
 def is_faster(blame: Blame) -> bool:
@@ -493,8 +491,8 @@ def _because(blame: Blame) -> str:
     limit = blame.lower_limit if blame.lower_limit and blame.lower_limit.seconds >= WORTH_BLAMING * lost else None
     if blame.shares.is_empty() and turn is None and limit is None:
         if blame.baseline is not None and blame.baseline.source == "standalone runs":
-            return ": its storage was slower, and no other job is known to have used it then"
-        return ", but no other job is known to have used its storage then"
+            return f": its storage was slower, and {others_there(blame, 'it')}"
+        return f", but {others_there(blame, 'its storage')}"
     # Whoever may as well have cost nothing is in the second sentence, and not the reason in the first.
     neighbours = blamed(blame)
     sure = [neighbour for neighbour in neighbours if neighbour.lost.low > 0]

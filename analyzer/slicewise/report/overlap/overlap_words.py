@@ -9,6 +9,7 @@ from slicewise.analysis.sharing.runtimes import Inverse, PredictedRuntime, Predi
 from slicewise.constants import LITTLE_BYTES, WORTH_A_WAIT
 from slicewise.digest.activity import Direction
 from slicewise.report.blame import blame_words
+from slicewise.report.blame.bystander_words import is_for_want_of_others
 from slicewise.report.model.model_report import misfit_words
 from slicewise.text import words
 
@@ -60,13 +61,15 @@ def waits(overlap: Overlap) -> list[str]:
 
 def of_unknown(blames: Sequence[Blame]) -> list[str]:
     """Why it is not known of jobs with company whether they were slowed down, and the one step that would tell."""
-    unknown = [blame for blame in blames if blame.lost is None and not blame_words.was_by_itself(blame)]
-    if not unknown:
-        return []
-    reasons = dict.fromkeys(blame_words.short_reason(blame) for blame in unknown)
-    jobs = " or ".join(blame.job.job for blame in unknown)
-    steps = [f"To find out: {words.sentence(unknown[0].next_step)}"] if unknown[0].next_step else []
-    return [f"Unknown whether {jobs} was slowed down: {next(iter(reasons))}.", *steps]
+    found = [(blame, is_for_want_of_others(blame)) for blame in blames if blame.lost is None]
+    told = [blame_words.headline(blame) for blame, is_alone in found if is_alone and blame.bystanders]
+    unknown = [blame for blame, is_alone in found if not is_alone]
+    if unknown:
+        reasons = dict.fromkeys(blame_words.short_reason(blame) for blame in unknown)
+        jobs = " or ".join(blame.job.job for blame in unknown)
+        told.append(f"Unknown whether {jobs} was slowed down: {next(iter(reasons))}.")
+    steps = [one.next_step for one, is_alone in found if one.next_step and (one.bystanders or not is_alone)]
+    return [*told, *(f"To find out: {words.sentence(step)}" for step in steps[:1])]
 
 
 def where_and_when(overlap: Overlap, direction: DirectionOverlap) -> str:
