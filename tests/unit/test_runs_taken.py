@@ -348,6 +348,50 @@ def test_who_was_there_and_moved_next_to_nothing_is_named(tmp_path, has_run):
     assert "tiny" not in headline(hidden)
 
 
+@pytest.mark.parametrize(
+    ("syncs", "its_syncs", "its_command", "is_taken"),
+    [
+        (1, 0, "tar", False),  # what it left in the cache
+        (0, 1, "tar", False),
+        (200, 20, "tar", False),
+        (30, 20, "tar", True),
+        (1, 0, "tar; sync", True),  # it may sync from time to time
+    ],
+)
+def test_a_run_that_left_in_the_cache_what_the_job_synced_did_other_work(
+    tmp_path, syncs, its_syncs, its_command, is_taken
+):
+    job = write_synced(tmp_path / "job", 1, FIRST, "tar; sync", syncs)
+    alone = write_synced(tmp_path / "alone", 11, FIRST - 1000, its_command, its_syncs)
+    for given in ([], [alone]):
+        told = told_of(job, write(tmp_path / f"other-{len(given)}", 900, FIRST, 40, "other"), given, [alone])
+        assert [run.is_taken for run in told.runs] == [is_taken]
+    own, run = digests(job, alone)
+    (compared,) = compare([run, own]).differences
+    is_alike = compared.own_io.unknown == []
+    assert is_alike == (syncs == 30)
+
+
+def test_what_never_was_in_the_cache_needs_no_sync(tmp_path, neighbour):
+    """`dd oflag=dsync` and `dd conv=fsync`."""
+    job = write_synced(tmp_path / "job", 1, FIRST, "dd fsync", 20)
+    past = write_synced(tmp_path / "past", 11, FIRST - 1000, "dd dsync", 0, past_cache=1)
+    assert [run.is_taken for run in told_of(job, neighbour, [], [past]).runs] == [True]
+
+
+def write_synced(directory: Path, key: int, start: int, command: str, syncs: int, past_cache: int = 0) -> Path:
+    """Writes 200 MiB in 10 s, and then waits in its syncs for 10 s, if it makes any."""
+    process = {"process": key, "program": "/bin/tar", "command": command, "slice_ns": NS, "start_ns": NS * start}
+    process["end_ns"] = NS * (start + (20 if syncs else 10))
+    did = {"process": key, "threads": 1, "write_bytes": 20 * MIB, "write_ops": 20, "write_ns": NS}
+    rows = [did | {"slice": start + at} for at in range(10)]
+    if syncs:
+        rows += [{"process": key, "threads": 1, "slice": start + 10 + at, "sync_ns": NS} for at in range(10)]
+        rows[-1]["sync_ops"] = syncs
+    file = {"process": key, "file": 1, "mount": 1, "write_bytes": 200 * MIB, "past_cache": past_cache}
+    return build_profile(directory, [process], rows, [{"process": key, "type": "nfs4"}], files=[file])
+
+
 def test_the_next_step_can_be_pasted(tmp_path, neighbour, monkeypatch):
     """The job's own command line, into its own directory; slices that are long for it are made finer."""
     monkeypatch.chdir(tmp_path)

@@ -28,6 +28,7 @@ from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.limits import from_disk, has_limits, limits_of
+from slicewise.analysis.runs.matching import synced_otherwise
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, LITTLE_OF_RUNTIME, SECOND_NS
 from slicewise.digest.activity import runtime_of
@@ -80,6 +81,7 @@ def runs_taken(
         if why and own and its and not is_mostly_io(digest):
             # Of a job that mostly computes, what was cold may have cost next to nothing.
             why = "" if waited_little(digest if own.of_files > its.of_files else run) else why
+        why = why or synced_otherwise(digest, run)
         if not why and run.path not in known:
             why = _held_up(run, least, grid_ns) if run in kind else ""
             why = why or (_slowed(run, fastest) if run in same else "")
@@ -298,10 +300,20 @@ def speed_notes(sure: Answered, runs: Sequence[RunTaken]) -> list[str]:
     ]
 
 
+def sync_notes(runs: Sequence[RunTaken]) -> list[str]:
+    """Where no run is left because others synced what they wrote."""
+    other = [run for run in runs if "sync call" in run.why_not]
+    return [f"{run.job} is no standalone run of it: {run.why_not}" for run in other[:1] if not _is_any_taken(runs)]
+
+
+def _is_any_taken(runs: Sequence[RunTaken]) -> bool:
+    return any(run.is_taken for run in runs)
+
+
 def cache_notes(digest: Digest, runs: Sequence[RunTaken]) -> list[str]:
     """Where no run is left because of the page cache, it is the reason why jobs take longer or less long."""
     warm = [run for run in runs if "page cache" in run.why_not]
-    if not warm or any(run.is_taken for run in runs):
+    if not warm or _is_any_taken(runs):
         return []
     fetched, short = fetched_by(digest), ""
     if fetched is not None and fetched.is_again:

@@ -13,6 +13,7 @@ import polars as pl
 from slicewise.analysis.blame.result import LowerLimit, Outside
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.compare.work import Tasks
+from slicewise.analysis.runs.matching import are_other_syncs
 from slicewise.constants import LEAST_ERROR, LEAST_OF_JOB, LIKE_SIZES, LITTLE_OF_RUNTIME, NEARLY_ALL
 from slicewise.estimate import Estimate
 from slicewise.kinds import CONFIDENCES, Confidence
@@ -120,8 +121,6 @@ WORTH_A_WORD = 0.01
 MOST_IN_DOUBT: dict[Confidence, float] = {"high": 0.2, "medium": 0.5}
 # Mean sizes of calls, and shares of calls by size, further apart than this fraction are other sizes.
 OTHER_SIZES = 0.02
-# Numbers of sync calls further apart than this factor are another way to write.
-OTHER_SYNCS = 2.0
 
 
 class Amounts(NamedTuple):
@@ -372,8 +371,7 @@ def _why_unknown(
     has_others = kind != "meta" and _has_other_sizes(of, against, kind, place, now, then)
     if has_others and not price.knows(now.size) and "sizes" not in priced:
         return "other sizes"
-    fewer, more = sorted((now.syncs, then.syncs))
-    return "other syncs" if more > OTHER_SYNCS * max(1, fewer) else None
+    return "other syncs" if are_other_syncs(now.syncs, then.syncs) else None
 
 
 def _has_other_sizes(of: Tasks, against: Tasks, kind: Kind, place: str, now: Amounts, then: Amounts) -> bool:

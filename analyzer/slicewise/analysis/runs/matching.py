@@ -9,10 +9,15 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.digest.activity import members
+from slicewise.constants import LITTLE_OF_RUNTIME, MAINLY, SECOND_NS
+from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.company import NEVER, active, beyond_calls, company_of, with_slices_beyond_calls
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
+from slicewise.text import words
+
+# Numbers of sync calls further apart than this factor are another way to write.
+OTHER_SYNCS = 2.0
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,39 @@ def that_fit(found: Sequence[Sequence[Digest]], jobs: Sequence[Digest]) -> list[
 
 def _size(about: Mapping[str, Any]) -> tuple[str, int]:
     return about["program"], about["processes"]
+
+
+def are_other_syncs(one: int, other: int) -> bool:
+    """Whether two numbers of sync calls are two ways to write."""
+    return max(one, other) > OTHER_SYNCS * min(one, other)
+
+
+def synced_otherwise(job: Digest, run: Digest) -> str:
+    """Why a run did other work than a job, though it wrote as much: one of them waited in sync calls for what the other
+    left in the cache. Empty: it did not, or both have one command line, which may sync from time to time.
+    """
+    if job.about["command"] and job.about["command"] == run.about["command"]:
+        return ""
+    own, its = (one.process_slices.select(pl.col("sync_ops", "sync_ns").sum()).row(0) for one in (job, run))
+    shares = [ns / SECOND_NS / runtime_of(one) for (_, ns), one in ((own, job), (its, run))]
+    if max(shares) < LITTLE_OF_RUNTIME or not are_other_syncs(own[0], its[0]):
+        return ""
+    if _is_past_cache(job if own[0] < its[0] else run):
+        return ""
+    return f"it {_in_syncs(*its)}, and this job {_in_syncs(*own)}"
+
+
+def _is_past_cache(run: Digest) -> bool:
+    """Whether most of what a run wrote was never in the cache (O_DIRECT, O_DSYNC), and needs no syncs."""
+    if "past_cache_bytes" not in run.mounts.columns:  # of an older catalog
+        return False
+    past, wrote = run.mounts.select(pl.col("past_cache_bytes", "write_bytes").sum()).row(0)
+    return bool(past > MAINLY * wrote)
+
+
+def _in_syncs(calls: int, waited_ns: int) -> str:
+    waited = f"waited {words.duration(waited_ns / SECOND_NS)} in {words.count(calls, 'sync call')}"
+    return waited if calls else "made no sync call"
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:

@@ -201,7 +201,7 @@ def _other_work(told: Difference) -> str:
             now, then = (words.size(round(amounts.size)) for amounts in (work.now, work.then))
             return f"in {CALLS[work.kind]} of {now} instead of {then}" if now != then else ""
         if work.why == "other syncs":
-            return f"with {work.now.syncs:,} sync calls instead of {work.then.syncs:,}"
+            return f"with {words.count(work.now.syncs, 'sync call')} instead of {work.then.syncs:,}"
     return ""
 
 
