@@ -208,7 +208,23 @@ def test_of_ranks_the_slowest_of_each_phase_counts(tmp_path):
 
 def test_time_of_threads_side_by_side_is_not_longer_than_the_run(tmp_path):
     rows = {at: wrote(10, 3.9) | {"threads": 4} for at in range(10)}
-    assert work_of(read_digest(write_run(tmp_path / "threads", 10, [rows]))).io_ns == 9_750_000_000
+    assert work_of(read_digest(write_run(tmp_path / "threads", 10, [rows]))).io_ns == 10_000_000_000
+
+
+def test_threads_that_begin_and_end_within_slices_are_in_calls_for_parts_of_them(tmp_path):
+    """Eight threads, from 2.75 s to 6.25 s; and one, for a little of each slice after that."""
+    rows = {2: 0.25 * 8, 3: 8, 4: 8, 5: 8, 6: 0.25 * 8} | dict.fromkeys(range(7, 10), 0.01)
+    run = write_run(tmp_path / "burst", 10, [{at: read(10, seconds) for at, seconds in rows.items()}])
+    assert work_of(read_digest(run)).io_ns == pytest.approx(3_530_000_000)
+
+
+def test_a_slice_with_two_threads_in_calls_does_not_halve_the_others(tmp_path):
+    """Such a run was told to have spent 5.41 s more outside of calls than its run alone, and 3.23 s less in them."""
+    rows = {at: read(10, 0.95) for at in range(12)}
+    alone = write_run(tmp_path / "alone", 13, [rows])
+    together = write_run(tmp_path / "together", 13.6, [rows | {11: read(10, 1.5) | {"threads": 12}}])
+    found = told(alone, together)
+    assert (found.of.io_ns, found.against.io_ns) == (11_450_000_000, 11_400_000_000)
 
 
 def test_another_number_of_processes_widens_the_interval_and_is_less_sure(tmp_path, yesterday):

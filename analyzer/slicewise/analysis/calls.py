@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from slicewise.alike import begins_of_alike, is_ordered
+from slicewise.constants import WAITING_SHARE
 from slicewise.digest.activity import members
 from slicewise.digest.counters import counters_of
 from slicewise.digest.digest import Digest
@@ -37,17 +38,16 @@ ORDER = ("process", "storage", "slice")
 
 UNCOUNTED = Counters()
 
-# Time in calls of several threads may be this fraction above a whole number of threads' without another thread.
-THREADS_ROUNDING = 0.02
-
 
 def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     """What each of a job's processes that matter did: process, storage, slice, and for each kind the columns of SECONDS
     (s, f64) and AMOUNTS, and CALLS (i64), CACHED and WRITTEN. A write is not there before it is synced, so the time of
     syncs is that of writes. Requests count as the time that they were under way, and waiting for them as none besides.
-    Where threads were in calls at the same time, their times are divided by the least number of threads that can have
-    spent them: the most seconds in any slice over the slice's length. So what one thread spent counts in full, and what
-    eight spent side by side counts as their mean. Bytes written are those that the storage served (`digest.served`).
+    Where threads were in calls at the same time, their times in a slice are divided by the least number of threads that
+    can have spent them: the seconds over the slice's length, and at a burst's ends, which are parts of slices, that of
+    the slice beside it. So what one thread spent counts in full, and what eight spent side by side counts once. One
+    number for all slices halved a reader's time for one slice with two threads, and not that of its run alone. Bytes
+    written are those that the storage served (`digest.served`).
     """
     together = [digest, *(one for one in digest.beside if not grid_ns % one.slice_ns)]
     known = counters_of(together, grid_ns)
@@ -129,14 +129,20 @@ def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
     if not is_close.any():
         return None
     close = ordered.filter(np.repeat(is_close, np.diff(of_process, append=len(process))))
-    threads = (
+    of_slices = (
         close.group_by("process", "slice", maintain_order=True)
-        .agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
-        .group_by("process")
-        .agg(threads=(pl.col("seconds") / (grid_ns / 1e9) - THREADS_ROUNDING).ceil().clip(1).max())
+        .agg(threads=pl.sum_horizontal(SECONDS.values()).sum() / (grid_ns / 1e9))
+        .filter(pl.col("threads") >= WAITING_SHARE)
+        .sort("process", "slice")
     )
-    found = ordered.select("process").join(threads, on="process", how="left", maintain_order="left")["threads"]
-    return found.fill_null(1.0)
+    at, many = pl.col("slice"), pl.col("threads")
+    ends = [
+        pl.when((at - at.shift(step) != step).over("process").fill_null(True)).then(many.shift(-step).over("process"))
+        for step in (1, -1)
+    ]
+    threads = of_slices.select("process", "slice", threads=pl.max_horizontal(many, *ends, 1.0))
+    found = ordered.select("process", "slice").join(threads, on=["process", "slice"], how="left", maintain_order="left")
+    return found["threads"].fill_null(1.0)
 
 
 def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | None = None) -> pl.DataFrame:

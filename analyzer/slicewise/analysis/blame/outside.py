@@ -21,7 +21,6 @@ from slicewise.analysis.blame.memory import (
     slept,
 )
 from slicewise.analysis.blame.result import CostByWaiting, Outside
-from slicewise.analysis.calls import THREADS_ROUNDING
 from slicewise.analysis.job.split import Split
 from slicewise.constants import LITTLE_OF_RUNTIME, MAINLY, NEARLY_ALL
 from slicewise.digest.activity import members, runtime_of
@@ -44,6 +43,8 @@ HARDLY_IO = 0.1
 # The time in which some task waited for one is this part of what the job is told to have waited, at least: of what took
 # longer outside of I/O another part may be something else.
 LEAST_OF_WAIT = 0.5
+# Time that one thread ran or was ready to may be counted this fraction longer than it was looked at.
+THREADS_ROUNDING = 0.02
 
 # What is told of a job's I/O that no call shows.
 BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by itself, perhaps)"
