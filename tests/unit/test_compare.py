@@ -16,7 +16,8 @@ from slicewise.estimate import Estimate
 from slicewise.report.compare import compare_report
 from slicewise.report.compare.compare_report import compare_page, compare_record, parts_table, runs_table
 from support.command_line import answer_of, refusal_of, slicewise_command
-from support.runs import MIB, metadata, read, write_run, wrote
+from support.runs import MIB, SECOND, START, metadata, read, write_run, wrote
+from support.swz import build_profile
 
 
 def told(*runs, **losses):
@@ -225,6 +226,67 @@ def test_a_slice_with_two_threads_in_calls_does_not_halve_the_others(tmp_path):
     together = write_run(tmp_path / "together", 13.6, [rows | {11: read(10, 1.5) | {"threads": 12}}])
     found = told(alone, together)
     assert (found.of.io_ns, found.against.io_ns) == (11_450_000_000, 11_400_000_000)
+
+
+@pytest.mark.parametrize(("both_busy", "in_calls"), [((2, 3), (19.2, 19.8)), ((3, 2), (18.0, 18.0))])
+def test_processes_that_wait_for_each_other_in_one_run_do_so_in_the_other(tmp_path, both_busy, in_calls):
+    """A copy's second process is busy with the first one in so many slices that it may have waited for it, or not."""
+    runs = [
+        write_run(
+            tmp_path / name, 20.2,
+            [{at: read(10, 0.9) for at in range(20)}, {at: wrote(70 / slices, 0.6) for at in range(slices)}],
+            spans=[(0.0, 20.2), (0.001, 20.199)],
+        )
+        for name, slices in zip(("first", "second"), both_busy, strict=True)
+    ]  # fmt: skip
+    found = told(*runs)
+    assert tuple(run.io_ns / SECOND for run in (found.against, found.of)) == pytest.approx(in_calls)
+    assert found.of.total("write", "bytes") == pytest.approx(found.against.total("write", "bytes"), abs=2)
+
+
+def copy_and_sync(directory, begin, seconds, is_sampled):
+    """A writer of 100 MiB in 5 s; then the command `sync`, for so long, in which the disk writes them."""
+    first = 1 + sum(map(ord, directory.name))
+    start, end, synced = (at * SECOND for at in (begin, begin + 5, begin + 5 + seconds))
+    process = {"host": "n1", "slice_ns": SECOND, "command": "copy"}
+    processes = [
+        process | {"process": first, "program": "/bin/copy", "start_ns": start, "end_ns": end},
+        process | {"process": first + 1, "program": "/bin/sync", "start_ns": end, "end_ns": synced},
+    ]
+    slices = [wrote(20, 0.02) | {"process": first, "slice": begin + at, "threads": 1} for at in range(5)]
+    sync = {"sync_ops": 1, "sync_ns": seconds * SECOND, "threads": 1}
+    slices.append(sync | {"process": first + 1, "slice": begin + 4 + seconds})
+    mounts = [{"process": first + at, "type": "ext4", "source": "/dev/sda1"} for at in range(2)]
+    run = {"process": first + 7000}
+    disk = {"device": 0, "write_bytes": 100 * MIB // seconds}
+    sampled = {
+        "nodes": [run | {"host": "n1", "slice_ns": SECOND}],
+        "node_devices": [run | {"device": 0, "kind": "block", "name": "sda1"}],
+        "node_slices": [run | {"slice": begin + at, "sampled_ns": SECOND} for at in range(5 + seconds)],
+        "node_blocks": [run | disk | {"slice": begin + 5 + at} for at in range(seconds)],
+    }
+    return build_profile(directory, processes, slices, mounts, collected=sampled if is_sampled else {})
+
+
+@pytest.mark.parametrize("sampled", [(True, False), (False, True), (True, True), (False, False)])
+def test_both_runs_wrote_what_their_calls_wrote_whoever_looked_at_the_disk(tmp_path, sampled):
+    """A counter of the one run showed no byte of the other, which was told to have written 0 B."""
+    runs = [
+        copy_and_sync(tmp_path / name, START + at, seconds, is_sampled)
+        for name, at, seconds, is_sampled in zip(("first", "second"), (0, 100), (5, 6), sampled, strict=True)
+    ]
+    found = told(*runs)
+    assert (found.of.total("write", "bytes"), found.against.total("write", "bytes")) == (100 * MIB, 100 * MIB)
+    assert (found.of.total("write", "calls"), found.against.total("write", "calls")) == (100, 100)
+    assert found.own_io.unknown == []
+    assert found.own_io.seconds.value == pytest.approx(0.0, abs=0.001)
+
+
+def test_what_processes_did_that_do_not_matter_is_the_jobs_work_too(tmp_path):
+    rows = [{at: wrote(100, 0.9) for at in range(12)}, {3: wrote(4, 0.01)}]
+    work = work_of(read_digest(write_run(tmp_path / "two", 13, rows)))
+    assert (work.processes, work.total("write", "bytes")) == (1, 1204 * MIB)
+    assert work.rows["bytes"].sum() == pytest.approx(1204 * MIB, abs=12)
 
 
 def test_another_number_of_processes_widens_the_interval_and_is_less_sure(tmp_path, yesterday):

@@ -176,16 +176,19 @@ def _by_level(digests: Sequence[Digest]) -> Iterator[Counted]:
 
 
 def _users_of_all(users: pl.DataFrame, digests: Sequence[Digest]) -> pl.DataFrame:
-    """The users, with those of jobs that had no collector of their own, but ran where another job's counted."""
+    """The users, with those of jobs that had no collector of their own, but ran where and while another job's counted.
+    What was counted in another run says nothing: its bytes would be told to have been served then.
+    """
     if users.is_empty():
         return users
     seen = set(users["process"].unique().to_list())
-    names = users.select("counter", "storage").unique()
     more = [users]
     for digest in digests:
         places = _busiest_points(digest).filter(~pl.col("process").is_in(list(seen)))
         if places.is_empty():
             continue
+        counting = pl.concat(other.processes.select("process") for other in digests if _ran_at_once(digest, other))
+        names = users.join(counting, on="process", how="semi").select("counter", "storage").unique()
         for counter, storage in names.iter_rows():
             node, *points = counter.split(SEPARATOR)
             if points == [LEVEL]:
@@ -195,6 +198,10 @@ def _users_of_all(users: pl.DataFrame, digests: Sequence[Digest]) -> pl.DataFram
                 there = there.filter(pl.col("point").is_in(points))
             more.append(there.select("process", "storage", counter=pl.lit(counter)))
     return pl.concat(more).unique(["process", "storage"], keep="first", maintain_order=True)
+
+
+def _ran_at_once(digest: Digest, other: Digest) -> bool:
+    return bool(digest.about["start_ns"] <= other.about["end_ns"] and other.about["start_ns"] <= digest.about["end_ns"])
 
 
 def amounts_on_grid(total: pl.DataFrame, slice_ns: int, grid_ns: int) -> pl.DataFrame:

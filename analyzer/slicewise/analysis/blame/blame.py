@@ -44,7 +44,7 @@ from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.standalone import StandaloneRows, with_waits_of
 from slicewise.analysis.blame.time_limited import time_limited, why_its_work_did_not_end_it
-from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands
+from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands, strands_to_match
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
 from slicewise.analysis.blame.unprofiled import apart, unprofiled
@@ -198,7 +198,7 @@ def _asked(
     )
 
     def strands_of(run: Digest) -> Strands:
-        return job_strands(run, grid_ns, strands if run.about["processes"] == job.processes else None)
+        return job_strands(run, grid_ns, strands_to_match(run, digest, grid_ns))
 
     alone_strands = [strands_of(run) for run in runs]
     by_command = [run for run in runs if job.command and run.about["command"] == job.command]

@@ -167,6 +167,11 @@ def job_strands(digest: Digest, grid_ns: int, like: Strands | None = None) -> St
     return next((one for one in others if len(one) == len(like)), found)
 
 
+def strands_to_match(digest: Digest, other: Digest, grid_ns: int) -> Strands | None:
+    """Those of another run, if it has as many processes: `job_strands` makes the job's own like them. None: nothing."""
+    return job_strands(other, grid_ns) if digest.about["processes"] == other.about["processes"] else None
+
+
 # As a digest's frames, these stay as long as it does: a run alone is held against many others.
 @kept_once
 def _strands(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> Strands:

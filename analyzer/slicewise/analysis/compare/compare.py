@@ -16,12 +16,13 @@ from slicewise.analysis.blame.memory import fetched_by, seconds_refetching
 from slicewise.analysis.blame.outside import outside_of_io
 from slicewise.analysis.blame.result import Blame, LowerLimit
 from slicewise.analysis.blame.runs_taken import other_warmth
-from slicewise.analysis.blame.to_runtime import job_strands
+from slicewise.analysis.blame.to_runtime import job_strands, strands_to_match
 from slicewise.analysis.compare.difference import Difference, Loss, difference
 from slicewise.analysis.compare.work import Tasks, place_names, work_of
 from slicewise.analysis.runs.limits import limits_of
 from slicewise.analysis.runs.matching import company, require_different
 from slicewise.analysis.runs.storage import busy_on, describe_all
+from slicewise.digest.activity import runtime_of
 from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import Digest
 from slicewise.digest.outlines import Progress
@@ -57,10 +58,10 @@ def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None)
     """
     require_different(digests, "compare", "run")
     losses = losses or {}
-    runs = [work_of(digest) for digest in digests]
-    by_time = sorted(runs, key=lambda run: run.runtime_ns)
-    against = runs[0] if len(runs) == 2 else by_time[(len(runs) - 1) // 2]
-    reference = next(digest for digest, run in zip(digests, runs, strict=True) if run is against)
+    by_time = sorted(digests, key=runtime_of)
+    reference = digests[0] if len(digests) == 2 else by_time[(len(digests) - 1) // 2]
+    runs = [work_of(digest, reference) for digest in digests]
+    against = next(run for run, digest in zip(runs, digests, strict=True) if digest is reference)
     differences = [
         _with_reasons(difference(run, against, losses.get(run.job.job), losses.get(against.job.job)), digest, reference)
         for run, digest in zip(runs, digests, strict=True)
@@ -82,7 +83,7 @@ def _with_reasons(found: Difference, of: Digest, against: Digest) -> Difference:
     """A difference with what blame says of time outside of I/O calls, of memory that was short, and of warm caches."""
     fetched = [fetched_by(run) for run in (of, against)]
     cached = [1 - one.from_storage for one in fetched if one is not None]
-    processes = job_strands(of, of.slice_ns).calls["process"].n_unique()
+    processes = len(job_strands(of, of.slice_ns, strands_to_match(of, against, of.slice_ns)))
     io_seconds, former = (run.io_ns / 1e9 for run in (found.of, found.against))
     more = io_seconds - former
     return replace(

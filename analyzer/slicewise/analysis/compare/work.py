@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.blame.to_runtime import Waits, in_calls, job_strands, phase_of_slices
+from slicewise.analysis.blame.to_runtime import Waits, in_calls, job_strands, phase_of_slices, strands_to_match
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, slice_rows
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import with_mapped
 from slicewise.scalars import real
 
 
@@ -24,8 +25,10 @@ class Tasks:
     decided_by: what to call whoever decided most of it. processes: how many there are to choose from.
 
     amounts: a row a file system (`place`, the same in all runs) and kind: place, kind, seconds (in calls, of those that
-    decided), bytes, calls (of all the job's processes that matter), syncs (calls, of kind write).
-    rows: process, slice, place, kind, seconds, bytes, calls.
+    decided), bytes, calls (what calls read and wrote, and mapped files fetched, of all the job's processes), syncs
+    (calls, of kind write).
+    rows: process, slice, place, kind, seconds, bytes, calls, of processes that matter; bytes written lie where the
+    storage served them, as far as that is known, and add up to those of `amounts`, and calls likewise.
     sizes: place, kind, least (bytes), calls: how many calls were of which size; empty where nobody counted that.
     """
 
@@ -51,19 +54,22 @@ class Tasks:
         return int(self.amounts.filter(pl.col("kind") == kind)[column].sum())
 
 
-def work_of(digest: Digest) -> Tasks:
+def work_of(digest: Digest, against: Digest | None = None) -> Tasks:
+    """against: the run with which it is compared, like with like."""
     row = digest.jobs.row(0, named=True)
     who = members(digest)
-    strands = job_strands(digest, digest.slice_ns)
-    rows = _rows(digest, strands.calls)
+    like = None if against is None else strands_to_match(digest, against, digest.slice_ns)
+    strands = job_strands(digest, digest.slice_ns, like)
+    did = _did(digest)
+    rows = _as_done(_rows(digest, strands.calls), did)
     waits: Waits = "processes" if strands.waits == "strands" else strands.waits
     decided = _deciding(strands.calls, waits)
     deciding = rows.join(decided, on=["process", "slice"], how="semi")
     runtime_ns = row["end_ns"] - row["start_ns"]
-    summed = rows.group_by("place", "kind").agg(pl.col("bytes", "calls").sum())
     seconds = deciding.group_by("place", "kind").agg(pl.col("seconds").sum())
     amounts = (
-        summed.join(seconds, on=["place", "kind"], how="left")
+        did.join(seconds, on=["place", "kind"], how="full", coalesce=True)
+        .with_columns(pl.col("bytes", "calls").fill_null(0))
         .join(_syncs(digest), on=["place", "kind"], how="left")
         .with_columns(pl.col("seconds").fill_null(0.0), pl.col("syncs").fill_null(0))
         .sort("place", "kind")
@@ -101,6 +107,38 @@ def _places(digest: Digest) -> pl.DataFrame:
     return digest.storages.select(
         "storage", "point", "source", place=pl.concat_str("type", "source", point, separator="\0")
     )
+
+
+def _did(digest: Digest) -> pl.DataFrame:
+    """place, kind, bytes, calls: what all processes of the job did, whether they matter or not."""
+    own = digest.processes.filter("is_of_job")
+    placed = (
+        with_mapped(digest.process_slices, digest.fetched)
+        .join(own, on="process", how="semi")
+        .join(_places(digest).select("storage", "place"), on="storage")
+    )
+    return pl.concat(
+        placed.group_by("place", kind=pl.lit(kind)).agg(
+            bytes=pl.col(f"{kind}_bytes").sum() if kind in CALLS else pl.lit(0, pl.Int64),
+            calls=pl.col(f"{kind}_ops").sum(),
+        )
+        for kind in KINDS
+    ).filter((pl.col("bytes") > 0) | (pl.col("calls") > 0))
+
+
+def _as_done(rows: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `Tasks.rows` whose bytes and calls add up to what was done: of what is written a storage may be served
+    less by the end, or it is not known when, and processes that do not matter did the rest.
+    """
+    of_all = rows.join(did, on=["place", "kind"], how="left", maintain_order="left", suffix="_done")
+    names = ("bytes", "calls")
+    share = {name: pl.col(name) / pl.col(name).sum().over("place", "kind") for name in ("seconds", *names)}
+    return of_all.with_columns(
+        (share[name].fill_nan(share["seconds"]).fill_nan(0.0) * pl.col(f"{name}_done").fill_null(0))
+        .round()
+        .cast(pl.Int64)
+        for name in names
+    ).select(rows.columns)
 
 
 def _rows(digest: Digest, calls: pl.DataFrame) -> pl.DataFrame:
