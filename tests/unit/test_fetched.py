@@ -19,6 +19,8 @@ class Job(SimpleNamespace):
 
 
 def frame(name, rows):
+    if not rows:
+        return pl.DataFrame(schema=FRAMES[name].polars_schema)
     given = pl.DataFrame(rows)
     columns = {column: given[column] if column in given.columns else None for column in FRAMES[name].columns}
     made = given.select(pl.lit(found).alias(name) if found is None else name for name, found in columns.items())
@@ -106,8 +108,9 @@ def test_what_was_read_ahead_of_calls_is_theirs_and_no_wait_besides():
     [
         {"read_storage": 12, "faults": 100},  # as much as programs and their libraries
         {"counted": (0, 2, 2, 0, 0, 0, 0, 0, 0, 0)},  # the mount's counter is of other traffic
-        {"counted": ()},
+        {"counted": (0,) * 10},
         {"faults": 0},
+        {"faults": 0, "counted": ()},
     ],
 )
 def test_silence_where_it_is_not_known(changed):
@@ -123,7 +126,15 @@ def test_what_was_fetched_is_read_in_the_slices_of_its_storage():
     assert found["read_ns"].to_list() == pytest.approx([0.5 * SECOND + 0.2 * SECOND, 0.7 * SECOND])
 
 
-@pytest.mark.parametrize("counted", [(0, 8, 8, 8, 8, 8, 8, 8, 8, 0), ()])
+@pytest.mark.parametrize(("faults", "waited"), [(500, 7), (330, 0)])
+def test_where_nobody_sampled_the_node_page_faults_say_when(faults, waited):
+    """It did not compute for 7 s. A page fault that takes 14 ms is a slow one, and one of 21 ms none."""
+    found = fetched_frame(job(counted=(), faults=faults), mapped())
+    assert found["waited_ns"].sum() == pytest.approx(waited * SECOND)
+    assert found["fetched_bytes"].to_list() == pytest.approx([6.4 * MIB] * (10 if waited else 0), abs=1)
+
+
+@pytest.mark.parametrize("counted", [(0, 8, 8, 8, 8, 8, 8, 8, 8, 0), (), (0,) * 10])
 def test_bytes_are_placed_in_slices_or_nowhere(counted):
     digest = job(counted=counted)
     digest.not_kept, digest.fetched = {}, fetched_frame(digest, mapped())

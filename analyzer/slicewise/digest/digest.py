@@ -173,7 +173,7 @@ class Digest:
         """What processes fetched by mapped files, and how long they waited for it: estimates."""
         sums = self._profile.sums
         mapped = sums.filter(pl.col("mapped_bytes") > 0) if "mapped_bytes" in sums.columns else sums.clear()
-        if mapped.is_empty() or self.node_slices.is_empty():
+        if mapped.is_empty():
             return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
         from slicewise.digest.fetched import fetched_frame  # it brings numpy along
 

@@ -239,8 +239,7 @@ FRAMES: dict[str, Frame] = {
     ),
     "fetched": _frame(
         "one row for each process, storage and slice in which it waited for pages of mapped files (`mmap`), which no "
-        "call shows; estimates, of processes for which the kernel fetched much beyond their calls, where a collector "
-        "sampled the node",
+        "call shows; estimates, of processes for which the kernel fetched much beyond their calls",
         ("process", "storage", "slice"),
         {
             "fetched_bytes": number("bytes", "bytes that the kernel fetched for it beyond its calls"),
