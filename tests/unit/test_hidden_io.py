@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.memory import moved_by_no_call
+from slicewise.analysis.blame.memory import fetched_by, moved_by_no_call
 from slicewise.analysis.blame.result import Outside
 from slicewise.analysis.blame.unprofiled import changing
 from slicewise.analysis.blame.weighed import no_longer_than
+from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.runs.matching import company
 from slicewise.digest.beside import Surroundings
 from slicewise.estimate import Estimate
@@ -40,13 +41,14 @@ def job(
     is_warm: bool = False,
     slices_with_calls: int = 1000,
     calls_a_mib: int = 1,
+    faults: int = 0,
 ) -> Path:
     """A job that looks at its files every second, reads `called` MiB a second by calls that take all of it, and fetches
     as much in all as `fetched` says (MiB, beyond its calls); disk: what the disk read meanwhile, MiB a second. loading:
     seconds before its first call. write: it is all written. in_calls: the part of the time that calls take; the rest
     is spent on what was read ahead. requested: MiB a second by requests, of which the kernel's count of calls knows
     nothing. is_warm: the page cache served its calls. slices_with_calls: the first ones; it reads on without.
-    calls_a_mib: how many calls read one.
+    calls_a_mib: how many calls read one. faults: page faults that read from storage.
     """
     number = 1 + sum(map(ord, directory.name))
     begin = start + loading
@@ -80,7 +82,8 @@ def job(
         collected["launches"] = [launch | {"start_ns": NS * start, "end_ns": NS * (start + seconds)}]
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
     rows = [one | {"slice": at} for at in slices[:slices_with_calls] for one in ([did, asked] if requested else [did])]
-    return build_profile(directory, [process], [*rows, kernel], mounts, collected=collected)
+    looks = [{"process": number, "slice": begin, "sampled_ns": NS, "major_faults": faults}] if faults else []
+    return build_profile(directory, [process], [*rows, kernel], mounts, usage=looks, collected=collected)
 
 
 def halved(tmp_path: Path) -> list[Path]:
@@ -104,6 +107,30 @@ def test_a_job_of_hidden_io_took_as_long_as_its_runs_alone_say(tmp_path):
     assert "it lost 10.0 s outside of I/O calls, where 250 MiB were moved for it by no call" in headline(told)
     assert "not because of I/O" not in headline(told)
     assert second_sentence(told).startswith("Programs without a profile used the same file system"), "470 MiB of it"
+
+
+def test_a_run_whose_program_was_loaded_from_the_disk_is_no_other_work(tmp_path):
+    """Its 8 page faults may have read up to 32 MiB of the 68."""
+    own, run = digests(
+        job(tmp_path / "job", 21, fetched=67, disk=4),
+        job(tmp_path / "alone", 10, fetched=68, disk=7, start=FIRST - 99, faults=8),
+    )
+    assert moved_by_no_call(run) == 36 * MIB
+    told = blame(own, [], [run])
+    assert told.alone is not None
+    assert told.alone.value == pytest.approx(10)
+
+
+def test_which_part_of_hidden_reads_a_cache_had_is_not_known(tmp_path):
+    """1 MiB by calls, and 64 by none: the job was told to have read all from the cache, and its run alone nothing."""
+    own, run = digests(
+        job(tmp_path / "job", 14, fetched=64, disk=5, called=1, slices_with_calls=1, is_warm=True),
+        job(tmp_path / "alone", 10, fetched=64, disk=7, start=FIRST - 99),
+    )
+    assert [fetched_by(one) for one in (own, run)] == [None, None]
+    told = compare([run, own]).told
+    assert (told.from_cache, told.confidence) == (None, "medium")
+    assert [(one.job, one.is_taken) for one in blame(own, [], [], [run]).runs] == [("alone", True)]
 
 
 def test_without_a_run_alone_nothing_is_known_of_it(tmp_path):

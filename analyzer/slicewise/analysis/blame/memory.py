@@ -87,8 +87,10 @@ class Fetched:
 
 
 def fetched_by(digest: Digest) -> Fetched | None:
-    """What a job's processes read; None where they read nothing, or nobody counted."""
-    if "coverage" in digest.not_kept or digest.coverage.is_empty():
+    """What a job's processes read; None where they read nothing, nobody counted, or no call shows most of it: what came
+    from a cache is not known then.
+    """
+    if "coverage" in digest.not_kept or digest.coverage.is_empty() or moved_by_no_call(digest):
         return None
     counted = digest.coverage.join(members(digest).select("process"), on="process", how="semi")
     sums = counted.select(pl.col("^(read|write)_(seen|requested)$", "mapped", "read_storage").sum()).row(0, named=True)
@@ -104,25 +106,33 @@ def moved_by_no_call(digest: Digest) -> int:
     """The bytes that the kernel moved for a job, and that neither its calls nor its page faults account for, if they
     are most of what it moved; else 0. A program that makes its system calls by itself does such I/O by io_uring.
     """
+    return _by_no_call(digest)[0]
+
+
+def _by_no_call(digest: Digest) -> tuple[int, int]:
+    """The same, at the least and at the most: how much page faults read is not known."""
     if "coverage" in digest.not_kept or digest.coverage.is_empty():
-        return 0
+        return 0, 0
     counts = pl.col("^(read|write)_(seen|requested|storage)$", "mapped")
     sums = digest.coverage.select(counts.sum()).row(0, named=True)
     if real(sums["mapped"] or 0) >= LITTLE_BYTES:
-        return 0  # mappings are read and written by no call
-    read = max(0.0, unplaced_bytes(digest) - MOST_A_FAULT * real(digest.usage["major_faults"].sum()))
+        return 0, 0  # mappings are read and written by no call
+    most = unplaced_bytes(digest)
+    read = max(0.0, most - MOST_A_FAULT * real(digest.usage["major_faults"].sum()))
     by_calls = real(sums["write_seen"] or 0) + real(sums["write_requested"] or 0)
     pieces = MOST_A_WRITE * (real(digest.process_slices["write_ops"].sum()) + 1)
     wrote = max(0.0, real(sums["write_storage"] or 0) - by_calls - pieces)
     moved = real(sums["read_storage"] or 0) + real(sums["write_storage"] or 0)
-    return round(read + wrote) if read + wrote > max(WORTH_NAMING_BYTES, MAINLY * moved) else 0
+    if read + wrote <= max(WORTH_NAMING_BYTES, MAINLY * moved):
+        return 0, 0
+    return round(read + wrote), round(most + wrote)
 
 
 def did_as_much_by_no_call(digest: Digest, run: Digest) -> bool:
-    """Whether as many bytes were moved so for two runs of one command line."""
-    its, other = moved_by_no_call(digest), moved_by_no_call(run)
+    """Whether as many bytes were moved so for two runs of one command line, as far as is known."""
+    (least, most), (its_least, its_most) = _by_no_call(digest), _by_no_call(run)
     alike = digest.about["command"] == run.about["command"]
-    return bool(its) and alike and abs(its - other) <= EQUAL_VOLUMES * max(its, other)
+    return bool(least and its_least) and alike and max(least, its_least) * (1 - EQUAL_VOLUMES) <= min(most, its_most)
 
 
 def did_as_much_by_calls(one: Fetched, other: Fetched) -> bool:

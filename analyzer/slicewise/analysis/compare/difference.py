@@ -226,9 +226,9 @@ class Difference:
     @property
     def confidence(self) -> Confidence:
         """How sure the parts are: by how much of the difference is unexplained, and how much may belong to another
-        part. A loss is no surer than it was told to be; another program, processes in another number, or a run that
-        goes on, make all of it less sure. Unknown: most of the difference is unexplained, and what neighbours cost is
-        not known.
+        part. A loss is no surer than it was told to be; another program, processes in another number, I/O that no call
+        shows, or a run that goes on, make all of it less sure. Unknown: most of the difference is unexplained, and what
+        neighbours cost is not known.
         """
         size = max(abs(self.difference_seconds), LITTLE_OF_RUNTIME * self.longer_seconds)
         unexplained = abs(self.unexplained_seconds.value) / size
@@ -237,7 +237,8 @@ class Difference:
         known = [self.own_io.seconds, *([self.lost_seconds] if self.lost_seconds else [])]
         doubt = max(unexplained, sum(part.high - part.low for part in known) / 2 / size)
         bounds: list[Confidence] = [next((word for word, most in MOST_IN_DOUBT.items() if doubt <= most), LEAST_SURE)]
-        if self.of.processes != self.against.processes or self.has_other_program:
+        is_hidden = self.outside is not None and self.outside.hidden_bytes > 0
+        if self.of.processes != self.against.processes or self.has_other_program or is_hidden:
             bounds.append("medium")
         if self.of.is_running or self.against.is_running:
             bounds.append(LEAST_SURE)
