@@ -147,7 +147,9 @@ def test_damage_is_that_of_its_job(jobs):
 
 
 def test_a_schema_counts_for_its_own_job_alone(jobs):
-    writer = Writer()
+    """But for the reader's own: the lost job's is another version's."""
+    writer = Writer(schema_text().replace(b'"slicewise 2', b'"slicewise 1', 1))
+    build_profile(jobs / "of that version", [{"process": 9}], schema=writer.schema_text)
     lost = Frames([writer.frame(1, 0, writer.rows("processes", [{"job": "lost"}]), LAST_FRAME)])
     lost.write(jobs / "lost" / "n1.swz")
     with pytest.raises(UserError, match=f"{jobs / 'lost'}: no frame of it could be read"):
