@@ -10,7 +10,7 @@ import slicewise
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.runs.matching import company
-from slicewise.digest.company import MOST_RUNS, company_of, in_company, runs_like
+from slicewise.digest.company import MOST_RUNS, as_many, company_of, in_company, runs_like
 from slicewise.digest.digest import read_digest
 from slicewise.report.blame import blame_words
 from support.blame_trials import digests
@@ -76,8 +76,17 @@ def test_runs_are_taken_by_storage_then_by_command_then_by_time_and_only_of_the_
     assert names(*[near] * (MOST_RUNS + 1)) == ["near"] * MOST_RUNS
 
 
+@pytest.mark.parametrize(("processes", "is_as_many"), [(36, True), (37, True), (40, False)])
+def test_one_brief_process_more_or_fewer_is_no_other_size(processes, is_as_many):
+    own = {"processes": 36, "shared": 1, "start_ns": 0, "command": "do", "read_bytes": 0, "read_ops": 0}
+    own |= {"write_bytes": 1 << 30, "write_ops": 1 << 10}
+    assert as_many(36, processes) == is_as_many
+    several = [own | {"processes": 40, "name": "wider"}, own | {"processes": processes, "name": "like"}]
+    assert runs_like(own, several)[0]["name"] == ("like" if is_as_many else "wider")
+
+
 def test_the_same_work_and_the_order_of_runs_are_decided_in_one_module():
-    made = {"is_same_work", "runs_like", "in_company", "company_of", "while_alive", "later_copies"}
+    made = {"as_many", "is_same_work", "runs_like", "in_company", "company_of", "while_alive", "later_copies"}
     made |= {"groups_in_time"}
     places = {
         (node.name, path.relative_to(ROOT).as_posix())

@@ -560,3 +560,4 @@ def test_reads_that_memory_answers_are_no_requests(tmp_path, fetched):
     (tiny,) = digests(reader(tmp_path / "tiny", 150, size=75, fetched=fetched, on_names=10, **disk))
     lost = {one.job: one.lost.value for one in blame(own, [storm, tiny], [run]).neighbours}
     assert lost.get("tiny", 0.0) == pytest.approx(0.77 if fetched else 0, abs=0.05)
+    assert lost["storm"] == pytest.approx(10 - lost.get("tiny", 0.0), rel=0.02), "and nothing is nobody's"

@@ -18,6 +18,8 @@ SPEEDS_APART = 2.0
 # is the same program for sure, of which more or less may have to be loaded first (of Python 0.2 s more).
 LIKE_RUNTIME, LIKE_RUNTIME_NS = 0.01, 100_000_000
 LIKE_RUNTIME_OF_COMMAND, LIKE_RUNTIME_OF_COMMAND_NS = 0.03, 250_000_000
+# A program that begins others anew (xargs, make) has not the same number of them in each run: one of 36 more or fewer.
+AS_MANY_PROCESSES = 0.05
 # So many standalone runs of the job's size, and as many of other sizes: those on its storages, and nearest in time.
 MOST_RUNS = 5
 # Bytes: who fetches more than calls read, a second of its life, does so throughout. What loads a program is less of a
@@ -29,6 +31,11 @@ NEVER = pl.DataFrame(schema={"job": pl.Int64, "storage": pl.UInt64, "begin_ns": 
 
 T_Row = TypeVar("T_Row", bound=Mapping[str, Any])
 T_Frame = TypeVar("T_Frame", pl.DataFrame, pl.LazyFrame)
+
+
+def as_many(processes: int, others: int) -> bool:
+    """Whether two runs have as many processes, so that they are of one size."""
+    return abs(processes - others) <= AS_MANY_PROCESSES * max(processes, others)
 
 
 def is_same_work(own: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
@@ -46,7 +53,7 @@ def is_same_work(own: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
         if (
             _differ(sizes)
             or _differ(shares)
-            or (own["processes"] == run["processes"] and _differ(counts) and not ran_as_long(own, run))
+            or (as_many(own["processes"], run["processes"]) and _differ(counts) and not ran_as_long(own, run))
         ):
             return False
     return True
@@ -74,7 +81,7 @@ def runs_like(
     """
     found: tuple[list[T_Row], list[T_Row]] = ([], [])
     for run in sorted(runs, key=lambda run: _nearness(own, run)):
-        some = found[run["processes"] != own["processes"]]
+        some = found[not as_many(run["processes"], own["processes"])]
         if len(some) < MOST_RUNS and is_same_work(own, run) and is_quiet(run):
             some.append(run)
     return [*found[0], *found[1]]

@@ -302,9 +302,8 @@ def _shared_out(
     its_own = pl.concat([its_own, strangers if is_beside_somebody else strangers.clear()])
     if there.is_empty():
         return its_own
-    bound = pl.col("job").replace_strict(bounds, default=math.inf, return_dtype=pl.Float64)
-    weighed = there.join(_fitted(there), on="job", nulls_equal=True, maintain_order="left").select(
-        "job", "slice", "left", weight=pl.col("asked") * pl.min_horizontal("a_byte", bound)
+    weighed = there.join(_fitted(there, bounds), on="job", nulls_equal=True, maintain_order="left").select(
+        "job", "slice", "left", weight=pl.col("asked") * pl.col("a_byte")
     )
     rest = weighed.group_by("slice", maintain_order=True).agg(
         pl.col("left").first(), weight=pl.col("left").first() - pl.col("weight").sum()
@@ -323,7 +322,7 @@ def _made(others: pl.DataFrame, elsewhere: pl.DataFrame, beside: pl.DataFrame) -
     """
     there = others.join(elsewhere.rename({"requests": "left"}), on="slice", how="inner").sort("slice", "job")
     together = others.join(beside.select("slice"), on="slice", how="semi")
-    known = _fitted(there) if there["slice"].n_unique() >= FEWEST_SLICES else None
+    known = _fitted(there, {}) if there["slice"].n_unique() >= FEWEST_SLICES else None
     if known is None or not set(together["job"]) <= set(known["job"]):
         return float(beside["requests"].sum())
     each = together.join(known, on="job", nulls_equal=True).select(pl.col("asked") * pl.col("a_byte"))
@@ -351,22 +350,35 @@ def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind, in_bytes: boo
     return most / max(1, asked)
 
 
-def _fitted(there: pl.DataFrame) -> pl.DataFrame:
-    """Requests for a byte of each job: job, a_byte. there: job, slice, asked, left (requests of all of them there)."""
+def _fitted(there: pl.DataFrame, bounds: Mapping[str, float]) -> pl.DataFrame:
+    """Requests for a byte of each job: job, a_byte. there: job, slice, asked, left (requests of all of them there).
+    bounds: of `_most_for_a_byte`, by job.
+    """
     who = (there["job"].fill_null("").rank("dense") - 1).to_numpy()
     at = (there["slice"].rank("dense") - 1).to_numpy()
     each = np.zeros((at.max() + 1, who.max() + 1))
     each[at, who] = there["asked"].to_numpy()
-    fitted = _for_a_byte(each, there.unique("slice", maintain_order=True)["left"].to_numpy())
+    most = pl.col("job").replace_strict(bounds, default=math.inf, return_dtype=pl.Float64)
+    by_job = there.with_columns(most=most, who=pl.Series(who)).unique("who").sort("who")["most"].to_numpy()
+    fitted = _for_a_byte(each, there.unique("slice", maintain_order=True)["left"].to_numpy(), by_job)
     return there.select("job", a_byte=pl.Series(fitted[who])).unique(maintain_order=True)
 
 
-def _for_a_byte(asked: Floats, requests: Floats) -> Floats:
-    """Requests for a byte of each of some jobs, from bytes (slices x jobs) and all requests by slice: by least squares,
-    which ALIKE keeps apart from chance.
+def _for_a_byte(asked: Floats, requests: Floats, most: Floats) -> Floats:
+    """Requests for a byte of each of some jobs, none above its `most`, from bytes (slices x jobs) and all requests by
+    slice: by least squares, which ALIKE keeps apart from chance.
     """
+
     mean = requests.sum() / asked.sum()
     sizes = ALIKE * np.sqrt((asked**2).sum(0))
     rows = np.vstack([asked, np.diag(sizes)])
-    found, *_ = np.linalg.lstsq(rows, np.concatenate([requests, sizes * mean]), rcond=None)
+    made, found = np.concatenate([requests, sizes * mean]), np.zeros(len(most))
+    free = np.ones(len(most), bool)
+    while free.any():
+        found[free], *_ = np.linalg.lstsq(rows[:, free], made - rows[:, ~free] @ found[~free], rcond=None)
+        above = free & (found > most)
+        if not above.any():
+            break
+        found[above] = most[above]  # and the others are fitted to the rest
+        free &= ~above
     return np.asarray(found.clip(0.0))

@@ -24,6 +24,7 @@ from slicewise.analysis.blame.uncontended import (
     price_of,
 )
 from slicewise.constants import EQUAL_VOLUMES, FEWEST_REPEATS, MOST_ERROR_OF_A_RUN, TRIVIAL
+from slicewise.digest.company import as_many
 from slicewise.kinds import Confidence
 from slicewise.statistics import deviation_of, error_of_next_run
 
@@ -93,7 +94,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     beside so little that it can have cost them next to nothing.
     """
     places = list(scene.places)
-    like = [run for run in runs if run.processes == processes and run.strangers is None]
+    like = [run for run in runs if as_many(run.processes, processes) and run.strangers is None]
     like = like or [run for run in _beside_strangers(scene, runs, processes) if run.is_nearly_alone]
     if not like:
         return Prices("standalone runs", refused=NO_RUN)
@@ -130,7 +131,8 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
 
 
 def _beside_strangers(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> list[StandaloneRows]:
-    its = [run for run in runs if run.processes == processes and run.strangers is not None and run.is_same_command]
+    like = [run for run in runs if as_many(run.processes, processes) and run.is_same_command]
+    its = [run for run in like if run.strangers is not None]
     return [run for run in its if _did_as_much(scene, run, list(scene.places))]
 
 
@@ -217,7 +219,7 @@ def _middle_run(
 
 def from_other_sizes(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> Prices:
     """Runs of the same program with other numbers of processes, if what they cost in all does not depend on that."""
-    others = [run for run in runs if run.processes != processes and run.strangers is None]
+    others = [run for run in runs if not as_many(run.processes, processes) and run.strangers is None]
     names = tuple(run.name for run in others)
     if len(others) < 2:
         return Prices("other sizes", refused="fewer than two standalone runs of other sizes are known", runs=names)

@@ -20,8 +20,9 @@ from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows, slice_ro
 from slicewise.analysis.job.period import runs_above
 from slicewise.constants import LEAST_OF_RATE, WAITING_SHARE
 from slicewise.digest.activity import members
+from slicewise.digest.company import as_many
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import are_ranks
+from slicewise.digest.processes import LEAST_SHARE_OF_TIME, are_ranks
 from slicewise.kept_once import kept_once
 
 Waits = Literal["ranks", "processes", "strands", "one process"]
@@ -169,7 +170,7 @@ def job_strands(digest: Digest, grid_ns: int, like: Strands | None = None) -> St
 
 def strands_to_match(digest: Digest, other: Digest, grid_ns: int) -> Strands | None:
     """Those of another run, if it has as many processes: `job_strands` makes the job's own like them. None: nothing."""
-    return job_strands(other, grid_ns) if digest.about["processes"] == other.about["processes"] else None
+    return job_strands(other, grid_ns) if as_many(digest.about["processes"], other.about["processes"]) else None
 
 
 # As a digest's frames, these stay as long as it does: a run alone is held against many others.
@@ -187,7 +188,11 @@ def _strands(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> Str
     seconds = calls.group_by("process").agg(pl.sum_horizontal(SECONDS.values()).sum())
     first = first_of_strand(lifetimes, dict(seconds.iter_rows()))
     first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns, most_both)
-    return Strands(by_strand(calls, first), "strands" if first else "processes")
+    if not first:
+        return Strands(calls, "processes")
+    # A process that mattered beside many brief ones may be next to nothing beside all of them together.
+    strands = by_strand(calls, first).with_columns(its=in_calls().sum().over("process"))
+    return Strands(strands.filter(pl.col("its") >= LEAST_SHARE_OF_TIME * pl.col("its").max()).drop("its"), "strands")
 
 
 def first_of_strand(

@@ -1,7 +1,7 @@
 """The jobs of a comparison: which profiles, who their processes are, which standalone run is whose; else refused."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +11,7 @@ import polars as pl
 
 from slicewise.constants import LITTLE_OF_RUNTIME, MAINLY, SECOND_NS
 from slicewise.digest.activity import members, runtime_of
-from slicewise.digest.company import NEVER, active, beyond_calls, company_of, with_slices_beyond_calls
+from slicewise.digest.company import NEVER, active, as_many, beyond_calls, company_of, with_slices_beyond_calls
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.text import words
@@ -112,12 +112,12 @@ def that_fit(found: Sequence[Sequence[Digest]], jobs: Sequence[Digest]) -> list[
     """Of the runs that were found for each of the jobs those of its size, each once: nobody gave them."""
     known: dict[Path, Digest] = {}
     for job, runs in zip(jobs, found, strict=True):
-        known |= {run.path: run for run in runs if _size(run.about) == _size(job.about)}
+        known |= {run.path: run for run in runs if _is_of_size(run.about, job.about)}
     return list(known.values())
 
 
-def _size(about: Mapping[str, Any]) -> tuple[str, int]:
-    return about["program"], about["processes"]
+def _is_of_size(run: Mapping[str, Any], job: Mapping[str, Any]) -> bool:
+    return bool(run["program"] == job["program"] and as_many(run["processes"], job["processes"]))
 
 
 def are_other_syncs(one: int, other: int) -> bool:
@@ -158,7 +158,7 @@ def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, 
     matched: dict[str, list[Run]] = {job.job: [] for job in jobs}
     for digest in alone:
         run = run_of(digest)
-        fitting = [job for job in jobs if (job.program, job.processes) == (run.job.program, run.job.processes)]
+        fitting = [job for job in jobs if _is_of_size(asdict(run.job), asdict(job))]
         if not fitting:
             count = "1 process" if run.job.processes == 1 else f"{run.job.processes} processes"
             theirs = " or ".join(f"{job.program} with {job.processes}" for job in jobs)
