@@ -20,7 +20,7 @@ from slicewise.analysis.blame.runs_taken import NOT_ALONE
 from slicewise.analysis.blame.servers import BY_SERVERS
 from slicewise.analysis.blame.standalone import NO_RUN
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import WORTH_NAMING_BYTES
+from slicewise.constants import LEAST_OF_JOB, WORTH_NAMING_BYTES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.bystander_words import is_for_want_of_others, others_there, was_by_itself
 from slicewise.report.blame.region_words import lost_lines
@@ -107,6 +107,8 @@ def _held_up(blame: Blame, who: str) -> str:
     waited, memory = blame.delayed_seconds, blame.memory_seconds
     if memory is not None and memory.value >= (waited or LEAST_PART * blame.runtime_seconds):
         return slept_for_memory(who, memory, took)
+    if waited is not None and waited > blame.runtime_seconds:  # of processes side by side
+        return f"{who}'s processes waited {words.duration(waited)} for processors, added up, in its {took}."
     return "" if waited is None else f"{who} waited {words.duration(waited)} of its {took} for a processor."
 
 
@@ -531,8 +533,11 @@ def _shared_with(blame: Blame) -> str:
 
 
 def _there_all_the_same(blame: Blame) -> str:
-    """Who used the job's storages, where it is not known what that cost."""
-    took = blame.shares.group_by("neighbour").agg(pl.col("storage_seconds").sum())
+    """Who used the job's storages, where it is not known what that cost; none on which it hardly was in calls."""
+    spent = sum(one.own_ns for one in blame.traffic)
+    hardly = [one.storage.number for one in blame.traffic if one.own_ns < LEAST_OF_JOB * spent]
+    there = blame.shares.remove(pl.col("storage").is_in(hardly))
+    took = there.group_by("neighbour").agg(pl.col("storage_seconds").sum())
     most_first = took.sort("storage_seconds", "neighbour", descending=[True, False])["neighbour"].to_list()
     is_hidden = blame.outside is not None and _by_no_call(blame.outside)
     beyond = max(((one.counted or 0) - one.profiled for one in blame.traffic), default=0)
