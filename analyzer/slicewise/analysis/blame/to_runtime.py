@@ -169,8 +169,12 @@ def job_strands(digest: Digest, grid_ns: int, like: Strands | None = None) -> St
 
 
 def strands_to_match(digest: Digest, other: Digest, grid_ns: int) -> Strands | None:
-    """Those of another run, if it has as many processes: `job_strands` makes the job's own like them. None: nothing."""
-    return job_strands(other, grid_ns) if as_many(digest.about["processes"], other.about["processes"]) else None
+    """Those of another run, if it has as many processes, or the command line: `job_strands` makes the job's own like
+    them. None: nothing.
+    """
+    own, its = digest.about, other.about
+    is_like = as_many(own["processes"], its["processes"]) or (own["command"] and own["command"] == its["command"])
+    return job_strands(other, grid_ns) if is_like else None
 
 
 # As a digest's frames, these stay as long as it does: a run alone is held against many others.
