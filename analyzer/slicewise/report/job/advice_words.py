@@ -120,6 +120,13 @@ def advice_lines(told: Sequence[CostlyHabit], runtime: float) -> Iterator[str]:
         yield f"{cost} {_saving(one)}: {how(one.habit)}."
 
 
+def what_to_do(one: CostlyHabit) -> str:
+    """What to change, and what that saves: a line of a list."""
+    saves = f" (saves about {words.estimate_of_seconds(one.saving)})" if one.saving else ""
+    said = how(one.habit)
+    return f"{said[0].upper()}{said[1:]}{saves}."
+
+
 def nothing_to_change(in_calls: float, runtime: float) -> str:
     """Where there is no advice. in_calls: the share of the runtime that its calls took."""
     if in_calls < LEAST_SHARE:

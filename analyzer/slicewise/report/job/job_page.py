@@ -33,7 +33,7 @@ from slicewise.digest.processes import program_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
-from slicewise.report.job.advice_words import advice_lines, nothing_to_change
+from slicewise.report.job.advice_words import advice_lines, nothing_to_change, what_to_do
 from slicewise.report.job.job_tables import NOTE as USAGE_NOTE
 from slicewise.report.job.job_tables import usage_lines, usage_table
 from slicewise.report.job.library_words import NOTE as LIBRARY_NOTE
@@ -225,6 +225,7 @@ def job_page(report: JobReport, unseen: Sequence[str]) -> Page:
         unseen=unseen,
         axis=TimeAxis(_axis(report), report.digest.slice_ns) if report.slices else None,
         steps=[
+            *(Step(what_to_do(one)) for one in report.advice),
             Step("See who slowed it down:", command("blame", report.digest.path)),
             Step("See why another run of it took another time:", f"{command('compare', report.digest.path)} OTHER"),
         ],
