@@ -1,5 +1,6 @@
 /* slicewise-collect: what runs beside the applications. */
 #include "bpf.h"
+#include "clock.h"
 #include "coordinator.h"
 #include "launched.h"
 #include "left.h"
@@ -70,7 +71,8 @@ static int usage(FILE *out)
 struct options {
     struct node_options node;
     const char *user, *into, *operand, *others, *root, *source;
-    double every_seconds, since, wait_seconds;
+    double every_seconds, since;
+    uint64_t until_ns; /* CLOCK_MONOTONIC: for all users the same */
     bool is_for_all, wants_bpf;
 };
 
@@ -127,7 +129,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
         options->node.parent = option == 'p' ? (int)number : options->node.parent;
         options->every_seconds = option == 'e' ? number : options->every_seconds;
         options->since = option == 'c' ? number : options->since;
-        options->wait_seconds = option == 'w' ? number : options->wait_seconds;
+        options->until_ns = option == 'w' ? clock_read(CLOCK_MONOTONIC) + (uint64_t)((number < 1e9 ? number : 1e9) * 1e9) : options->until_ns;
     }
     if (optind < argc)
         options->operand = argv[optind++];
@@ -137,7 +139,7 @@ static bool read_options(struct options *options, const char *allowed, int argc,
 static int recover_for_one(void *argument)
 {
     const struct options *options = argument;
-    return recover(options->operand, options->node.job, options->into, options->wait_seconds);
+    return recover(options->operand, options->node.job, options->into, options->until_ns);
 }
 
 /* Before anybody's rights are taken on: that process keeps root's. Returns 0, or the exit status. */

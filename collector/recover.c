@@ -1,6 +1,7 @@
 #include "recover.h"
 
 #include "adopt.h"
+#include "clock.h"
 #include "earlier.h"
 #include "keep.h"
 #include "left.h"
@@ -20,7 +21,7 @@
 
 /* Spools that could not be written, and why: many processes meet with the same. */
 enum { REFUSALS_MAX = 64 };
-#define NAP_SECONDS 0.02
+#define NAP_NS (NS_PER_SECOND / 50)
 struct refusal {
     char spool[sizeof((struct adoption_result *)0)->spool], dir[512];
     int error;
@@ -140,21 +141,27 @@ int recover_all_users(time_t since, int (*recover_for_one)(void *argument), void
     return user_each(dirs, since, recover_for_one, argument);
 }
 
-/* Once more, while processes that somebody ended are about to end: one that waits for storage takes until that answers. */
-static void finish_ending(const struct settings *settings, const char *prefix, struct tally *tally, double seconds)
+/* Once more, while processes that somebody ended are about to end: one that waits for storage takes until that answers. Looks take no more than
+ * half of the time. */
+static void finish_ending(const struct settings *settings, const char *prefix, struct tally *tally, uint64_t until_ns)
 {
-    for (unsigned naps = 0; tally->alive > 0 && tally->failed == 0 && naps * NAP_SECONDS < seconds; naps++) {
-        nanosleep(&(struct timespec){ .tv_nsec = (long)(NAP_SECONDS * 1e9) }, NULL);
+    uint64_t began_ns = clock_read(CLOCK_MONOTONIC), nap_ns = NAP_NS;
+    while (tally->alive > 0 && tally->failed == 0 && began_ns + nap_ns < until_ns) {
+        nanosleep(&(struct timespec){ .tv_sec = (time_t)(nap_ns / NS_PER_SECOND), .tv_nsec = (long)(nap_ns % NS_PER_SECOND) }, NULL);
+        uint64_t looked_ns = clock_read(CLOCK_MONOTONIC);
         tally->alive = tally->unseen = tally->busy = tally->earlier = 0;
         own_segments_each(settings->segment_dir, prefix, finish, pass_over, tally);
+        began_ns = clock_read(CLOCK_MONOTONIC);
+        nap_ns = began_ns - looked_ns > NAP_NS ? began_ns - looked_ns : NAP_NS;
     }
     if (tally->alive > 0)
         tell(stderr,
-             "slicewise: processes of the job that still run: %u; they add what they counted as they end, and `slicewise recover %s` if killed\n",
+             "slicewise: processes of the job that still run: %u. Their counts are added when they end; if they are killed, run: slicewise recover "
+             "%s\n",
              tally->alive, tally->only_spool_dir);
 }
 
-int recover(const char *job_dir, const char *job, const char *into, double wait_seconds)
+int recover(const char *job_dir, const char *job, const char *into, uint64_t until_ns)
 {
     struct settings settings;
     char prefix[160];
@@ -183,8 +190,8 @@ int recover(const char *job_dir, const char *job, const char *into, double wait_
         return 1;
     }
     own_segments_each(settings.segment_dir, prefix, finish, pass_over, &tally);
-    if (wait_seconds > 0)
-        finish_ending(&settings, prefix, &tally, wait_seconds);
+    if (until_ns > 0)
+        finish_ending(&settings, prefix, &tally, until_ns);
     unsigned earlier = 0;
     if (tally.earlier > 0) {
         earlier_recover(job_dir, job, into);

@@ -85,16 +85,34 @@ static void say_end(const struct node *node, const struct node_options *options,
     fflush(stdout);
 }
 
+enum { OWN_NAME_BYTES = JOB_NAME_BYTES + 16 };
+
+/* As the lock's name has it: the job with the directory that its profile lies in. */
+static void name_own(char name[OWN_NAME_BYTES], const char *job)
+{
+    const char *dir = identity_spool_dir();
+    snprintf(name, OWN_NAME_BYTES, "%s.%08x", job, format_crc32(dir, strlen(dir)));
+}
+
+/* Whom the kernel names as a lock's holder: no file's word is taken for it. 0: nobody. */
+static int holder_of(const struct settings *settings, const char *name)
+{
+    char path[BESIDE_PATH_BYTES];
+    struct flock held = background_whole_file;
+    int fd = background_open_lock(settings, name, false, path);
+    bool is_held = fd >= 0 && fcntl(fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
+    if (fd >= 0)
+        raw_close(fd);
+    return is_held ? held.l_pid : 0;
+}
+
 /* A collector that runs beside a command serves the jobs of its name whose profile lies where its own does: another command may have the name, and
  * another directory. One that a node's prologue began serves all of the name. Returns false if the job has its collector. */
-static bool take_locks(const struct node_options *options, const struct settings *settings, const char *job, char wide[BESIDE_PATH_BYTES],
-                       char own[BESIDE_PATH_BYTES])
+static bool take_locks(bool is_wide, const struct settings *settings, const char *job, char wide[BESIDE_PATH_BYTES], char own[BESIDE_PATH_BYTES])
 {
-    char name[JOB_NAME_BYTES + 16];
-    const char *dir = identity_spool_dir();
-    snprintf(name, sizeof name, "%s.%08x", job, format_crc32(dir, strlen(dir)));
-    wide[0] = '\0';
-    if (options->parent == 0 || options->is_attached) {
+    char name[OWN_NAME_BYTES];
+    name_own(name, job);
+    if (is_wide) {
         if (!background_take_lock(settings, job, wide))
             return false;
         if (background_take_lock(settings, name, own))
@@ -102,12 +120,7 @@ static bool take_locks(const struct node_options *options, const struct settings
         raw_unlink(wide);
         return false;
     }
-    struct flock held = background_whole_file;
-    int fd = background_open_lock(settings, job, false, wide);
-    bool is_served = fd >= 0 && fcntl(fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
-    raw_close(fd);
-    wide[0] = '\0';
-    return !is_served && background_take_lock(settings, name, own);
+    return holder_of(settings, job) == 0 && background_take_lock(settings, name, own);
 }
 
 static int run_attached(const struct node_options *options, const struct settings *settings, const char *job, int ready)
@@ -117,7 +130,8 @@ static int run_attached(const struct node_options *options, const struct setting
     uint64_t began_ns = clock_read(CLOCK_MONOTONIC);
     char wide_path[BESIDE_PATH_BYTES], lock_path[BESIDE_PATH_BYTES];
     identity_note(settings, job);
-    if (!take_locks(options, settings, job, wide_path, lock_path)) {
+    bool is_wide = options->parent == 0 || options->is_attached;
+    if (!take_locks(is_wide, settings, job, wide_path, lock_path)) {
         tell(stdout, "slicewise: job %s has its collector on this node already\n", job);
         return 0;
     }
@@ -136,7 +150,7 @@ static int run_attached(const struct node_options *options, const struct setting
     }
     left_remove_old(settings->segment_dir);
     node.is_for_samples = options->is_for_samples;
-    node.visits.only_spool_dir = wide_path[0] == '\0' ? identity_spool_dir() : NULL;
+    node.visits.only_spool_dir = is_wide ? NULL : identity_spool_dir();
     if (options->is_attached && node.sampled != NULL)
         node.sampled->belonging.attached = (uint32_t)options->parent;
     node.others.fd = options->others_fd;
@@ -150,7 +164,7 @@ static int run_attached(const struct node_options *options, const struct setting
              spool_words(ended < 0 ? ended : node.visits.error), settings->segment_dir);
     say_end(&node, options, began_ns);
     raw_unlink(lock_path);
-    if (wide_path[0] != '\0')
+    if (is_wide)
         raw_unlink(wide_path);
     return ended < 0 || node.visits.failed > 0;
 }
@@ -181,27 +195,36 @@ int node_run(const struct node_options *options)
     return run_attached(options, &settings, job, ready);
 }
 
+static void wait_for_lock(const struct settings *settings, const char *name)
+{
+    char path[BESIDE_PATH_BYTES];
+    struct flock held = background_whole_file;
+    int fd = background_open_lock(settings, name, false, path);
+    while (fd >= 0 && fcntl(fd, F_SETLKW, &held) != 0 && errno == EINTR)
+        continue;
+    if (fd >= 0)
+        raw_close(fd);
+}
+
 int node_stop(const char *given)
 {
     struct settings settings;
     char job[JOB_NAME_BYTES];
     if (!settle(&settings, given, job, sizeof job))
         return 2;
-    char path[BESIDE_PATH_BYTES];
-    int fd = background_open_lock(&settings, job, false, path);
-    struct flock held = background_whole_file;
-    if (fd < 0)
-        return 0;
-    /* Whom the kernel names as the lock's holder: no file's word is taken for it. */
-    if (fcntl(fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK && held.l_pid > 0) {
-        if (kill(held.l_pid, SIGTERM) != 0) {
-            tell(stderr, "slicewise: process %d: cannot be ended (%s)\n", held.l_pid, strerror(errno));
+    char own[OWN_NAME_BYTES];
+    identity_note(&settings, job);
+    name_own(own, job);
+    const char *names[] = { job, own };
+    for (unsigned i = 0; i < 2; i++) {
+        int holder = holder_of(&settings, names[i]);
+        if (holder <= 0)
+            continue;
+        if (kill(holder, SIGTERM) != 0) {
+            tell(stderr, "slicewise: process %d: cannot be ended (%s)\n", holder, strerror(errno));
             return 1;
         }
-        held = background_whole_file;
-        while (fcntl(fd, F_SETLKW, &held) != 0 && errno == EINTR)
-            continue;
+        wait_for_lock(&settings, names[i]);
     }
-    raw_close(fd);
     return 0;
 }

@@ -2,6 +2,7 @@
 
 #include "adopt.h"
 #include "format.h"
+#include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "spool.h"
@@ -99,6 +100,20 @@ static void note_profiled(struct profiled *profiled, const struct segment *copy)
     profiled->of[profiled->used++].pid = copy->pid;
 }
 
+/* Whether the profile of a segment lies elsewhere; of texts that differ and are not known yet the directories are asked. */
+static bool is_elsewhere(const struct visits *visits, const struct segment *copy)
+{
+    static char same[sizeof copy->spool_dir], other[sizeof copy->spool_dir];
+    const char *only = visits->only_spool_dir;
+    if (only == NULL || !adopt_is_of_this_build(copy) || strcmp(copy->spool_dir, only) == 0 || strcmp(copy->spool_dir, same) == 0)
+        return false;
+    if (strcmp(copy->spool_dir, other) == 0)
+        return true;
+    bool is_same = patience_is_same(copy->spool_dir, only);
+    memcpy(is_same ? same : other, copy->spool_dir, sizeof same);
+    return !is_same;
+}
+
 void visit_segment(int dir, const char *path, void *argument)
 {
     struct visits *visits = argument;
@@ -112,8 +127,7 @@ void visit_segment(int dir, const char *path, void *argument)
         /* The program that took its place may count nothing, and then the end of the process is its end. */
         goes_on = adopt_is_of_this_build(copy) && state == SEGMENT_LEAVING && visits->until_ns != 0 && !is_gone;
         bool is_own = copy->pid == (uint32_t)raw_getpid();
-        bool is_elsewhere = visits->only_spool_dir != NULL && strcmp(copy->spool_dir, visits->only_spool_dir) != 0;
-        if (is_elsewhere) {
+        if (is_elsewhere(visits, copy)) {
             raw_close(fd);
             note_profiled(visits->profiled, copy);
             return;

@@ -369,11 +369,17 @@ void call_named(const struct call *call, int dirfd, const char *path, bool is_er
         name_changed(call->operation);
 }
 
-void call_named_on(const struct call *call, uint64_t device, uint32_t mode)
+void call_named_on(const struct call *call, int dirfd, const char *path, uint64_t device, uint32_t mode)
 {
     if (!is_on())
         return;
-    count_touch(call, mount_of_device(object_of_mode(mode), device), false);
+    enum object object = object_of_mode(mode);
+    uint32_t mount = mount_find(engine.home.segment, object, device);
+    if (__builtin_expect(mount == MOUNT_NOT_KNOWN, 0)) {
+        name_mount(call, dirfd, path, false); /* some devices are no mount's, and are known by the name */
+        mount = mount_of_device(object, device);
+    }
+    count_touch(call, mount, false);
 }
 
 void call_opened(const struct call *call, int fd, int dirfd, const char *path)

@@ -107,7 +107,7 @@ void call_copied(const struct call *call, int from, int64_t from_offset, int to,
 void call_touched(const struct call *call, int fd, bool is_error);
 void call_named(const struct call *call, int dirfd, const char *path, bool is_error);
 /* One that told the device it found. */
-void call_named_on(const struct call *call, uint64_t device, uint32_t mode);
+void call_named_on(const struct call *call, int dirfd, const char *path, uint64_t device, uint32_t mode);
 
 /* A descriptor came to be by opening a name, or not (-1). Counts the call. */
 void call_opened(const struct call *call, int fd, int dirfd, const char *path);

@@ -126,8 +126,8 @@ static descriptor word_of(uint32_t mount, enum object object, uint32_t file)
 
 #define GONE " (deleted)"
 
-/* Caller holds the lock, which guards the answer too: the stack may be a signal handler's small one. */
-static const char *path_of_descriptor(int fd)
+/* The answer is not on the stack, which may be a signal handler's small one. */
+const char *descriptor_path(int fd)
 {
     char *path = scratch.path;
     char link[] = "/proc/self/fd/\0         ", digits[10];
@@ -159,7 +159,7 @@ __attribute__((noinline)) static uint32_t enter_mount(enum object object, uint64
     if (object == OBJECT_file && status != NULL)
         mount = mount_enter_seen(&engine.home, status);
     if (mount == MOUNT_NOT_KNOWN)
-        mount = mount_enter(&engine.home, object, device, id, object == OBJECT_file && fd >= 0 ? path_of_descriptor(fd) : NULL);
+        mount = mount_enter(&engine.home, object, device, id, object == OBJECT_file && fd >= 0 ? descriptor_path(fd) : NULL);
     lock_give(held);
     return mount;
 }
@@ -265,7 +265,7 @@ static const char *name_of(const struct stream *stream)
 {
     /* The word as it was before its file was used (stream_switch), as its thread has noted it. */
     const char *name = opened_name(stream->descriptor | (uint64_t)FILE_NOT_USED << 16);
-    return name != NULL ? name : path_of_descriptor(stream->fd);
+    return name != NULL ? name : descriptor_path(stream->fd);
 }
 
 /* Gives the stream's file a row, if its descriptor is still open. Caller holds the lock. */

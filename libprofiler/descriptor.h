@@ -70,6 +70,9 @@ void descriptor_is_no_link(int fd);
 void descriptor_settle(struct thread *thread);
 void descriptor_name_all(void);
 
+/* The path of what a descriptor is of, as the kernel names it. Caller holds the lock, which guards the answer too. */
+const char *descriptor_path(int fd);
+
 /* The mount of an object on a device; of one that raw_statx looked at, of which `fd` (or -1) is a descriptor. */
 uint32_t mount_of_device(enum object object, uint64_t device);
 uint32_t mount_of_seen(enum object object, const struct statx *status, int fd);

@@ -135,10 +135,15 @@ static uint32_t enter(int dirfd, const char *path, const struct statx *status)
 {
     static char here[PATH_MAX]; /* guarded by the lock */
     struct held_lock held = lock_take(&engine.lock);
-    const char *hint = path[0] == '/' ? path : dirfd == AT_FDCWD && syscall(SYS_getcwd, here, sizeof here) > 0 ? here : NULL;
     uint32_t mount = mount_enter_seen(&engine.home, status);
-    if (mount == MOUNT_NOT_KNOWN)
+    if (mount == MOUNT_NOT_KNOWN) {
+        const char *hint = path;
+        if (path[0] != '/' && dirfd == AT_FDCWD)
+            hint = syscall(SYS_getcwd, here, sizeof here) > 0 ? here : NULL;
+        else if (path[0] != '/')
+            hint = descriptor_path(dirfd);
         mount = mount_enter(&engine.home, OBJECT_file, device_of(status), status->stx_mnt_id, hint);
+    }
     lock_give(held);
     return mount;
 }

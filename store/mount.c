@@ -149,23 +149,15 @@ static const struct system_mount *by_path(const char *path)
     return best;
 }
 
-/* A subvolume's files have a device of their own, which the list has not: that of the mount whose root is on it, or of the one file system that has
- * subvolumes. */
+/* A subvolume's files have a device of their own, which the list has not: that of the mount whose root is on it. */
 static const struct system_mount *by_subvolume(uint64_t device)
 {
     struct statx status;
-    const struct system_mount *first = NULL;
-    bool is_only = major(device) == 0;
-    for (unsigned i = 0; major(device) == 0 && i < table.count; i++) {
-        const struct system_mount *mount = &table.mounts[i];
-        if (strcmp(mount->type, "btrfs") != 0)
-            continue;
-        if (raw_statx(AT_FDCWD, mount->point, 0, &status) == 0 && makedev(status.stx_dev_major, status.stx_dev_minor) == device)
-            return mount;
-        first = first == NULL ? mount : first;
-        is_only = is_only && strcmp(first->source, mount->source) == 0;
-    }
-    return is_only ? first : NULL;
+    for (unsigned i = 0; major(device) == 0 && i < table.count; i++)
+        if (strcmp(table.mounts[i].type, "btrfs") == 0 && raw_statx(AT_FDCWD, table.mounts[i].point, 0, &status) == 0 &&
+            makedev(status.stx_dev_major, status.stx_dev_minor) == device)
+            return &table.mounts[i];
+    return NULL;
 }
 
 /* By its number, where the kernel says which (until 6.8 its list's), else by the path and the device. */

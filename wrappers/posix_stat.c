@@ -7,7 +7,7 @@
 static void call_found(const struct call *call, int dirfd, const char *path, const struct stat *status, int failed)
 {
     if (failed == 0)
-        call_named_on(call, status->st_dev, status->st_mode);
+        call_named_on(call, dirfd, path, status->st_dev, status->st_mode);
     else
         call_named(call, dirfd, path, true);
 }
@@ -29,7 +29,7 @@ INTERPOSE(int, statx, (int dirfd, const char *path, int flags, unsigned wanted, 
     int failed = REAL(statx)(dirfd, path, flags, wanted, status);
     call_end(&call);
     if (failed == 0)
-        call_named_on(&call, makedev(status->stx_dev_major, status->stx_dev_minor), status->stx_mode);
+        call_named_on(&call, dirfd, path, makedev(status->stx_dev_major, status->stx_dev_minor), status->stx_mode);
     else
         call_named(&call, dirfd, path, true);
     call_close(&call);

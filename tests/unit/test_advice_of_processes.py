@@ -90,7 +90,7 @@ def test_thousands_of_brief_processes(tmp_path):
         ]
         assert all(one.saving is None for one in found)  # lives of 8 ms are no mere starts and ends
         for line in advice_lines(found, 20.0):
-            assert line.startswith("2,000 processes of less than 100 ms each, or 1 s of scripts (cut, sort; started by")
+            assert line.startswith("2,000 processes of less than 100 ms each, or of 1 s if scripts (cut, sort;")
 
 
 @pytest.mark.parametrize(

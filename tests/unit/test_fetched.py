@@ -134,6 +134,14 @@ def test_where_nobody_sampled_the_node_page_faults_say_when(faults, waited):
     assert found["fetched_bytes"].to_list() == pytest.approx([6.4 * MIB] * (10 if waited else 0), abs=1)
 
 
+def test_where_nobody_sampled_the_node_storages_share_the_wait():
+    two = pl.concat([mapped(40), mapped(24).with_columns(storage=pl.lit(STORAGE + 1, pl.UInt64))])
+    found = fetched_frame(job(counted=(), faults=600), two).group_by("storage").agg(pl.col("waited_ns", "faults").sum())
+    assert found["waited_ns"].sum() == pytest.approx(7 * SECOND)
+    assert found["faults"].sum() == pytest.approx(600, abs=10)
+    assert found.sort("storage")["waited_ns"][0] == pytest.approx(7 * SECOND * 40 / 64, rel=0.01)
+
+
 @pytest.mark.parametrize("counted", [(0, 8, 8, 8, 8, 8, 8, 8, 8, 0), (), (0,) * 10])
 def test_bytes_are_placed_in_slices_or_nowhere(counted):
     digest = job(counted=counted)

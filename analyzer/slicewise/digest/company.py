@@ -18,8 +18,9 @@ SPEEDS_APART = 2.0
 # is the same program for sure, of which more or less may have to be loaded first (of Python 0.2 s more).
 LIKE_RUNTIME, LIKE_RUNTIME_NS = 0.01, 100_000_000
 LIKE_RUNTIME_OF_COMMAND, LIKE_RUNTIME_OF_COMMAND_NS = 0.03, 250_000_000
-# A program that begins others anew (xargs, make) has not the same number of them in each run: one of 36 more or fewer.
-AS_MANY_PROCESSES = 0.05
+# A program that begins others anew (xargs, make) has not the same number of them in each run: of so many one more or
+# fewer is as many. Numbers of ranks differ by more.
+MANY_PROCESSES = 20
 # So many standalone runs of the job's size, and as many of other sizes: those on its storages, and nearest in time.
 MOST_RUNS = 5
 # Bytes: who fetches more than calls read, a second of its life, does so throughout. What loads a program is less of a
@@ -35,7 +36,7 @@ T_Frame = TypeVar("T_Frame", pl.DataFrame, pl.LazyFrame)
 
 def as_many(processes: int, others: int) -> bool:
     """Whether two runs have as many processes, so that they are of one size."""
-    return abs(processes - others) <= AS_MANY_PROCESSES * max(processes, others)
+    return processes == others or (abs(processes - others) == 1 and max(processes, others) >= MANY_PROCESSES)
 
 
 def is_same_work(own: Mapping[str, Any], run: Mapping[str, Any]) -> bool:

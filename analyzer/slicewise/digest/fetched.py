@@ -42,9 +42,16 @@ def fetched_frame(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     looks, in_calls = (_by_process(frame, who) for frame in (digest.usage, _in_calls(digest)))
     rows = [
         _of_process(
-            digest, process, looks[process], in_calls.get(process), _counted(digest, node, storage), storage, more
+            digest,
+            process,
+            looks[process],
+            in_calls.get(process),
+            _counted(digest, node, storage),
+            storage,
+            more,
+            part,
         )
-        for process, node, storage, more in who.iter_rows()
+        for process, node, storage, more, part in who.iter_rows()
     ]
     return pl.concat([pl.DataFrame(schema=FRAMES["fetched"].polars_schema), *rows]).sort("process", "storage", "slice")
 
@@ -70,7 +77,9 @@ def _beyond_calls() -> pl.Expr:
 
 
 def _who_fetched(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
-    """process, node, storage, and the bytes that were fetched there beyond calls; shared out by what was mapped."""
+    """process, node, storage, and more: bytes that were fetched there beyond calls; shared out by what was mapped.
+    part: of all that was fetched so for the process.
+    """
     of_all = pl.col("mapped_bytes").sum().over("process")
     faults = digest.usage.group_by("process").agg(pl.col("major_faults").sum())
     found = (
@@ -86,7 +95,8 @@ def _who_fetched(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
         .filter(pl.col("more") >= LITTLE_BYTES)
     )
     nodes = digest.processes.filter("is_of_job").select("process", "node")
-    return found.join(nodes, on="process").select("process", "node", "storage", "more").sort("process", "storage")
+    known = found.join(nodes, on="process").with_columns(part=pl.col("more") / pl.col("more").sum().over("process"))
+    return known.select("process", "node", "storage", "more", "part").sort("process", "storage")
 
 
 def _by_process(frame: pl.DataFrame, who: pl.DataFrame) -> dict[int, pl.DataFrame]:
@@ -96,9 +106,11 @@ def _by_process(frame: pl.DataFrame, who: pl.DataFrame) -> dict[int, pl.DataFram
 
 def _of_process(
     digest: Digest, process: int, looks: pl.DataFrame, calls: pl.DataFrame | None, counted: pl.DataFrame, storage: int,
-    more: float,
+    more: float, part: float,
 ) -> pl.DataFrame:  # fmt: skip
-    """The frame's rows of a process and a storage. looks: of `usage`; calls: `_in_calls`; counted: `_counted`."""
+    """The frame's rows of a process and a storage. looks: of `usage`; calls: `_in_calls`; counted: `_counted`; part: of
+    `_who_fetched`.
+    """
     slice_ns = digest.slice_ns
     its = digest.processes.row(by_predicate=pl.col("process") == process, named=True)
     first = its["start_ns"] // slice_ns
@@ -122,14 +134,15 @@ def _of_process(
     fetched = read * (more / read.sum())
     fetched[fetched < LEAST_OF_MEAN * fetched[fetched > 0].mean()] = 0.0
     slices = np.flatnonzero(fetched)
+    its_part = part if digest.node_slices.is_empty() else 1.0  # no counter tells storages apart
     return pl.DataFrame(
         {
             "process": np.full(len(slices), process, np.uint64),
             "storage": np.full(len(slices), storage, np.uint64),
             "slice": slices + first,
             "fetched_bytes": np.rint(fetched[slices]),
-            "faults": np.rint(fetched[slices] * (faults.sum() / fetched.sum())),
-            "waited_ns": np.rint(idle[slices]),
+            "faults": np.rint(fetched[slices] * (its_part * faults.sum() / fetched.sum())),
+            "waited_ns": np.rint(its_part * idle[slices]),
         },
         schema_overrides=FRAMES["fetched"].polars_schema,
     ).cast(FRAMES["fetched"].polars_schema)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 # A file system that answers at all does so within milliseconds; the next retry of NFS comes after a minute.
 LOOK_SECONDS = 2.0
 # A process that was killed in a call ends when storage has answered that: a slow disk's queue holds a second or two.
+# Else one look says how many still run.
 ENDING_SECONDS, GLANCE_SECONDS = 2.0, 0.01
 # What is said of a longer command needs the analyzer, which takes a tenth of that to begin.
 CLOSING_SECONDS = 3.0

@@ -21,14 +21,14 @@ NARROWER = "{step}: another run alone makes the interval narrower"
 
 
 def next_step(job: Job, digest: Digest, known: Collection[str]) -> str:
-    """The one command that would tell, into the same directory. known: names of runs that are there."""
+    """The one command that would tell, into the same directory. known: names of runs that were looked at."""
     is_coarse = job.end_ns - job.start_ns < ENOUGH_SLICES * digest.slice_ns and digest.slice_ns > SECOND_NS
     options = "--slice 1 " if is_coarse else ""
     folder = Path(str(digest.about["path"])).parent
     options += f"--dir {as_named_from_here(folder)} " if folder.name not in ("", "slicewise") else ""
     command = _command_as_run(job, digest)
     names = chain([f"{job.job}-alone"], (f"{job.job}-alone-{number}" for number in count(2)))
-    name = next(name for name in names if name not in known)
+    name = next(name for name in names if name not in known and not (folder / name).exists())
     return f"slicewise run {options}--job {name} -- {command}, while nobody else uses the file system"
 
 

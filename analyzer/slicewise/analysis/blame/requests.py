@@ -12,10 +12,18 @@ import polars as pl
 
 from slicewise.analysis.blame.active import WHO
 from slicewise.analysis.blame.on_storage import Floats, Mask, SlicesOnStorage
-from slicewise.analysis.blame.unprofiled import JOURNAL_A_SYNC, synced_writes
+from slicewise.analysis.blame.unprofiled import JOURNAL_A_SYNC
 from slicewise.analysis.calls import AMOUNTS, CALLS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.analysis.runs.limits import Limit, bytes_fetched, limit_of, of_disk, of_group, requests_at_limit
+from slicewise.analysis.runs.limits import (
+    Limit,
+    bytes_fetched,
+    limit_of,
+    of_disk,
+    of_group,
+    requests_at_limit,
+    synced_writes,
+)
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, FEWEST_SLICES, FILLED, LEAST_STRANGER, MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
@@ -33,6 +41,8 @@ FAR_MORE = 3.0
 # Bytes: what large calls are cut into is no smaller, but for a file in pieces. The kernel reads ahead 128 KiB and more.
 # Syncs of less wait for a journal's answers: of a database's commits of 2 KiB, 0.2 s of bytes took 15 s alone.
 SMALL_REQUEST = 64 << 10
+# Bytes: no disk reads less at a time.
+SECTOR = 512
 # Measured on ext4 (kernel 6.18): 3 for a record and a sync, with that of the record.
 REQUESTS_A_SYNC = 3
 WAYS: tuple[Kind, ...] = ("read", "write")
@@ -337,7 +347,7 @@ def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind, in_bytes: boo
     rows = digest.process_slices.filter(pl.col("storage") == storage.number)
     sums = rows.select(pl.col(CALLS[kind], AMOUNTS[kind], "sync_ops", "meta_ops").sum())
     calls, moved, syncs, on_metadata = map(int, sums.row(0))
-    syncs += synced_writes(digest, storage)
+    syncs += synced_writes(digest, storage.number)
     if not calls:
         return math.inf
     if in_bytes:
@@ -346,7 +356,8 @@ def _most_for_a_byte(digest: Digest, storage: Storage, kind: Kind, in_bytes: boo
     asked = moved + (BLOCK_A_CALL * on_metadata if kind == "read" else 0)  # as `_asked_for` counts
     of_large = moved / SMALL_REQUEST
     fetched = bytes_fetched(digest) if kind == "read" and storage.host else None
-    most = made + of_large if fetched is None else min(made + of_large, fetched / BLOCK_A_CALL)
+    block = min(BLOCK_A_CALL, max(SECTOR, moved // calls))  # a direct read may ask for less than a page
+    most = made + of_large if fetched is None else min(made + of_large, fetched / block)
     return most / max(1, asked)
 
 

@@ -13,7 +13,7 @@ from slicewise.analysis.blame.memory import MOST_PAGES_A_CALL, PAGE_BYTES, loadi
 from slicewise.analysis.blame.result import Traffic
 from slicewise.analysis.calls import AMOUNTS, SECONDS, job_rows
 from slicewise.analysis.capacity.by_kind import Capacities
-from slicewise.analysis.runs.limits import from_disk, limit_of
+from slicewise.analysis.runs.limits import from_disk, limit_of, synced_writes
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, LITTLE_BYTES, WORTH_NAMING_BYTES
 from slicewise.digest.digest import Digest
@@ -303,17 +303,11 @@ def _beside_calls(
         )
         if digest is not digests[0]:
             fetched += min(unplaced_bytes(digest), PAGE_BYTES * MOST_PAGES_A_CALL * reads)
-        wrote += JOURNAL_A_SYNC * (syncs + synced_writes(digest, storage)) + round(
+        wrote += JOURNAL_A_SYNC * (syncs + synced_writes(digest, storage.number)) + round(
             BLOCK_A_CALL * changing(digest, moved > calls) * calls
         )
         called += moved
     return {"write_bytes": wrote, "read_bytes": fetched}, called
-
-
-def synced_writes(digest: Digest, storage: Storage) -> int:
-    """How many writes of a job waited for storage, journal and all, as a sync does; 0 in profiles of older versions."""
-    mounts = digest.mounts.filter(pl.col("storage") == storage.number)
-    return int(mounts["synced_writes"].sum()) if "synced_writes" in mounts.columns else 0
 
 
 def changing(digest: Digest, does_write: bool) -> float:

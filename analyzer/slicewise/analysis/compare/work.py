@@ -133,12 +133,13 @@ def _as_done(rows: pl.DataFrame, did: pl.DataFrame) -> pl.DataFrame:
     of_all = rows.join(did, on=["place", "kind"], how="left", maintain_order="left", suffix="_done")
     names = ("bytes", "calls")
     share = {name: pl.col(name) / pl.col(name).sum().over("place", "kind") for name in ("seconds", *names)}
-    return of_all.with_columns(
-        (share[name].fill_nan(share["seconds"]).fill_nan(0.0) * pl.col(f"{name}_done").fill_null(0))
-        .round()
-        .cast(pl.Int64)
-        for name in names
-    ).select(rows.columns)
+
+    def done(name: str) -> pl.Expr:
+        part = share[name].fill_nan(share["seconds"]).fill_nan(0.0) * pl.col(f"{name}_done").fill_null(0)
+        so_far = part.cum_sum().round()  # of the sum, so that rounding loses nothing
+        return (so_far - so_far.shift(fill_value=0.0)).over("place", "kind").cast(pl.Int64)
+
+    return of_all.with_columns(done(name).alias(name) for name in names).select(rows.columns)
 
 
 def _rows(digest: Digest, calls: pl.DataFrame) -> pl.DataFrame:

@@ -61,7 +61,7 @@ def advise(
 
 def _without_computing(one: CostlyHabit, of: JobCalls) -> CostlyHabit:
     """The same; of its saving what other threads computed meanwhile may stay. Syncs at the end have left it out."""
-    stays = min(real(of.while_computing["at_once_ns"].max() or 0) / 1e9, one.seconds)
+    stays = min(of.kept * real(of.while_computing["at_once_ns"].max() or 0) / 1e9, one.seconds)
     if one.saving is None or stays <= 0 or one.habit == "last syncs":
         return one
     low = max(0.0, one.saving.low - stays)

@@ -109,7 +109,8 @@ def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     waiting = of.of_all(syncing.filter(_WAITS_AFTER_SYNCS), "write_ns")
     value, at_most = (low + high + beside) / 2, max(high + max(waiting, beside), _in_turn(of, syncing))
     if journals >= OFTEN:  # all of a change goes, and with it perhaps what the program computes for each
-        value, at_most = at_most, min(of.runtime, at_most + of.computing * (1 - 1 / A_BATCH))
+        value, at_most = at_most, at_most + of.computing * (1 - 1 / A_BATCH)
+    value, at_most = min(of.runtime, value), min(of.runtime, at_most)
     saving = Estimate(value, low, at_most, f"one sync for {A_BATCH} of these")
     yield CostlyHabit("syncs", seconds, saving, syncs, wrote / syncs, site=of.site_of("sync"))
 

@@ -195,9 +195,9 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         of_others = (pl.col("once") - pl.col("rest")) / (pl.col("opened") - pl.col("again")).clip(1)
         ns = (pl.col("all_ns") - pl.col("again_ns")) * of_others.clip(0, 1)
         seconds = of.of_runtime(by_process.select("process", ns=ns))
-        waits = pl.col("read_ns") >= WAITS_NS * pl.col("opens")
-        of_reads = of.of_all(few.filter(pl.col("read_bytes") < SMALL * pl.col("opens"), waits), "read_ns")
-        crowded = _crowded_directory(few)
+        crowded, waits = _crowded_directory(few), pl.col("read_ns") >= WAITS_NS * pl.col("opens")
+        each_waits = few.filter(pl.col("read_bytes") < SMALL * pl.col("opens"), waits)
+        of_reads = 0.0 if crowded else of.of_all(each_waits, "read_ns")
         habit: Habit = "one directory" if crowded else "small files"
         low, high = (seconds + of_reads) * AT_LEAST, seconds * (1 + OF_AN_OPEN) + of_reads
         in_one = None if crowded else Estimate((low + high) / 2, low, high, "opening one file instead")

@@ -65,6 +65,14 @@ def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
     }
 
 
+def synced_writes(digest: Digest, storage: int | None = None) -> int:
+    """How many writes of a job, or those on a storage, waited for it, journal and all, as a sync does: to files open
+    with O_SYNC or O_DSYNC; 0 in profiles of older versions.
+    """
+    mounts = digest.mounts if storage is None else digest.mounts.filter(pl.col("storage") == storage)
+    return int(mounts["synced_writes"].sum())
+
+
 def bytes_fetched(digest: Digest) -> int | None:
     """What the kernel fetched from storage for a job; None where it did not count all that the job's calls read."""
     if "coverage" in digest.not_kept or digest.coverage.is_empty():

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from slicewise.analysis.runs.limits import synced_writes
 from slicewise.constants import LITTLE_OF_RUNTIME, MAINLY, SECOND_NS
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.company import NEVER, active, as_many, beyond_calls, company_of, with_slices_beyond_calls
@@ -126,31 +127,35 @@ def are_other_syncs(one: int, other: int) -> bool:
 
 
 def synced_otherwise(job: Digest, run: Digest) -> str:
-    """Why a run did other work than a job, though it wrote as much: one of them waited in sync calls for what the other
-    left in the cache. Empty: it did not, or both have one command line, which may sync from time to time.
+    """Why a run of a job's size did other work than it, though it wrote as much: one of them waited in sync calls for
+    what the other left in the cache. Empty: it did not, or both have one command line, which may sync now and then.
     """
-    if job.about["command"] and job.about["command"] == run.about["command"]:
+    is_one_command = job.about["command"] and job.about["command"] == run.about["command"]
+    if is_one_command or not as_many(job.about["processes"], run.about["processes"]):
         return ""
     own, its = (one.process_slices.select(pl.col("sync_ops", "sync_ns").sum()).row(0) for one in (job, run))
-    shares = [ns / SECOND_NS / runtime_of(one) for (_, ns), one in ((own, job), (its, run))]
-    if max(shares) < LITTLE_OF_RUNTIME or not are_other_syncs(own[0], its[0]):
+    own_writes, its_writes = (synced_writes(one) for one in (job, run))
+    if not are_other_syncs(own[0] + own_writes, its[0] + its_writes):
         return ""
-    if _is_past_cache(job if own[0] < its[0] else run):
+    waited_little = all(
+        ns / SECOND_NS <= LITTLE_OF_RUNTIME * runtime_of(one) for (_, ns), one in ((own, job), (its, run))
+    )
+    if (waited_little and not own_writes + its_writes) or _is_direct(job if own[0] < its[0] else run):
         return ""
-    return f"it {_in_syncs(*its)}, and this job {_in_syncs(*own)}"
+    return f"it {_in_syncs(its[0], its[1], its_writes)}, and this job {_in_syncs(own[0], own[1], own_writes)}"
 
 
-def _is_past_cache(run: Digest) -> bool:
-    """Whether most of what a run wrote was never in the cache (O_DIRECT, O_DSYNC), and needs no syncs."""
-    if "past_cache_bytes" not in run.mounts.columns:  # of an older catalog
-        return False
+def _is_direct(run: Digest) -> bool:
+    """Whether most of what a run wrote was never in the cache, and needs no syncs, though it made none (O_DIRECT)."""
     past, wrote = run.mounts.select(pl.col("past_cache_bytes", "write_bytes").sum()).row(0)
-    return bool(past > MAINLY * wrote)
+    return bool(past > MAINLY * wrote and not synced_writes(run))
 
 
-def _in_syncs(calls: int, waited_ns: int) -> str:
+def _in_syncs(calls: int, waited_ns: int, writes: int) -> str:
+    """writes: that waited as syncs do."""
     waited = f"waited {words.duration(waited_ns / SECOND_NS)} in {words.count(calls, 'sync call')}"
-    return waited if calls else "made no sync call"
+    made = waited if calls else "made no sync call"
+    return f"made {words.count(writes, 'synchronous write')}" if writes > calls else made
 
 
 def match_standalone(alone: Sequence[Digest], jobs: Sequence[Job]) -> dict[str, list[Run]]:

@@ -102,7 +102,7 @@ WHAT: dict[Habit, tuple[str, str]] = {
         "open files once, look at fewer, or let the other ranks go on meanwhile",
     ),
     "brief processes": (
-        f"{{count}} processes of less than {words.duration(BRIEF_NS / 1e9)} each, or 1 s of scripts ({{who}}),",
+        f"{{count}} processes of less than {words.duration(BRIEF_NS / 1e9)} each, or of 1 s if scripts ({{who}}),",
         "do the same in one process (one awk, one script), or start one for many files (xargs)",
     ),
 }

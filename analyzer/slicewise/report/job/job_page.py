@@ -179,16 +179,16 @@ def _times(report: JobReport) -> str:
     if report.span is None:
         return f"Its runtime was {so_far}."
     span = report.span.seconds
-    took = words.seconds(span.value)
+    took = f"{words.seconds(span.value)} passed"
     if span.high > FAR_APART * span.low:  # of a job of two slices nobody knows where in them it began and ended
-        took = f"{words.seconds(span.low)} to {words.seconds(span.high)}"
-    return f"Its runtime was {so_far}; from the first byte of its I/O to the last {took} passed."
+        took = f"passed between {words.seconds(span.low)} and {words.seconds(span.high)}"
+    return f"Its runtime was {so_far}; from the first byte of its I/O to the last {took}."
 
 
 def _without_advice(report: JobReport) -> Iterator[str]:
-    in_calls = report.phases.time_in_io.slowest
-    if in_calls is not None and report.span is not None and "files" not in report.digest.not_kept:
-        yield nothing_to_change(in_calls, runtime_of(report.digest))
+    runtime = runtime_of(report.digest)
+    if runtime > 0 and report.span is not None and "files" not in report.digest.not_kept:
+        yield nothing_to_change(min(1.0, report.io_time.slowest / runtime), runtime)
 
 
 def _of_threads(report: JobReport) -> str:
