@@ -127,7 +127,7 @@ void visit_segment(int dir, const char *path, void *argument)
         /* The program that took its place may count nothing, and then the end of the process is its end. */
         goes_on = adopt_is_of_this_build(copy) && state == SEGMENT_LEAVING && visits->until_ns != 0 && !is_gone;
         bool is_own = copy->pid == (uint32_t)raw_getpid();
-        if (is_elsewhere(visits, copy)) {
+        if ((is_living || goes_on) && is_elsewhere(visits, copy)) {
             raw_close(fd);
             note_profiled(visits->profiled, copy);
             return;

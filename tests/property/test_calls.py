@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from itertools import groupby
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slicewise.alike import begins_of_alike, is_ordered
-from slicewise.analysis.calls import THREADS_ROUNDING, calls_of_processes
+from slicewise.analysis.calls import calls_of_processes
+from slicewise.constants import WAITING_SHARE
 from slicewise.digest.served import WAITS_BELOW
 
 NS = 1_000_000_000
@@ -59,12 +59,20 @@ def plainly(rows: list[Row]) -> dict[tuple[int, int, int], Row]:
     busy: dict[tuple[int, int], float] = defaultdict(float)
     for (process, _, number), row in found.items():
         busy[process, number] += sum(row[name] for name in SECONDS)
-    threads: dict[int, int] = defaultdict(lambda: 1)
-    for (process, _), total in busy.items():
-        threads[process] = max(threads[process], ceil(total - THREADS_ROUNDING))
-    for (process, _, _), row in found.items():
-        row |= {name: row[name] / threads[process] for name in SECONDS}
+    many = {place: total for place, total in busy.items() if total >= WAITING_SHARE}
+    for (process, _, number), row in found.items():
+        threads = _threads(many, process, number)
+        row |= {name: row[name] / threads for name in SECONDS}
     return found
+
+
+def _threads(many: dict[tuple[int, int], float], process: int, number: int) -> float:
+    """Those of a slice; and at a burst's ends, which are parts of slices, those of the slice beside it."""
+    its, before, after = (many.get((process, number + step)) for step in (0, -1, 1))
+    if its is None:
+        return 1.0
+    beside = after if before is None else before if after is None else None
+    return max(1.0, its, beside or 1.0)
 
 
 def _each_strand(found: dict[tuple[int, int, int], Row]) -> list[list[tuple[int, Row]]]:

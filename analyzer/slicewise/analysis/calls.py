@@ -136,10 +136,11 @@ def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
         .sort("process", "slice")
     )
     at, many = pl.col("slice"), pl.col("threads")
-    ends = [
-        pl.when((at - at.shift(step) != step).over("process").fill_null(True)).then(many.shift(-step).over("process"))
-        for step in (1, -1)
-    ]
+
+    def is_beside(step: int) -> pl.Expr:
+        return (at - at.shift(step) == step).over("process").fill_null(False)
+
+    ends = [pl.when(is_beside(-step) & ~is_beside(step)).then(many.shift(-step).over("process")) for step in (1, -1)]
     threads = of_slices.select("process", "slice", threads=pl.max_horizontal(many, *ends, 1.0))
     found = ordered.select("process", "slice").join(threads, on=["process", "slice"], how="left", maintain_order="left")
     return found["threads"].fill_null(1.0)

@@ -269,10 +269,9 @@ def _failing(of: JobCalls) -> Iterator[CostlyHabit]:
     low *= max(0.0, 1 - min(of.called(LOCKS), by_descriptor) / failed)
     # An open that no row of files has may have failed; as for the rest, it was another function's call.
     opens = of.called(OPENINGS) - int(of.files["opens"].sum())
-    value = seconds
     if 2 * opens < failed and seconds > of.runtime / 2:
-        value, low = seconds / 2, 0.0
-    saving = Estimate(value, low, high, "its metadata calls last as long, whether they fail or not")
+        low = 0.0
+    saving = Estimate(seconds, low, high, "its metadata calls last as long, whether they fail or not")
     saving = of.with_what_is_around(saving, failed)
     names = of.operations("meta")
     others = [name for name in names if name not in (*WITH_AN_OPEN, *LOCKS)]
