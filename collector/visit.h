@@ -20,7 +20,7 @@ struct profiled {
 struct visits {
     struct segment *copy;   /* one segment's head, text and frames at a time; visits_begin makes it */
     uint64_t until_ns;      /* CLOCK_MONOTONIC before which the next round comes; 0: there is none, and processes drain by themselves */
-    const char *only_spool_dir; /* whose profiles lie elsewhere drain by themselves; NULL: all */
+    const char *only_spool_dir; /* processes whose profiles lie elsewhere are not drained; NULL: every process is */
     bool looks_closely;     /* asks of every process whether it is the one that it seems to be, and not of those alone that are gone */
     uint64_t drained_bytes;
     unsigned alive, finished, failed;

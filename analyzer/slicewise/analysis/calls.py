@@ -45,9 +45,9 @@ def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     syncs is that of writes. Requests count as the time that they were under way, and waiting for them as none besides.
     Where threads were in calls at the same time, their times in a slice are divided by the least number of threads that
     can have spent them: the seconds over the slice's length, and at a burst's ends, which are parts of slices, that of
-    the slice beside it. So what one thread spent counts in full, and what eight spent side by side counts once. One
-    number for all slices halved a reader's time for one slice with two threads, and not that of its run alone. Bytes
-    written are those that the storage served (`digest.served`).
+    the slice beside it. So what one thread spent counts in full, and what eight spent side by side counts once.
+    Each slice has its own number: a second thread in one slice leaves the others as they are. Bytes written are those
+    that the storage served (`digest.served`).
     """
     together = [digest, *(one for one in digest.beside if not grid_ns % one.slice_ns)]
     known = counters_of(together, grid_ns)

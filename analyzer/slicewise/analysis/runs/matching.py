@@ -110,7 +110,7 @@ def _active(digest: Digest, place: int = 0) -> pl.DataFrame:
 
 
 def that_fit(found: Sequence[Sequence[Digest]], jobs: Sequence[Digest]) -> list[Digest]:
-    """Of the runs that were found for each of the jobs those of its size, each once: nobody gave them."""
+    """The runs that were found, and not given, for each of the jobs and are of its size; each run once."""
     known: dict[Path, Digest] = {}
     for job, runs in zip(jobs, found, strict=True):
         known |= {run.path: run for run in runs if _is_of_size(run.about, job.about)}
