@@ -15,6 +15,13 @@ from support.swz import build_profile
 
 NS = 10**9
 FIRST = 1_700_000_000
+MIB = 1 << 20
+# What a process did with a sync for each record; and what files have that were written in small pieces, and in large.
+SYNCS = {"sync_ops": 3000, "sync_ns": 12 * NS, "write_ops": 3000, "write_bytes": 3000 * 512, "write_ns": NS // 10}
+SMALL = {
+    "path": "/scratch/out.dat", "opens": 1, "write_ops": 100_000, "write_bytes": 100_000 * 4096, "write_ns": 10 * NS,
+}  # fmt: skip
+LARGE = {"path": "/scratch/big", "opens": 1, "write_ops": 100, "write_bytes": 100 * MIB, "write_ns": NS // 2}
 NOWHERE = Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
 
 

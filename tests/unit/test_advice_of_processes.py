@@ -8,11 +8,9 @@ from slicewise.analysis.job.advice import advise
 from slicewise.analysis.job.split import Split, split
 from slicewise.digest.digest import read_digest
 from slicewise.report.job.advice_words import advice_lines
-from support.advised import FIRST, NOWHERE, NS, samples, told_of_each
+from support.advised import FIRST, MIB, NOWHERE, NS, samples, told_of_each
 from support.ranks import digest_of
 from support.swz import build_profile
-
-MIB = 1 << 20
 
 
 def test_opens_of_one_rank_are_not_shared_out_among_all(tmp_path):
