@@ -9,7 +9,7 @@ from slicewise.analysis.blame.servers import shared_out
 from slicewise.analysis.runs.storage import describe_all
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES
-from slicewise.digest.shared import read_together, several
+from slicewise.digest.shared import frames_of, read_together, several
 from slicewise.digest.storages import lustre_name
 from slicewise.imports.jobstats import read_served
 from slicewise.profile import many
@@ -58,6 +58,18 @@ def assert_as_by_themselves(digests: list[Digest], places: list[Path]) -> None:
 def test_frames_of_jobs_that_are_looked_at_together(places, together, monkeypatch):
     monkeypatch.setattr(many, "BYTES_AT_ONCE", together)
     assert_as_by_themselves(several(places), places)
+
+
+def test_a_frame_of_some_of_them_is_what_each_has_in_their_order(places):
+    found = several(places)
+    some = [found[-1], found[2], Digest(read_profile(places[0])), found[1]]
+    for name in FRAMES.keys() - NEED_BINS:
+        frames = [getattr(one, name).drop("job", strict=False) for one in some]
+        places_of = [frame.with_columns(place=pl.lit(at, pl.UInt32)) for at, frame in enumerate(frames)]
+        assert_frame_equal(
+            frames_of(some, name).drop("job", strict=False), pl.concat(places_of), check_column_order=False
+        )
+        assert frames_of([], name).is_empty()
 
 
 def test_a_job_of_an_older_version_is_read_by_itself(places):

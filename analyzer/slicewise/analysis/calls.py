@@ -12,6 +12,7 @@ from slicewise.digest.activity import members
 from slicewise.digest.counters import counters_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import BY_CALLS, Counters, served_writes
+from slicewise.digest.shared import frames_of
 from slicewise.digest.slices import synced_ns, with_mapped
 
 Kind = Literal["read", "write", "meta"]
@@ -52,7 +53,7 @@ def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     together = [digest, *(one for one in digest.beside if not grid_ns % one.slice_ns)]
     known = counters_of(together, grid_ns)
     some = together if len(known.sent) else [digest]
-    rows = pl.concat([_on_grid(_did(one), one.slice_ns, grid_ns) for one in some])
+    rows = pl.concat([_on_grid(_did([one]), one.slice_ns, grid_ns) for one in some])
     return _calls(rows, members(digest), grid_ns, known).sort("storage", "slice", "process").rechunk()
 
 
@@ -62,8 +63,9 @@ def share_of_seeks(digest: Digest) -> float:
     return min(1.0, int(calls) / max(1, int(digest.process_slices["meta_ops"].sum())))
 
 
-def _did(digest: Digest) -> pl.LazyFrame:
-    return with_mapped(digest.process_slices, digest.fetched).lazy()
+def _did(digests: Sequence[Digest]) -> pl.LazyFrame:
+    did, fetched = (frames_of(digests, name).drop("place") for name in ("process_slices", "fetched"))
+    return with_mapped(did, fetched).lazy()
 
 
 def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
@@ -151,19 +153,15 @@ def job_rows(digests: Sequence[Digest], grid_ns: int, nodes: Sequence[str] | Non
     nodes: only processes on these; None: all.
     """
     there = pl.lit(True) if nodes is None else pl.col("node").is_in(nodes)
-    who = [
-        digest.processes.filter(there).select("process", place=pl.lit(place, pl.UInt32))
-        for place, digest in enumerate(digests)
-    ]
-    if not who:
+    if not digests:
         return named_rows([], [], pl.DataFrame(schema=OF_JOBS))
-    processes = pl.concat(who)
+    processes = frames_of(digests, "processes").filter(there).select("process", "place")
     if len(digests) > 1 and processes["process"].is_duplicated().any():  # a profile is given twice, by two names
         return pl.concat(job_rows([digest], grid_ns, nodes) for digest in digests)
-    by_slice: dict[int, list[pl.LazyFrame]] = {}
+    by_slice: dict[int, list[Digest]] = {}
     for digest in digests:
-        by_slice.setdefault(digest.slice_ns, []).append(_did(digest))
-    lazy = {length: pl.concat(some) for length, some in by_slice.items()}
+        by_slice.setdefault(digest.slice_ns, []).append(digest)
+    lazy = {length: _did(some) for length, some in by_slice.items()}
     rows = by_job(calls_of_processes(lazy, processes, grid_ns, counters_of(digests, grid_ns)))
     found = rows["place"].rle()
     places, lengths = found.struct.field("value").to_list(), found.struct.field("len").to_list()
@@ -210,8 +208,9 @@ class Rows:
 
     def others(self, digest: Digest, neighbours: Sequence[Digest]) -> list[Digest]:
         """The neighbours without the job itself, which may lie among them."""
-        own = set(digest.processes["process"])
-        return [other for other in neighbours if own.isdisjoint(other.processes["process"])]
+        own = frames_of(neighbours, "processes").join(digest.processes, on="process", how="semi")
+        itself = set(own["place"])
+        return [other for place, other in enumerate(neighbours) if place not in itself]
 
     def of(self, digests: Sequence[Digest], grid_ns: int) -> pl.DataFrame:
         """As `job_rows`."""

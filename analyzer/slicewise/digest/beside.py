@@ -118,11 +118,10 @@ class _DirectoryJobs:
 
 
 def _active(jobs: Mapping[int, Outline]) -> pl.DataFrame:
-    columns = NEVER.columns[1:]
-    rows = pl.concat([NEVER.select(columns), *(job.active.select(columns) for job in jobs.values())])
+    rows = pl.concat([NEVER.drop("job"), *(job.active for job in jobs.values())])
     lengths = pl.Series([job.active.height for job in jobs.values()], dtype=pl.UInt32)
     numbers = pl.Series("job", list(jobs), pl.Int64).repeat_by(lengths).explode(empty_as_null=False)
-    return rows.select(numbers, *columns)
+    return rows.select(numbers, pl.all())
 
 
 def servers_beside(place: Path) -> list[Path]:

@@ -21,6 +21,7 @@ from slicewise.digest.served import (
     Counters,
     served_writes,
 )
+from slicewise.digest.shared import frames_of
 from slicewise.digest.slices import synced_ns, with_mapped
 from slicewise.digest.storages import LIMITS, MOSTLY_IN_GROUP, SIGNALS, devices_of, limited, way_of
 from slicewise.kept_once import kept_once
@@ -84,12 +85,7 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
     found = [(*one, digest.node_slice_ns) for digest in digests for one in counters_in(digest, "write")]
     sent, users = _laid_out([*found, *_by_level(digests)], grid_ns)
     sent_by_servers, of_servers = _laid_out([one for digest in digests for one in _by_servers(digest)], grid_ns)
-    closing = (
-        storage
-        for digest in digests
-        for storage, kind in digest.storages.select("storage", "type").iter_rows()
-        if kind in CLOSE_TO_OPEN
-    )
+    closing = frames_of(digests, "storages").filter(pl.col("type").is_in(CLOSE_TO_OPEN))["storage"]
     known = _users_of_all(users.unique(maintain_order=True), digests)
     of_slice = ["counter", "storage", "slice"]
     # Jobs' collectors each count the node while their job runs.
@@ -97,20 +93,18 @@ def counters_of(digests: Sequence[Digest], grid_ns: int) -> Counters:
         pl.concat([sent, sent_by_servers]).group_by(of_slice).agg(pl.col("sent").max()).sort(of_slice),
         known if of_servers.is_empty() else _best(known, of_servers),
         frozenset(closing),
-        pl.concat([pl.DataFrame(schema=PAST_CACHE_SCHEMA), *map(_past_cache, digests)]).unique(maintain_order=True),
+        _past_cache(frames_of(digests, "mounts")),
     )
 
 
-def _past_cache(digest: Digest) -> pl.DataFrame:
-    """process, storage: of a job's processes, those that write past the cache there."""
-    mounts = digest.mounts
-    if "past_cache_bytes" not in mounts.columns:  # of an older catalog
-        return pl.DataFrame(schema=PAST_CACHE_SCHEMA)
-    sums = mounts.group_by("process", "storage", maintain_order=True).agg(
+def _past_cache(mounts: pl.DataFrame) -> pl.DataFrame:
+    """process, storage: those that write past the cache there. What an older catalog does not say is null."""
+    sums = mounts.group_by("place", "process", "storage", maintain_order=True).agg(
         pl.col("write_bytes", "past_cache_bytes").sum()
     )
     is_past = pl.col("past_cache_bytes") >= MOSTLY_PAST * pl.col("write_bytes")
-    return sums.filter(pl.col("past_cache_bytes") > 0, is_past).select(*PAST_CACHE_SCHEMA)
+    past = sums.filter(pl.col("past_cache_bytes") > 0, is_past)
+    return past.select(*PAST_CACHE_SCHEMA).unique(maintain_order=True)
 
 
 def _best(own: pl.DataFrame, of_servers: pl.DataFrame) -> pl.DataFrame:

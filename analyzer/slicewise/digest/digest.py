@@ -171,15 +171,21 @@ class Digest:
     @_frame
     def fetched(self) -> pl.DataFrame:
         """What processes fetched by mapped files, and how long they waited for it: estimates."""
-        sums = self._profile.sums
-        mapped = sums.filter(pl.col("mapped_bytes") > 0) if "mapped_bytes" in sums.columns else sums.clear()
-        if mapped.is_empty():
+        if self.mapped.is_empty():
             return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
         from slicewise.digest.fetched import fetched_frame  # it brings numpy along
 
+        return fetched_frame(self, self.mapped)
+
+    @cached_property
+    def mapped(self) -> pl.DataFrame:
+        """process, storage, mapped_bytes: where files of storages were mapped."""
+        sums = self._profile.sums
+        known = sums if "mapped_bytes" in sums.columns else sums.with_columns(mapped_bytes=0)
+        mapped = known.filter(pl.col("mapped_bytes") > 0).select("process", "mount", "mapped_bytes")
         files = self._mounts.filter(is_stored()).select("process", "mount", "storage")
         by_storage = mapped.join(files, on=["process", "mount"]).group_by("process", "storage")
-        return fetched_frame(self, by_storage.agg(pl.col("mapped_bytes").sum().cast(pl.Int64)))
+        return by_storage.agg(pl.col("mapped_bytes").sum().cast(pl.Int64))
 
     @_frame
     def processes(self) -> pl.DataFrame:

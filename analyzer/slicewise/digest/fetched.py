@@ -36,7 +36,7 @@ def fetched_frame(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     Nothing is said of a process for which the kernel fetched little beyond its calls, or more than it mapped; nor where
     its node was sampled and no counter shows when.
     """
-    who = _who_fetched(digest, mapped)
+    who = who_fetched(digest, mapped)
     if who.is_empty():
         return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
     looks, in_calls = (_by_process(frame, who) for frame in (digest.usage, _in_calls(digest)))
@@ -76,7 +76,7 @@ def _beyond_calls() -> pl.Expr:
     return pl.col("read_storage").cast(pl.Int64) - counted.cast(pl.Int64)
 
 
-def _who_fetched(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
+def who_fetched(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     """process, node, storage, and more: bytes that were fetched there beyond calls; shared out by what was mapped.
     part: of all that was fetched so for the process.
     """
@@ -109,7 +109,7 @@ def _of_process(
     more: float, part: float,
 ) -> pl.DataFrame:  # fmt: skip
     """The frame's rows of a process and a storage. looks: of `usage`; calls: `_in_calls`; counted: `_counted`; part: of
-    `_who_fetched`.
+    `who_fetched`.
     """
     slice_ns = digest.slice_ns
     its = digest.processes.row(by_predicate=pl.col("process") == process, named=True)

@@ -181,7 +181,7 @@ def _outlined(read: _Read) -> list[Outline]:
         fetched = pl.col(KERNEL_READ).filter(pl.col("layer") == KERNEL_LAYER)
         called = pl.col("read_bytes").filter(is_own())
         calls = company.with_slices_beyond_calls(calls, company.beyond_calls(of_job, sums, fetched, called))
-    active = company.active(calls, of_job).partition_by("job", as_dict=True)
+    active = company.active(calls, of_job).partition_by("job", as_dict=True, include_key=False)
     frame = (
         jobs.join(members.main_programs(of_job), on="job")
         .join(used, on="job", how="left")
@@ -198,7 +198,7 @@ def _outlined(read: _Read) -> list[Outline]:
             {name: row[name] for name in ("processes", "start_ns", "end_ns", *MOVED)},
             frozenset(row["storage"] or ()),
             frozenset(row["id"]),
-            active.get((row["job"],), company.NEVER),
+            active.get((row["job"],), NEVER.drop("job")),
         )
         for row in frame.iter_rows(named=True)
     ]

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -25,7 +26,10 @@ from slicewise.profile.reading import read_jobs
 # What most analyses ask of every job.
 ASKED_TOGETHER = ("_mounts", "_active", "processes", "process_slices", "mounts", "storages", "jobs", "coverage")
 # Frames that are made for each job by itself.
-OF_NODES = ("node_samples", "node_slices", "sampled_processes", "sampled_slices", "others", "fetched")
+SAMPLED = ("node_samples", "node_slices")
+OF_NODES = (*SAMPLED, "sampled_processes", "sampled_slices", "others", "fetched")
+NOTHING = {name: pl.DataFrame(schema=frame.polars_schema) for name, frame in FRAMES.items()}
+PLACE = pl.lit(0, pl.UInt32).alias("place")
 
 
 class Jobs(Digest):
@@ -67,12 +71,15 @@ class Jobs(Digest):
     def frame(self, name: str) -> pl.DataFrame:
         """A frame of all jobs, with SOURCE."""
         if name in OF_NODES:
-            nothing = pl.DataFrame(schema={**FRAMES[name].polars_schema, SOURCE: pl.UInt32})
+            nothing = NOTHING[name].with_columns(pl.lit(0, pl.UInt32).alias(SOURCE))
             return pl.concat([nothing, *(frames[name] for frames in self._of_nodes)])
         if name not in self._frames:
             self._frames[name] = self._numbered(getattr(self, name))
             self.__dict__.pop("process_slices", None)  # the largest: once is enough
         return self._frames[name]
+
+    def has_together(self, name: str) -> bool:
+        return bool(self._of) and name in ASKED_TOGETHER
 
     @cached_property
     def node_slice_lengths(self) -> dict[int, int]:
@@ -90,19 +97,39 @@ class Jobs(Digest):
             found.append({name: getattr(own, name).with_columns(numbered) for name in OF_NODES})
         return found
 
-    def digest(self, number: int) -> Digest:
+    def digest(self, number: int) -> OneOf:
         """The digest of one of the jobs, which has its rows of what is asked of all."""
+        return OneOf(self, number)
+
+    def profile(self, number: int) -> Profile:
+        """The profile of one of the jobs, without its slices."""
         tables = self._profile.tables
         own = {name: tables[name].slice(*rows.get(number, (0, 0))) for name, rows in self._rows.items()}
-        profile = profile_of(self.sources[number], {**own, "slices": pl.DataFrame()}, needs_axis=False)
-        return Digest(profile, partial(self._part, number))
+        return profile_of(self.sources[number], {**own, "slices": pl.DataFrame()}, needs_axis=False)
 
     @cached_property
     def _rows(self) -> dict[str, dict[int, tuple[int, int]]]:
         return {name: rows_of(table, SOURCE) for name, table in self._profile.tables.items() if name != "slices"}
 
-    def _part(self, number: int, name: str) -> pl.DataFrame | None:
-        """A job's rows of a frame that is asked of all; None for any other frame."""
+    @cached_property
+    def abouts(self) -> dict[int, dict[str, Any]]:
+        """The jobs' rows of the frame `jobs`, by number."""
+        return {row.pop(SOURCE): row for row in self.frame("jobs").iter_rows(named=True)}
+
+    @cached_property
+    def _fetching(self) -> frozenset[int]:
+        """The numbers of the jobs of which processes may have fetched by mapped files: few."""
+        from slicewise.digest.fetched import who_fetched  # it brings numpy along
+
+        return frozenset(self._numbered(who_fetched(self, self.mapped).select("process"))[SOURCE])
+
+    def part(self, number: int, name: str) -> pl.DataFrame | None:
+        """A job's rows of a frame that is asked of all, or that it has none of; None for any other frame."""
+        has_none = (name in SAMPLED and number not in self.node_slice_lengths) or (
+            name == "fetched" and self._of and number not in self._fetching
+        )
+        if has_none:
+            return NOTHING[name]
         if name not in ASKED_TOGETHER:
             return None
         if name not in self._parts:
@@ -110,6 +137,49 @@ class Jobs(Digest):
             self._frames[name] = frame.sort(SOURCE, maintain_order=True) if self._of else frame
             self._parts[name] = rows_of(self._frames[name], SOURCE)
         return self._frames[name].slice(*self._parts[name].get(number, (0, 0))).drop(SOURCE)
+
+
+class OneOf(Digest):
+    """The digest of one of several jobs that were read together."""
+
+    def __init__(self, jobs: Jobs, number: int) -> None:
+        self.read_with, self.number = jobs, number
+        source = jobs.sources[number]
+        self.job, self.path, self.slice_ns = source.job, source.path, source.slice_ns
+
+    def _source(self, name: str) -> pl.DataFrame | None:
+        return self.read_with.part(self.number, name)
+
+    @property
+    def own_name(self) -> str:
+        return self.read_with.sources[self.number].job
+
+    @cached_property
+    def about(self) -> Mapping[str, Any]:
+        return self.read_with.abouts[self.number] | {"job": self.job}
+
+    @cached_property
+    def _profile(self) -> Profile:  # type: ignore[override]
+        return self.read_with.profile(self.number)
+
+
+def frames_of(digests: Sequence[Digest], name: str) -> pl.DataFrame:
+    """A frame of several digests, without job and with place: each one's number, in order. To ask each takes longer."""
+    found, together = list[pl.DataFrame](), dict[Jobs, dict[int, int]]()
+    for place, digest in enumerate(digests):
+        if isinstance(digest, OneOf) and digest.read_with.has_together(name):
+            together.setdefault(digest.read_with, {})[digest.number] = place
+        elif not (frame := getattr(digest, name)).is_empty():
+            found.append(frame.drop("job", strict=False).with_columns(PLACE + place))
+    for jobs, places in together.items():
+        numbers = pl.DataFrame(
+            {SOURCE: [*places], "place": [*places.values()]}, dict.fromkeys((SOURCE, "place"), pl.UInt32)
+        )
+        found.append(
+            jobs.frame(name).drop("job", strict=False).join(numbers, on=SOURCE, maintain_order="left").drop(SOURCE)
+        )
+    rows = pl.concat(found or [NOTHING[name].with_columns(PLACE)], how="diagonal")
+    return rows if rows["place"].is_sorted() else rows.sort("place", maintain_order=True)
 
 
 def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:

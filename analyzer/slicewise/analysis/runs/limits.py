@@ -9,6 +9,8 @@ from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.storage import Storage, busy_on, describe_all
 from slicewise.constants import MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import DIRECTIONS
+from slicewise.digest.shared import frames_of
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
 from slicewise.digest.storages import (
     BETWEEN,
@@ -38,31 +40,27 @@ def by_disks(rows: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def disk_parts(storages: Sequence[Storage], digests: Sequence[Digest]) -> pl.DataFrame:
-    """The parts of jobs' calls that a local disk moved: job, storage, {name}_part of BYTES (null: unknown)."""
-    found = [
-        {"job": digest.job, "storage": storage.number} | _disk_parts(digest, storage)
-        for storage in storages
-        for digest in digests
-        if storage.host
+    """The parts of jobs' calls that a local disk moved: job, storage, {name}_part of BYTES. Null, no row: unknown."""
+    on_disks = [storage.number for storage in storages if storage.host]
+    if not on_disks:
+        return pl.DataFrame(
+            schema={"job": pl.String, "storage": pl.UInt64} | {f"{name}_part": pl.Float64 for name in BYTES}
+        )
+    counted = [digest for digest in digests if "coverage" not in digest.not_kept]
+    # Not process_slices, for which a large neighbour would be read as a whole.
+    its = frames_of(counted, "mounts").group_by("place", "storage").agg(pl.col(BYTES).sum())
+    by_kernel = pl.selectors.matches("^(read|write)_(kernel|storage)$").sum()
+    known = its.join(frames_of(counted, "coverage").group_by("place").agg(by_kernel), on="place")
+    parts = [
+        pl.when(
+            pl.col(f"{way}_kernel") > 0, pl.col(name) > 0, pl.col(name) >= NEARLY_ALL * pl.col(name).sum().over("place")
+        )
+        .then((pl.col(f"{way}_storage").fill_null(0) / pl.col(name)).clip(upper_bound=1.0))
+        .alias(f"{name}_part")
+        for name, way in zip(BYTES, DIRECTIONS, strict=True)
     ]
-    schema = {"job": pl.String, "storage": pl.UInt64} | {f"{name}_part": pl.Float64 for name in BYTES}
-    return pl.DataFrame(found, schema)
-
-
-def _disk_parts(digest: Digest, storage: Storage) -> dict[str, float]:
-    if "coverage" in digest.not_kept or digest.coverage.is_empty():
-        return {}
-    on_files = digest.mounts  # and not process_slices, for which a large neighbour would be read as a whole
-    its, everywhere = (
-        rows.select(pl.col(BYTES).sum()).row(0, named=True)
-        for rows in (on_files.filter(pl.col("storage") == storage.number), on_files)
-    )
-    sums = digest.coverage.select(pl.selectors.matches("^(read|write)_(kernel|storage)$").sum()).row(0, named=True)
-    return {
-        f"{name}_part": min(1.0, int(sums[f"{way}_storage"] or 0) / its[name])
-        for name, way in zip(BYTES, ("read", "write"), strict=True)
-        if sums[f"{way}_kernel"] and its[name] and its[name] >= NEARLY_ALL * everywhere[name]
-    }
+    names = pl.Series("job", [digest.job for digest in counted], pl.String).gather(known["place"])
+    return known.select(names, "storage", *parts).filter(pl.col("storage").is_in(on_disks))
 
 
 def synced_writes(digest: Digest, storage: int | None = None) -> int:
