@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.to_runtime import first_of_strand, job_strands
+from slicewise.analysis.blame.to_runtime import first_of_strand, in_calls, job_strands
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.kept import key_text
 from slicewise.digest.digest import read_digest
@@ -117,3 +117,21 @@ def test_many_programs_in_a_catalog_asked_at_once(tmp_path: Path):
     (key,) = catalog.scan("jobs").collect().filter(job=scenario.job.name)["key"]
     (lost,) = worst(catalog, 0, 1 << 62).rows.filter(key=key_text(key))["lost_seconds"]
     assert lost == pytest.approx(scenario.lost, rel=0.1)
+
+
+@pytest.mark.parametrize("handed_on", [1.0, 0.0])
+def test_who_hands_on_what_it_reads_is_one_with_who_writes_it(tmp_path, handed_on):
+    """`rsync --fsync` beside readers: the one waits while the other does. 9.3 of 17.0 s were told to be lost."""
+    mib = 1 << 20
+    slices = [{"process": 1, "slice": 1000 + at, "read_ns": SECOND * 6 // 10, "read_bytes": mib} for at in range(10)]
+    slices += [
+        {"process": 2, "slice": 1000 + at, "write_bytes": mib, "sync_ops": 9, "sync_ns": round(seconds * SECOND)}
+        for at, seconds in enumerate([0.3] * 5 + [0.9] * 5)
+    ]
+    passed = round(handed_on * 10 * mib)
+    lived = {"slice_ns": SECOND, "start_ns": 1000 * SECOND, "end_ns": 1010 * SECOND}
+    giver = lived | {"process": 1, "all_read_bytes": 10 * mib, "all_write_bytes": passed}
+    taker = lived | {"process": 2, "all_read_bytes": passed, "all_write_bytes": 10 * mib}
+    found = job_strands(read_digest(build_profile(tmp_path / "job", [giver, taker], slices)), SECOND)
+    assert len(found) == (1 if handed_on else 2)
+    assert found.calls.select(in_calls().sum()).item() == pytest.approx(5 * 0.9 + 5 * 1.0 if handed_on else 12)

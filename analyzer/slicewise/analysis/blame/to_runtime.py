@@ -1,7 +1,8 @@
 """From I/O time that processes lost to runtime that the job lost.
 
 Frames in, numbers out. Ranks wait for each other at the end of each phase, so the slowest one of a phase decides; of
-processes that do not, the slowest in sum; those that ran one after another count as one of these.
+processes that do not, the slowest in sum; those that ran one after another count as one of these, and so does a pair
+of which one hands the other what it has read.
 """
 
 from bisect import bisect_right, insort
@@ -18,8 +19,8 @@ from slicewise.analysis.blame.on_storage import SlicesOnStorage, on_storages
 from slicewise.analysis.blame.uncontended import alone_seconds
 from slicewise.analysis.calls import COUNTS, KINDS, SECONDS, call_rows, slice_rows
 from slicewise.analysis.job.period import runs_above
-from slicewise.constants import LEAST_OF_RATE, WAITING_SHARE
-from slicewise.digest.activity import members
+from slicewise.constants import LEAST_OF_RATE, MAINLY, WAITING_SHARE
+from slicewise.digest.activity import DIRECTIONS, members
 from slicewise.digest.company import as_many
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import LEAST_SHARE_OF_TIME, are_ranks
@@ -192,10 +193,13 @@ def _strands(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> Str
     seconds = calls.group_by("process").agg(pl.sum_horizontal(SECONDS.values()).sum())
     first = first_of_strand(lifetimes, dict(seconds.iter_rows()))
     first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns, most_both)
-    if not first:
+    pair = _handing_on(who, by_strand(calls, first)["process"].unique().sort().to_list(), first)
+    if not (first or pair):
         return Strands(calls, "processes")
+    strands = by_strand(calls, first)
+    strands = _one_at_a_time(by_strand(strands, pair), grid_ns) if pair else strands
     # A process that mattered beside many brief ones may be next to nothing beside all of them together.
-    strands = by_strand(calls, first).with_columns(its=in_calls().sum().over("process"))
+    strands = strands.with_columns(its=in_calls().sum().over("process"))
     return Strands(strands.filter(pl.col("its") >= LEAST_SHARE_OF_TIME * pl.col("its").max()).drop("its"), "strands")
 
 
@@ -264,6 +268,38 @@ def _with_those_who_wait(
                 found[child] = parent
                 break
     return found | {process: found[strand] for process, strand in first.items() if strand in found}
+
+
+def _handing_on(who: pl.DataFrame, strands: Sequence[int], first: Mapping[int, int]) -> dict[int, int]:
+    """More of `first_of_strand`, of a job of two strands: one passed on what it had read from files, by a pipe or a
+    socket, and the other wrote to files what it had got so. The one waits while the other does. who: `members`.
+    """
+    if len(strands) != 2:
+        return {}
+    sums = (
+        who.select(
+            pl.col("process").replace(first).alias("strand"),
+            *(pl.col(f"{way}_bytes") for way in DIRECTIONS),
+            *(
+                (pl.col(f"all_{way}_bytes").fill_null(0) - pl.col(f"{way}_bytes")).clip(0).alias(f"{way}_elsewhere")
+                for way in DIRECTIONS
+            ),
+        )
+        .group_by("strand")
+        .sum()
+        .filter(pl.col("strand").is_in(strands))
+    )
+    hands_on = (pl.col("read_bytes") > 0) & (pl.col("write_elsewhere") >= MAINLY * pl.col("read_bytes"))
+    writes_down = (pl.col("write_bytes") > 0) & (pl.col("read_elsewhere") >= MAINLY * pl.col("write_bytes"))
+    does_one = (hands_on & ~writes_down, writes_down & ~hands_on)
+    giver, taker = (sums.filter(does)["strand"].to_list() for does in does_one)
+    return {taker[0]: giver[0]} if len(giver) == 1 and len(taker) == 1 else {}
+
+
+def _one_at_a_time(calls: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
+    """Rows of calls of a pair, in no slice longer than it is: both may have been in calls at the same time."""
+    most = pl.max_horizontal(1.0, in_calls().sum().over("process", "slice") / (grid_ns / 1e9))
+    return calls.with_columns(pl.col(SECONDS.values()) / most)
 
 
 def by_strand(calls: pl.DataFrame, first: Mapping[int, int]) -> pl.DataFrame:

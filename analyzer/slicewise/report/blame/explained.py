@@ -19,7 +19,8 @@ WAYS = {
 WAITS = {
     "ranks": "Its ranks wait for each other, so every phase of the program lost what its slowest rank lost.",
     "processes": "Its processes do not wait for each other, so the job lost what its most delayed process lost.",
-    "strands": "Processes that ran one after another count as one, and the job lost what the most delayed one lost.",
+    "strands": "Processes that ran one after another, or of which one handed the other what it had read, count as one, "
+    "and the job lost what the most delayed one lost.",
     "one process": "Its I/O is that of one process, whose loss is the job's.",
 }
 
@@ -44,7 +45,7 @@ def _measured(blame: Blame) -> Iterator[str]:
     yield f"Runtime: {words.duration(blame.runtime_seconds)}, from the first process's start {until}."
     by = f", by the one of its {blame.io_processes:,} processes with most" if blame.io_processes > 1 else ""
     if blame.waits == "strands":
-        by = ", by those of its processes with most that ran one after another"
+        by = ", by those of its processes with most that ran one after another or waited for each other"
     mapped = f" and in waits for mapped files ({words.duration(blame.mapped_seconds)}, a guess)"
     yield f"I/O: {words.duration(blame.io_seconds)} in calls on files{mapped if blame.mapped_seconds else ''}{by}."
 
