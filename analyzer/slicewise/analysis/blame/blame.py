@@ -465,7 +465,7 @@ def _is_narrow(told: Blame) -> bool:
 HOW_RUNTIME: dict[Waits, str] = {
     "ranks": "its ranks wait for the slowest one of each phase",
     "processes": "its slowest process decides",
-    "strands": "of its processes those that ran in turn, or hand on what they read, count as one, and the slowest decides",
+    "strands": "its processes that ran in turn, or hand on what they read, count as one, and the slowest decides",
     "one process": "it has one process",
 }
 
