@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from slicewise.digest.digest import Digest
-from slicewise.digest.slices import synced_ns, with_mapped
+from slicewise.digest.slices import some_processes, synced_ns, with_mapped
 from slicewise.errors import UserError
 from slicewise.scalars import real
 
@@ -42,28 +42,41 @@ def activity(digest: Digest, direction: Direction, storage: int | None = None) -
     if direction == "write":
         from slicewise.digest.counters import served_slices  # it brings numpy along
 
-        rows = served_slices(digest).lazy()
+        rows = served_slices(digest)
     else:
-        rows = with_mapped(digest.process_slices, digest.fetched).lazy().with_columns(moved_bytes="read_bytes")
+        rows = with_mapped(digest.process_slices, digest.fetched)
     if storage is not None:
         rows = rows.filter(pl.col("storage") == storage)
+    who = members(digest).select("job", "process", "node", "rank")
+    # Names last: they are most of the bytes of a row, and strings are slow keys.
+    parts = [
+        in_direction(part, direction)
+        .join(who, on="process")
+        .select(pl.col(name).cast(dtype) for name, dtype in ACTIVITY_SCHEMA.items())
+        for part in some_processes(rows)
+    ]
+    return pl.concat([pl.DataFrame(schema=ACTIVITY_SCHEMA), *parts]).sort("node", "rank", "process", "slice")
+
+
+def in_direction(rows: pl.DataFrame, direction: Direction) -> pl.DataFrame:
+    """The columns of `activity` that are of a process and slice. rows: of `served_slices`, all of some processes."""
     moved_ns = pl.col(f"{direction}_ns") + pl.col(f"{direction}_request_ns")
     sync_ns = synced_ns() if direction == "write" else pl.lit(0)
+    moved = pl.col("moved_bytes" if direction == "write" else "read_bytes").sum()
     first = pl.col("slice").filter((pl.col("bytes") > 0) | (pl.col("moved_bytes") > 0)).min().over("process")
     return (
-        rows.join(members(digest).lazy().select("job", "process", "node", "rank"), on="process")
-        .group_by("job", "process", "node", "rank", "slice")
+        rows.lazy()
+        .group_by("process", "slice")
         .agg(
             pl.col(f"{direction}_bytes").sum().alias("bytes"),
             pl.col(f"{direction}_ops").sum().alias("ops"),
             moved_ns.sum().alias("ns"),
             (moved_ns + sync_ns).sum().alias("io_ns"),
             pl.col("threads").max(),
-            pl.col("moved_bytes").sum(),
+            moved_bytes=moved,
         )
         .filter((pl.col("bytes") > 0) | ((pl.col("io_ns") > 0) & (pl.col("slice") >= first)))
-        .select(pl.col(name).cast(dtype) for name, dtype in ACTIVITY_SCHEMA.items())
-        .sort("node", "rank", "process", "slice")
+        .drop("moved_bytes")
         .collect()
     )
 

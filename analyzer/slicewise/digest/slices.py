@@ -29,7 +29,7 @@ NONE = Want("")
 
 KEYS = ["process", "storage", "slice"]
 # Rows that are grouped at once, so that memory does not grow with the job.
-ROWS_AT_ONCE = 1 << 19
+ROWS_AT_ONCE = 1 << 17
 
 
 def synced_ns() -> pl.Expr:

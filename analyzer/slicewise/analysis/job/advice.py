@@ -9,7 +9,7 @@ from dataclasses import replace
 import polars as pl
 
 from slicewise.analysis.job.habits import habits_of_calls
-from slicewise.analysis.job.io_time import of_own_processes
+from slicewise.analysis.job.io_time import of_own_processes, own_slices
 from slicewise.analysis.job.job_calls import AT_LEAST, CostlyHabit, Habit, JobCalls
 from slicewise.analysis.job.sites import Sites
 from slicewise.analysis.job.split import Split
@@ -42,7 +42,7 @@ def advise(
     off. size_of: of paths, the sizes of those that are still there and were not written after a time (ns since 1970).
     """
     runtime = runtime_of(digest)
-    own = of_own_processes(digest, digest.process_slices)
+    own = own_slices(digest)
     if own.is_empty() or runtime <= 0 or "files" in digest.not_kept:
         return []
     files = of_own_processes(digest, digest.files)

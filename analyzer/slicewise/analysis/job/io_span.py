@@ -4,6 +4,7 @@ Slices say when a job moved its first and last bytes only to a slice's length; t
 slices says it better.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -47,13 +48,19 @@ def io_span(activity: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> I
     process began, as late as b before the slice's end. The last slice likewise, from its start. The job's span
     is from the earliest beginning to the latest end.
     """
-    if activity.is_empty():
+    return span_of([activity], processes, slice_ns)
+
+
+def span_of(activity: Iterable[pl.DataFrame], processes: pl.DataFrame, slice_ns: int) -> IoSpan | None:
+    """The same of an activity in parts, each of some processes."""
+    parts = [(process_bounds(part, processes, slice_ns), part["slice"].unique()) for part in activity if len(part)]
+    if not parts:
         return None
-    bounds = process_bounds(activity, processes, slice_ns)
+    bounds = pl.concat(bounds for bounds, _ in parts)
     start, start_low, start_high = (whole(bounds[name].min()) for name in ("start", "start_low", "start_high"))
     end, end_low, end_high = (whole(bounds[name].max()) for name in ("end", "end_low", "end_high"))
     least = max(end_low - start_high, int(real(bounds["least"].max())), SHORTEST_NS)
-    slices = activity["slice"].unique()
+    slices = pl.concat(slices for _, slices in parts).unique()
     spanned = whole(slices.max()) - whole(slices.min()) + 1
     seconds = Estimate((end - start) / 1e9, min(least, end - start) / 1e9, (end_high - start_low) / 1e9, HOW)
     return IoSpan(start, end, seconds, spanned * slice_ns / 1e9, len(slices) / spanned)

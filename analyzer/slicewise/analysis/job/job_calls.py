@@ -17,6 +17,7 @@ from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import WITHOUT_PATH, usage_in_sum
 from slicewise.digest.schema import FRAMES
+from slicewise.digest.slices import sums
 from slicewise.estimate import Estimate
 from slicewise.kinds import KINDS
 from slicewise.scalars import real, whole
@@ -87,17 +88,22 @@ class CostlyHabit:
 
 @dataclass(frozen=True)
 class JobCalls:
-    """own, files: rows of `process_slices` and `files` of the job's own processes. kept: which part of the seconds in
-    calls others did not cost. size_of: paths to the sizes of those files that are still as they were.
+    """slices, files: rows of `process_slices` and `files` of the job's own processes. kept: which part of the seconds
+    in calls others did not cost. size_of: paths to the sizes of those files that are still as they were.
     """
 
     digest: Digest
-    own: pl.DataFrame
+    slices: pl.DataFrame
     files: pl.DataFrame
     found: Sites
     runtime: float
     size_of: Callable[[Sequence[str]], Mapping[str, int]]
     kept: float = 1.0
+
+    @cached_property
+    def own(self) -> pl.DataFrame:
+        """`slices` added up: process, storage, the columns that add up, and the most threads."""
+        return self.slices.group_by("process", "storage").agg(*sums(), pl.col("threads").max())
 
     @cached_property
     def _lives(self) -> pl.DataFrame:
@@ -106,7 +112,7 @@ class JobCalls:
         """
         ns = pl.sum_horizontal("^(read|write|meta|sync)_ns$")
         threads = pl.when(ns > self.digest.slice_ns).then(pl.col("threads").clip(1)).otherwise(1)
-        in_turn = self.own.group_by("process").agg(alone=(ns / threads).sum() / ns.sum().clip(1))
+        in_turn = self.slices.group_by("process").agg(alone=(ns / threads).sum() / ns.sum().clip(1))
         lives = self.digest.processes.select("process", "start_ns", "end_ns")
         return lives.join(in_turn, on="process", how="left").with_columns(pl.col("alone").fill_null(1.0).clip(0, 1))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,13 +10,15 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, call_rows
-from slicewise.analysis.job.io_span import IoSpan, io_span
+from slicewise.analysis.job.io_span import IoSpan, io_span, span_of
 from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.rates import StandaloneRun, rate_alone
 from slicewise.constants import LARGE_PART, LEAST_DIRECTION, MAINLY, NO_SECONDS, PAUSED
-from slicewise.digest.activity import DIRECTIONS, Direction, activity, members
+from slicewise.digest.activity import DIRECTIONS, Direction, activity, in_direction, members
+from slicewise.digest.counters import served_slices
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import known_nodes
+from slicewise.digest.slices import BYTES, some_processes
 from slicewise.estimate import Estimate
 
 
@@ -60,31 +62,35 @@ class RunOnStorage:
 def on_storage(run: Run, storage: int | None, direction: Direction) -> RunOnStorage:
     """A run on a storage (its number; None: on all of them)."""
     moved = activity(run.digest, direction, storage)
-    processes = run.members.join(moved, on="process", how="semi")
-    waited_for = _while_alive(moved, processes, run.digest.slice_ns)
-    return RunOnStorage(run, processes, moved, io_span(waited_for, processes, run.digest.slice_ns))
+    processes, slice_ns = run.members.join(moved, on="process", how="semi"), run.digest.slice_ns
+    # All of it where nobody lived (an imported job, a clock that was set).
+    span = io_span(_while_alive(moved, processes, slice_ns), processes, slice_ns) or io_span(moved, processes, slice_ns)
+    return RunOnStorage(run, processes, moved, span)
 
 
 def whole_span(run: Run) -> IoSpan | None:
     """From the first to the last byte that a run moved in any direction that is not next to nothing; None: no byte."""
-    by_direction = [activity(run.digest, direction) for direction in DIRECTIONS]
-    least = LEAST_DIRECTION * sum(int(moved["bytes"].sum()) for moved in by_direction)
-    used = [moved for moved in by_direction if moved["bytes"].sum() >= max(least, 1)]
-    if not used:
-        return None
-    both = pl.concat(used).group_by("process", "slice").agg(pl.col("bytes", "io_ns").sum(), pl.col("threads").max())
-    processes = run.members.join(both, on="process", how="semi")
-    return io_span(_while_alive(both, processes, run.digest.slice_ns), processes, run.digest.slice_ns)
+    rows, slice_ns = served_slices(run.digest), run.digest.slice_ns
+    sums = rows.lazy().join(run.members.lazy(), on="process", how="semi").select(pl.col(BYTES).sum()).collect().row(0)
+    used = [way for way, count in zip(DIRECTIONS, sums, strict=True) if count >= max(LEAST_DIRECTION * sum(sums), 1)]
+
+    def parts() -> Iterator[pl.DataFrame]:  # so that memory does not grow with the job
+        for part in some_processes(rows):
+            own = part.join(run.members, on="process", how="semi")
+            both = pl.concat(in_direction(own, way) for way in used)
+            yield both.group_by("process", "slice").agg(pl.col("io_ns").sum(), pl.col("threads").max())
+
+    lived = (_while_alive(part, run.members, slice_ns) for part in parts())
+    return (span_of(lived, run.members, slice_ns) or span_of(parts(), run.members, slice_ns)) if used else None
 
 
 def _while_alive(moved: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
     """Activity without slices that began when a process had ended: what it never synced is served then, and nobody
-    waits for it. All of it where that leaves nothing (an imported job, a clock that was set).
+    waits for it.
     """
     ended = processes.select("process", ended_ns=pl.col("end_ns").cast(pl.Int64))
     is_alive = (pl.col("slice") * slice_ns < pl.col("ended_ns")).fill_null(True)
-    lived = moved.join(ended, on="process", how="left", maintain_order="left").filter(is_alive).drop("ended_ns")
-    return lived if len(lived) else moved
+    return moved.join(ended, on="process", how="left", maintain_order="left").filter(is_alive).drop("ended_ns")
 
 
 def file_sharing(digest: Digest, direction: Direction, point: str) -> str:
