@@ -344,8 +344,9 @@ def _crowd(of: JobCalls) -> Iterator[CostlyHabit]:
     """Metadata calls of many processes at once, when they begin."""
     starts = of.digest.processes.select("process", from_slice=pl.col("start_ns") // of.digest.slice_ns)
     until = max(1.0, BEGIN * of.runtime * 1e9 / of.digest.slice_ns)
-    did = of.slices.lazy().filter(pl.col("meta_ops") > 0).join(starts.lazy(), on="process")
-    did = did.filter(pl.col("slice") <= pl.col("from_slice") + until).select("process", "meta_ops", "meta_ns").collect()
+    rows = of.slices.lazy().filter(pl.col("meta_ops") > 0).join(starts.lazy(), on="process")
+    early = rows.filter(pl.col("slice") <= pl.col("from_slice") + until)
+    did = early.select("process", "meta_ops", "meta_ns").collect()
     ns, processes = real(did["meta_ns"].sum()), did["process"].n_unique()
     if processes >= CROWD and ns >= ALMOST_ALL * real(of.own["meta_ns"].sum()):
         yield CostlyHabit(
