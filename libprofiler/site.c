@@ -1,5 +1,6 @@
 #include "site.h"
 
+#include "bash.h"
 #include "module.h"
 #include "python.h"
 #include "record.h"
@@ -14,9 +15,9 @@ enum { SITE_PLACES = 1024, BULK = 64 };
 /* A thousandth of the I/O time between two samples, by default; and what is paid of a sample that lost its processor meanwhile. */
 enum { SAMPLE_COST_NS = 10000, SAMPLE_COST_MOST_NS = 10 * SAMPLE_COST_NS };
 
-/* One frame of a stack, native or Python's. */
+/* One frame of a stack, native or a script's. */
 struct frame {
-    uint64_t pc; /* 0: Python's */
+    uint64_t pc; /* 0: Python's or bash's */
     struct python_frame python;
 };
 
@@ -99,20 +100,23 @@ static void push(uint64_t pc, const struct python_frame *python)
         stack.frame[stack.frames++] = (struct frame){ .pc = pc, .python = python != NULL ? *python : (struct python_frame){ 0 } };
 }
 
-/* Takes the stack, innermost frame first, without ours. A C frame of the interpreter's loop becomes the Python frames that it runs, and what
- * else of the interpreter is between them is left out. */
+/* Takes the stack, innermost frame first, without ours. A C frame of the interpreter's loop becomes the Python frames that it runs, or where
+ * bash is in its script, and what else of the interpreter is between them is left out. */
 static void take_stack(void)
 {
     static struct unwind_state state;
     struct module ours = { 0 }, turns = { 0 }, interpreter = { 0 };
     UNWIND_HERE(&state);
     unsigned natives = unwind(&state, stack.native, UNWIND_FRAMES_MAX), pythons = python_frames(stack.python, UNWIND_FRAMES_MAX), given = 0;
+    uint64_t loop = python_loop();
+    if (pythons == 0 && (pythons = bash_frames(stack.python)) > 0)
+        loop = bash_loop();
     const struct module *module = module_of((uint64_t)(uintptr_t)take_stack);
     if (module != NULL)
         ours = *module;
     if (waits_code() != 0 && (module = module_of(waits_code())) != NULL)
         turns = *module;
-    if (pythons > 0 && (module = module_of(python_loop())) != NULL)
+    if (pythons > 0 && (module = module_of(loop)) != NULL)
         interpreter = *module;
     stack.frames = 0;
     for (unsigned i = 0; i < natives; i++) {
@@ -123,7 +127,7 @@ static void take_stack(void)
             push(frame->pc, NULL);
             continue;
         }
-        bool is_loop = frame->function == python_loop();
+        bool is_loop = frame->function == loop;
         while (is_loop && given < pythons) {
             push(0, &stack.python[given]);
             if (stack.python[given++].is_entry)
@@ -195,7 +199,8 @@ static void describe(uint64_t *row, const struct frame *frame)
     row[frames_module] = enter_module(module != NULL ? module : &nowhere);
     if (module != NULL && module->path[0] != '\0')
         row[frames_offset] = frame->pc - module->bias;
-    if (frame->pc == 0 && python_describe(&frame->python, function, file, &line)) {
+    bool is_bash = frame->python.code == 0;
+    if (frame->pc == 0 && (is_bash ? bash_describe : python_describe)(&frame->python, function, file, &line)) {
         row[frames_function] = enter_text(function, frames_function);
         row[frames_file] = enter_text(file, frames_file);
         row[frames_line] = line;

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.job.sites import Sites, sites, totals
 from slicewise.digest.digest import Digest
+from slicewise.report.job.site_words import place_words
 from support.programs import APPS, Apps, Job
 
 SHARES_MS = 6000
@@ -186,6 +187,29 @@ def test_python_frames_are_shown_as_python_frames(job: Job, python):
     assert place.file == str(program)
     assert "os.pwrite(fd, BLOCK, 0)" in program.read_text().splitlines()[place.line - 1]
     assert not any("_PyEval" in stack for stack in stacks)
+
+
+def test_a_script_s_lines_are_known_in_bash(job: Job, tmp_path):
+    """Of a function it is not known in which file it stands, nor of a script that another one reads."""
+    more, script = tmp_path / "more.sh", tmp_path / "append.sh"
+    more.write_text("for ((i = 0; i < 3000; i++)); do echo a >> $1; done\n")
+    script.write_text(
+        "add() {\n  echo a >> $1\n}\nfor ((i = 0; i < 3000; i++)); do\n  echo a >> $1\n  add $1\ndone\n. $2 $1\n"
+    )
+    done = job.run(["bash", script, tmp_path / "out", more], SLICEWISE_SITE_MS="1")
+    assert done.status == 0
+    opens = [stack for stack in sites(Digest(job.profile())).stacks if stack[-1].function == "open"]
+    assert {(place.function, place.file, place.line) for place in (stack[-2] for stack in opens)} == {
+        ("main", str(script), 5), ("add", str(script), 0), ("main", str(script), 0),
+    }  # fmt: skip
+
+
+def test_a_script_is_named_whose_interpreter_shows_no_lines(job: Job, tmp_path):
+    script = tmp_path / "append.pl"
+    script.write_text("for (1..9000) { open(my $h, '>>', $ARGV[0]); print $h 1; close $h; }\n")
+    assert job.run(["perl", script, tmp_path / "out"], SLICEWISE_SITE_MS="1").status == 0
+    opens = [stack for stack in sites(Digest(job.profile())).stacks if stack[-1].function == "open"]
+    assert {place_words(stack) for stack in opens} == {"open() called for append.pl"}
 
 
 def test_a_killed_process_keeps_its_samples(apps: Apps, job: Job):

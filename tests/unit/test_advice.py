@@ -50,11 +50,24 @@ def test_one_file_that_is_opened_again_and_again(tmp_path):
     log = {"path": "/scratch/log", "opens": 30_000, "write_ops": 30_000, "write_bytes": 3_000_000, "write_ns": NS}
     did = {"meta_ops": 60_000, "meta_ns": 5 * NS, "write_ops": 30_000, "write_bytes": 3_000_000, "write_ns": NS // 2}
     (one,) = told(tmp_path / "a", did, [log], found=sites("open", 5.0))
-    assert (one.habit, one.file, one.seconds, one.calls) == ("opens", "/scratch/log", pytest.approx(5), 30_000)
-    assert (one.saving.low, one.saving.high) == pytest.approx((4, 6), rel=0.001)
+    assert (one.habit, one.file, one.seconds, one.calls) == ("opens", "/scratch/log", pytest.approx(6), 30_000)
+    assert (one.saving.low, one.saving.high) == pytest.approx((4, 7), rel=0.001), "with a buffer its writes, too"
     assert told(tmp_path / "b", did, [log], found=sites("open", 5.0, samples=10)) == [], "too few samples"
     many = [log | {"path": f"/scratch/{n}", "opens": 1, "write_ops": 1} for n in range(50)]
     assert told(tmp_path / "c", did, many, found=sites("open", 5.0)) == [], "each file once"
+
+
+def test_what_a_shell_opens_for_each_command(tmp_path):
+    """`echo >> log`: it moves its own output, a pipe, away and back, and does less around than Python."""
+    log = {"path": "/scratch/log", "opens": 100_000, "write_ops": 100_000, "write_bytes": 10**6, "write_ns": NS // 4}
+    did = {"meta_ops": 200_000, "meta_ns": NS, "write_ops": 100_000, "write_bytes": 10**6, "write_ns": NS // 4}
+    called = {"open": 100_000, "close": 100_000, "fcntl": 500_000, "dup2": 200_000}
+    found = samples((1, "open", 1.0, 100_000), (1, "fcntl", 0.5, 500_000), (1, "dup2", 0.5, 200_000))
+    bash = {"program": "/bin/bash", "script": "/home/a.sh"}
+    (one,) = told(tmp_path / "a", did, [log], calls=called, found=found, who=bash)
+    assert (one.habit, one.seconds, one.saving.high) == ("opens", *(pytest.approx(s, rel=0.001) for s in (2.25, 2.85)))
+    (one,) = told(tmp_path / "b", did, [log], calls=called, found=found)
+    assert one.seconds == pytest.approx(1.25, rel=0.001), "another program may lock by fcntl"
 
 
 def test_files_without_rows_are_opened_as_those_that_have_one(tmp_path):
@@ -64,8 +77,8 @@ def test_files_without_rows_are_opened_as_those_that_have_one(tmp_path):
     logs = [{"path": f"/out/{n}", **log} for n in range(500)]
     did = {"meta_ops": 600_000, "meta_ns": 5 * NS}
     (one,) = told(tmp_path, did, [*logs, rest], found=sites("open", 5.0))
-    assert (one.habit, one.calls, one.seconds, one.bytes) == ("opens", 300_000, pytest.approx(5), 50)
-    assert "300,000 opens of more than 500 files, for 50 B each, took 5.00 s" in next(advice_lines([one], 20.0))
+    assert (one.habit, one.calls, one.seconds, one.bytes) == ("opens", 300_000, pytest.approx(5.5), 50)
+    assert "300,000 opens of more than 500 files, for 50 B each, took 5.50 s" in next(advice_lines([one], 20.0))
 
 
 def test_many_files_of_a_little_each(tmp_path):
@@ -129,7 +142,7 @@ def test_a_script_s_interpreter_computes_around_calls(tmp_path):
         in line
     )
     (one,) = told(tmp_path / "b", looks)
-    assert one.saving.high == pytest.approx(9.6)
+    assert one.saving.high == pytest.approx(9.6 + 0.6), "0.1 us around each"
 
 
 def test_a_slow_server_makes_few_calls_a_habit(tmp_path):
@@ -160,7 +173,7 @@ def test_transfers_that_wait_for_an_open(tmp_path):
     assert (first.habit, second.habit, second.seconds) == ("small writes", "opens", pytest.approx(1.1))
     cached = {"write_ns": NS // 10}
     (one,) = told(tmp_path / "c", did | cached, [log | cached], found=sites("open", 1.1))
-    assert (one.habit, one.seconds) == ("opens", pytest.approx(1.1)), "in memory"
+    assert (one.habit, one.seconds) == ("opens", pytest.approx(1.2)), "in memory"
 
 
 def test_large_reads_are_not_in_no_order(tmp_path):
@@ -187,7 +200,7 @@ def test_calls_on_sockets_are_none_on_names(tmp_path):
     did = {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 1500}
     for name in ("stat", "close", "fcntl"):
         (one,) = told(tmp_path / name, did, calls={"stat": 10_000} | ({name: 100_000} if name != "stat" else {}))
-        assert (one.habit, one.seconds, one.saving.value) == ("failing calls", pytest.approx(1.2), pytest.approx(1.2))
+        assert (one.habit, one.seconds, one.saving.value) == ("failing calls", *[pytest.approx(1.2, rel=0.001)] * 2)
         assert (one.saving.low > 0) == (name != "fcntl"), "what failed may be locks"
     mounts = [{"mount": 1}, {"mount": 2, "object": "socket", "point": "", "type": "", "source": ""}]
     sockets = {"mount": 2, "meta_ops": 100_000}
@@ -199,9 +212,9 @@ def test_calls_on_sockets_are_none_on_names(tmp_path):
 def test_names_that_are_not_there(tmp_path):
     (one,) = told(tmp_path, {"meta_ops": 10_000, "meta_ns": 8 * NS, "errors": 7500})
     assert (one.habit, one.seconds, one.calls) == ("failing calls", pytest.approx(6), 7500)
-    assert (one.saving.low, one.saving.high) == pytest.approx((6 * 0.8, 6 * 1.2))
+    assert (one.saving.low, one.saving.high) == pytest.approx((6 * 0.8, 6 * 1.2), rel=0.001)
     (one,) = told(tmp_path / "many", {"meta_ops": 15_000, "meta_ns": 16 * NS, "errors": 1500})
-    assert (one.saving.low, one.saving.high) == pytest.approx((1.6 * 0.55, 1.6 * 1.45))
+    assert (one.saving.low, one.saving.high) == pytest.approx((1.6 * 0.55, 1.6 * 1.45), rel=0.001)
 
 
 @pytest.mark.parametrize(
@@ -319,6 +332,12 @@ def test_the_line_that_a_program_has_of_its_own():
     assert place_words((own, module, CodePlace("fsync"))) == "fsync() called for main (nbody.cpp:49)"
     begin = CodePlace("clone3", "libc.so.6", "./misc/../sysdeps/unix/sysv/linux/x86_64/clone3.S", 81)
     assert place_words((begin, CodePlace("force0", "libnio.so"), CodePlace("fsync"))) == "fsync() called by force0"
+    libc = CodePlace("_IO_new_file_write", "libc.so.6", "./libio/fileops.c", 1180)
+    assert place_words((CodePlace("run", "nbody"), libc, CodePlace("write"))) == "write() called for run"
+    perl = CodePlace("Perl_pp_print", "libperl.so.5.36", "pp_hot.c", 9)
+    assert place_words((CodePlace("a.pl", "", "a.pl"), perl, CodePlace("write"))) == "write() called for a.pl"
+    shell = CodePlace("add", "", "/home/a.sh")
+    assert place_words((begin, shell, CodePlace("open"))) == "open() called by add (a.sh)"
     assert place_words((own, CodePlace("stat"))) == "stat() called by main (nbody.cpp:49)"
     assert place_words((stream, CodePlace("write"))).startswith("write() called by std::__basic_file")
 

@@ -24,7 +24,7 @@ from slicewise.analysis.job.job_calls import (
     JobCalls,
     that_count,
 )
-from slicewise.analysis.job.name_habits import habits_of_names, waiting_for_opens
+from slicewise.analysis.job.name_habits import habits_of_names, with_each_open
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
@@ -221,7 +221,7 @@ def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:
 def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
     """Small transfers, at what large ones of the same run cost a byte; without writes that go with syncs."""
     ops, moved, spent = (pl.col(f"{way}_{what}") for what in ("ops", "bytes", "ns"))
-    by_itself = of.files.join(waiting_for_opens(of).select("process", "file"), on=["process", "file"], how="anti")
+    by_itself = of.files.join(with_each_open(of).select("process", "file"), on=["process", "file"], how="anti")
     if way == "write":
         after_syncs = _syncs_and_writes(of).filter(_SYNCS_OFTEN, _WAITS_AFTER_SYNCS)["process"].implode()
         by_itself = by_itself.filter(~(pl.col("process").is_in(after_syncs) & (spent >= WAITS_NS * ops)))

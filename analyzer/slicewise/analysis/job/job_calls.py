@@ -49,9 +49,11 @@ WAITS_NS = 50_000
 ENOUGH_SAMPLES = 30
 # An open and a close, or a wait for a lock, cost the same each time but for this part; and around them more is done.
 OF_AN_OPEN = 0.2
-# What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(). And
-# what of that goes most likely: it was 0.6 to 1.
+# What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(); bash
+# 5.2 for a redirection 1,500. And what of that goes most likely: it was 0.6 to 1.
 AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
+# What a compiled program does around a call (ns): 3 million flushes by C++ took 290 ms besides.
+AROUND_COMPILED_NS = 100
 LIKELY = 0.75
 # Of bytes or of time: so much is nearly all.
 ALMOST_ALL = 0.9
@@ -198,14 +200,13 @@ class JobCalls:
         return rows.join(lives, on="process").select("process", at_once_ns=at_once)
 
     def with_what_is_around(self, saving: Estimate, calls: int, each_ns: int = AROUND_NS) -> Estimate:
-        """The same, with what goes with the calls: of a script what its interpreter does around each, from nothing to
-        all that it may be. No more than the runtime.
+        """The same, with what the program does around each of the calls, an interpreter (each_ns) or not: from nothing
+        to all that it may be. No more than the runtime.
         """
         name = pl.col("path").str.extract(f"({WITHOUT_PATH})")
         runs_script = self.digest.processes.select(pl.col("program").str.starts_with(pl.concat_str(name, pl.lit(" "))))
-        around = 0.0
-        if runs_script.to_series().any():
-            around = min(self.computing, self.part * calls * each_ns / 1e9)
+        around_ns = each_ns if runs_script.to_series().any() else AROUND_COMPILED_NS
+        around = min(self.computing, self.part * calls * around_ns / 1e9)
         value, high = (min(self.runtime, one) for one in (saving.value + LIKELY * around, saving.high + around))
         return replace(saving, value=value, high=high)
 

@@ -12,6 +12,7 @@ from slicewise.analysis.job.busiest import busiest_ns
 from slicewise.analysis.job.job_calls import (
     ALMOST_ALL,
     AROUND_AN_OPEN_NS,
+    AROUND_NS,
     AT_LEAST,
     BRIEF_NS,
     CLOSES,
@@ -63,10 +64,12 @@ OF_LIBRARIES = (
 WITH_AN_OPEN = (*OPENINGS, *CLOSES, "fstat", "ioctl", "lseek")
 # Functions that wait for locks.
 LOCKS = ("flock", "fcntl")
+# What a shell calls besides, where it redirects a command (`>> FILE`); and how shells' programs are named.
+WITH_A_REDIRECTION, SHELLS = ("fcntl", "dup", "dup2"), r"^(bash|dash|ksh|sh|zsh)( |$)"
 # Calls (fseeko, fsetpos and rewind, too) that write or throw away what a stream has in its buffer, and may fetch anew.
 SEEKS = ("fseek",)
 # Metadata calls on what is open, which fail for no name.
-BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS, "fflush")
+BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS, "dup", "dup2", "fflush")
 # Those that ask and change nothing; mkdir, of a directory that is there.
 LOOKS = (
     *("stat", "lstat", "fstatat", "statx", "statfs", "access", "readlink", "realpath", "getxattr", "listxattr"),
@@ -99,17 +102,23 @@ def _opened_again(of: JobCalls) -> pl.DataFrame:
     return again.with_columns(little_each=little_each)
 
 
-def waiting_for_opens(of: JobCalls) -> pl.DataFrame:
-    """Rows of files that are opened again for each few transfers, and these wait: some file systems open a file when it
-    is first used, others forget at an open what they had in memory. No rows if transfers take much longer than opens:
-    then it is they that wait.
+def with_each_open(of: JobCalls) -> pl.DataFrame:
+    """Rows of files that are opened again for each few transfers: these may wait for the open (some file systems open a
+    file when it is first used, others forget at an open what they had in memory), and what stays open has a buffer. No
+    rows if transfers take much longer than opens: then it is they that cost.
     """
-    ops, ns = pl.col("read_ops") + pl.col("write_ops"), pl.col("read_ns") + pl.col("write_ns")
-    each = _opened_again(of).filter("little_each", ops <= WITH_EACH_OPEN * pl.col("opens"), ns >= WAITS_NS * ops)
+    ops = pl.col("read_ops") + pl.col("write_ops")
+    each = _opened_again(of).filter("little_each", ops <= WITH_EACH_OPEN * pl.col("opens"))
     spent = _spent_in_opens(of, _opened_again(of).filter("little_each"))
     of_each = spent.join(each.group_by("process").agg(each=pl.col("opens").sum()), on="process")
     seconds = of.of_runtime(of_each.select("process", ns=pl.col("again_ns") * pl.col("each") / pl.col("again")))
     return each if of.of_all(each, "read_ns", "write_ns") <= AS_LONG * seconds else each.clear()
+
+
+def _is_shell(of: JobCalls) -> pl.Expr:
+    """Whether a row is a shell's."""
+    shells = of.digest.processes.filter(pl.col("program").str.contains(SHELLS))
+    return pl.col("process").is_in(shells["process"].implode())
 
 
 def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
@@ -120,7 +129,9 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     again as of the others, as far as is known.
     """
     is_open = pl.col("operation").is_in(list(OPENINGS))
-    called = of.calls.filter(pl.col("operation").is_in(list(WITH_AN_OPEN))).with_columns(group=GROUP)
+    redirects = pl.col("operation").is_in(list(WITH_A_REDIRECTION)) & _is_shell(of)
+    goes_with_it = pl.col("operation").is_in(list(WITH_AN_OPEN)) | redirects
+    called = of.calls.filter(goes_with_it).with_columns(group=GROUP)
     opened = called.filter(is_open).group_by("process").agg(opened=pl.col("calls").sum())
     named = of.files.group_by("process").agg(opens=pl.col("opens").sum(), rest=pl.col("opens").filter(path="").sum())
     counts = (
@@ -132,8 +143,10 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
         .with_columns(again=pl.col("again") + pl.col("rest"))
     )
     is_close = pl.col("operation").is_in(list(CLOSES))
-    samples = of.samples(WITH_AN_OPEN, ENOUGH_SAMPLES).with_columns(
-        seconds=pl.col("seconds") * (1 - is_close * of.scratch_closes)
+    samples = (
+        of.samples((*WITH_AN_OPEN, *WITH_A_REDIRECTION), ENOUGH_SAMPLES)
+        .filter(goes_with_it)
+        .with_columns(seconds=pl.col("seconds") * (1 - is_close * of.scratch_closes))
     )
     by_group = called.group_by("process", "group").agg(made=pl.col("calls").sum())
     sites = (
@@ -152,8 +165,9 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     spent = sites.group_by("process").agg(
         again_ns=(pl.col("seconds") * pl.col("taken")).sum() * 1e9, all_ns=pl.col("seconds").sum() * 1e9
     )
+    # A shell keeps its own output, a pipe or a terminal, while it redirects a command's: these calls are on no file.
     meta = of.own.group_by("process").agg(pl.col("meta_ns").sum())
-    part = pl.min_horizontal(1.0, pl.col("meta_ns") / pl.col("all_ns"))
+    part = pl.when(_is_shell(of)).then(1.0).otherwise(pl.min_horizontal(1.0, pl.col("meta_ns") / pl.col("all_ns")))
     return (
         counts.join(spent, on="process")
         .join(meta, on="process")
@@ -163,7 +177,7 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
 
 def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     """Opening one file again and again, and many files once, for a little each time: by the sampled time of opens and
-    closes; and at most by that of transfers which may have waited for these. Of many files the reads count, too, where
+    closes; and at most by that of the few transfers with each. Of many files the reads count, too, where
     they wait: storage fetches each file by itself.
     """
     moved, any_again = pl.col("read_bytes") + pl.col("write_bytes"), _opened_again(of)
@@ -175,11 +189,12 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     if often:
         seconds = of.of_all(spent, "again_ns")
         high = seconds * (1 - again.height / (often - more))
-        more_seconds = of.of_all(waiting_for_opens(of), "read_ns", "write_ns")
+        more_seconds = of.of_all(with_each_open(of), "read_ns", "write_ns")
         low, value, high = high * (1 - OF_AN_OPEN), high + more_seconds / 2, high * (1 + OF_AN_OPEN) + more_seconds
         seconds += more_seconds
         once_only = Estimate(value, low, high, "opening it once")
-        saving = of.with_what_is_around(once_only, often, AROUND_AN_OPEN_NS)
+        by_shells = 2 * int(again.filter(_is_shell(of))["opens"].sum()) > int(again["opens"].sum())
+        saving = of.with_what_is_around(once_only, often, AROUND_NS if by_shells else AROUND_AN_OPEN_NS)
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
         bytes_each = real(again.select(moved.sum()).item()) / (often - more)

@@ -21,6 +21,8 @@ from slicewise.symbols.resolve import CodePlace, resolve
 COSTS: dict[Cost, str] = {"time": "seconds", "bytes": "bytes", "calls": "calls"}
 # What has no stack of its own: more call sites than there was room for.
 ALL_OTHERS = (CodePlace("(call sites beyond the table)"),)
+# What a program's name has of its script ("perl count.pl"); of one that stands on the command line (-c), nothing.
+SCRIPT = r"^\S+ ([^-\s].*)$"
 
 SAMPLES_SCHEMA = pl.Schema(
     {
@@ -58,15 +60,21 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
     shapes, site_stacks = _stacks(digest, search)
     keys = own.select("process", "site", "operation").unique().sort("process", "site", "operation")
     keys = keys.join(shapes, on=["process", "site"], how="left", maintain_order="left")
+    scripts = processes.select("process", script=pl.col("program").str.extract(SCRIPT).fill_null(""))
+    keys = keys.join(scripts, on="process", how="left", maintain_order="left")
     # Most processes have the same stacks: each is looked at once, in the order in which they are met.
-    met = keys.select("shape", "operation").unique(maintain_order=True)
+    what = ["shape", "operation", "script"]
+    met = keys.select(what).unique(maintain_order=True)
     numbers: dict[tuple[CodePlace, ...], int] = {}
     stack_of = [
-        numbers.setdefault((*(ALL_OTHERS if shape is None else site_stacks[shape]), CodePlace(operation)), len(numbers))
-        for shape, operation in met.iter_rows()
+        numbers.setdefault(
+            (*_with_script(ALL_OTHERS if shape is None else site_stacks[shape], script), CodePlace(operation)),
+            len(numbers),
+        )
+        for shape, operation, script in met.iter_rows()
     ]
     met = met.with_columns(pl.Series("stack", stack_of, pl.UInt32))
-    keys = keys.join(met, on=["shape", "operation"], nulls_equal=True, maintain_order="left").drop("shape")
+    keys = keys.join(met, on=what, nulls_equal=True, maintain_order="left").drop("shape", "script")
     samples = (
         own.join(keys, on=["process", "site", "operation"])
         .group_by("stack", "process", "slice", "operation")
@@ -75,6 +83,12 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
         .sort("stack", "process", "slice")
     )
     return Sites(list(numbers), samples, whole(digest.processes["site_ns"].max()) / 1e9, _elsewhere(digest))
+
+
+def _with_script(stack: tuple[CodePlace, ...], script: str) -> tuple[CodePlace, ...]:
+    """The same, below the script's name if an interpreter whose lines are not known ran one."""
+    is_known = any(place.file and not place.module for place in stack)
+    return stack if is_known or not script else (CodePlace(script, "", script), *stack)
 
 
 def _elsewhere(digest: Digest) -> float:

@@ -161,7 +161,8 @@ def _saving(one: CostlyHabit) -> str:
     if one.saving.value > one.seconds:
         around = ", since the program is busy around each, too"
         return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}{around}"
-    return f"About {words.estimate_of_seconds(one.saving)} of that can be saved{by}"
+    of_that = "" if one.saving.high > one.seconds else " of that"
+    return f"About {words.estimate_of_seconds(one.saving)}{of_that} can be saved{by}"
 
 
 def advice_record(told: Sequence[CostlyHabit], runtime: float) -> list[dict[str, Any]]:

@@ -123,17 +123,33 @@ OF_A_LIBRARY = re.compile(
     r"^<frozen|^\./(csu|io|libio|misc|nptl|stdio-common|sysdeps)/|^/usr/(include|lib|src)/|(^\./|/Python-[^/]*/)(Modules|Objects|Python)/"
     r"|/(lib/python3[^/]*|site-packages|dist-packages)/"
 )
+# Modules of systems, in which nobody changes anything; and those of interpreters, which are no part of a script.
+OF_THE_SYSTEM = re.compile(r"^(lib(c|m|pthread|stdc\+\+|gfortran|quadmath)|ld-linux.*)[-.]")
+OF_AN_INTERPRETER = re.compile(
+    r"^(lib)?(python|perl|R|ruby|julia|jvm|java|node|oct(ave|interp)|lua|tcl|bash|dash|sh|zsh|ksh)([-.0-9]|$)"
+)
 
 
 def place_words(stack: tuple[CodePlace, ...]) -> str:
     called = f"{stack[-1].function}()"
     if len(stack) < 2:
         return called
-    caller = stack[-2]
-    own = next((place for place in reversed(stack[:-1]) if place.file and not OF_A_LIBRARY.search(place.file)), caller)
-    where = f" ({_short(own)})" if own.file else ""
+    caller, callers = stack[-2], stack[-2::-1]
+    has_script = any(place.file and not place.module for place in callers)
+    own = next(
+        (
+            place
+            for place in callers
+            if place.file
+            and not OF_A_LIBRARY.search(place.file)
+            and not (has_script and OF_AN_INTERPRETER.search(place.module))
+        ),
+        next((place for place in callers if place.module and not OF_THE_SYSTEM.search(place.module)), caller),
+    )
+    where = f" ({_short(own)})" if own.file and own.file != own.function else ""
     return f"{called} called {'by' if own is caller else 'for'} {own.function}{where}"
 
 
 def _short(place: CodePlace) -> str:
-    return f"{Path(place.file).name}:{place.line}" if place.file else place.module
+    line = f":{place.line}" if place.line else ""
+    return f"{Path(place.file).name}{line}" if place.file else place.module
