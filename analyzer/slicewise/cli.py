@@ -71,6 +71,7 @@ RENAMED = {
     "serve-metrics": "serve metrics",
     "open": "serve pages",
     "model": "study model",
+    "catalog overlaps": "catalog show",
     "delta sweep": "study sweep",
     "delta plan": "study plan",
     "delta": "study delta",
@@ -83,6 +84,8 @@ RENAMED = {
     "policy": "turns policy",
     "coordinate": "turns wait",
 }
+# Options that are gone, and what to use instead, until version 3.
+GONE = {"catalog page": {"--pages": "slicewise blame JOB"}}
 WELCOME = """\
 Slicewise says who slowed a job down, by how much, and what it would have taken alone. Step by step:
 
@@ -194,7 +197,10 @@ def _complaint(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx else "slicewise"
     meant = error.possibilities if isinstance(error, click.NoSuchOption | NoSuchCommand) else None
     text = " ".join((error.message if meant else error.format_message()).split()).rstrip(".")
-    at = "".join(f"{command}: " for command in [path.partition(" ")[2]] if command)
+    name = path.partition(" ")[2]
+    at = f"{name}: " if name else ""
+    if isinstance(error, click.NoSuchOption) and (instead := GONE.get(name, {}).get(error.option_name)):
+        return f"{at}{error.option_name} is gone; use: {instead}"
     return f"{at}{text[:1].lower()}{text[1:]}; " + (f"did you mean {meant[0]}?" if meant else f"see: {path} --help")
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 
 import polars as pl
 from bench.profiles import Shape, build
-from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.summary import summary
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.answers import ANSWERS
@@ -53,14 +52,6 @@ def ask_partners(catalog: Path, job: str) -> int:
     return partners(opened, find_job(opened, job)).height
 
 
-def ask_pairs(catalog: Path, _: str) -> int:
-    """The pairs that were together longest, among all jobs of the first day: among how many they were looked for."""
-    opened = Catalog(catalog)
-    start_ns = (FIRST_DAY.toordinal() - 719_163) * DAY_NS
-    batches = opened.batches_between(start_ns, start_ns + DAY_NS)
-    return pairs(opened, batches, start_ns, start_ns + DAY_NS, 20).jobs
-
-
 def ask_losses(catalog: Path, _: str) -> int:
     """What all jobs of the catalog lost to each other, nothing of it known before: of how many that is told."""
     shutil.rmtree(catalog / ANSWERS, ignore_errors=True)
@@ -78,7 +69,7 @@ def ask_page_again(catalog: Path, _: str) -> int:
     start_ns = (FIRST_DAY.toordinal() - 719_163) * DAY_NS
     found = summary(Catalog(catalog), start_ns, start_ns + DAY_NS, None, inf)
     where = catalog.parent / "page.html"
-    write_page(site_page(found, str(catalog), {}), where)
+    write_page(site_page(found, str(catalog)), where)
     return where.stat().st_size
 
 
@@ -92,7 +83,7 @@ def ask_floor(catalog: Path, _: str) -> int:
 
 ROWS_OF_PARTNERS = ("key", "storage", "begin_ns", "end_ns", "read_bytes", "write_bytes", "meta_ops")
 QUESTIONS: dict[str, tuple[Callable[[Path, str], int], float]] = {
-    "open": (ask_open, 0.3), "partners": (ask_partners, 0.05), "pairs": (ask_pairs, inf), "losses": (ask_losses, 60.0),
+    "open": (ask_open, 0.3), "partners": (ask_partners, 0.05), "losses": (ask_losses, 60.0),
     "page": (ask_page, 10.0), "page_again": (ask_page_again, inf), "floor": (ask_floor, inf),
 }  # fmt: skip
 
@@ -143,7 +134,7 @@ def measure_ingest(name: str, shape: Shape, directory: Path) -> dict[str, float]
 
 def measure_command(catalog: Path, job: str) -> None:
     """The whole command, beside a Python that imports polars and does nothing."""
-    command = [sys.executable, "-m", "slicewise", "catalog", "overlaps", catalog, job, "--json"]
+    command = [sys.executable, "-m", "slicewise", "catalog", "show", catalog, job, "--json"]
     for name, words in (("the command", command), ("a Python with polars", [sys.executable, "-c", "import polars"])):
         seconds = []
         for _ in range(ROUNDS):
@@ -201,7 +192,6 @@ def main() -> int:
             ("open", year, f"a catalog of {DAYS_OF_A_YEAR} days is opened"),
             ("partners", some, f"all partners of one job in {options.days} days"),
             ("floor", some, "of it: reading six minutes' rows with plain polars"),
-            ("pairs", some, "the longest pairs of a day; among how many jobs"),
             ("losses", day, "blame of all jobs of a day; known of"),
             ("page", day, "the page of that day, nothing known; bytes (aim 8 M)"),
             ("page_again", day, "the same page again; bytes"),

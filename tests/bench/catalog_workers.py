@@ -19,7 +19,6 @@ from typing import Any
 
 from bench.profiles import Shape, build
 from distributed import Client
-from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.find import JobFiles, places
@@ -77,11 +76,9 @@ def main() -> int:
         build(directory / "profiles", PROFILES)
         profiles = places([directory / "profiles"])
         day = write_days(directory / "day", 1, options.jobs, processes=2)
-        batches = day.batches()
         for count in COUNTS:
             catalog = Catalog.make(directory / f"catalog-{count}")
             measure("ingest of 2,000 profiles", count, partial(taken_in, catalog, profiles))
-            measure("the longest pairs of a day", count, lambda workers: pairs(day, batches, 0, LAST_NS, 50, workers))
             for kept in (day.path / ANSWERS).glob("*"):
                 kept.unlink()
             measure("blame of all jobs of a day", count, lambda workers: worst(day, 0, LAST_NS, None, workers))

@@ -493,10 +493,11 @@ def test_a_catalog_finds_the_run_alone_where_servers_counted_jobs(recorded, serv
 def test_a_catalog_shows_no_job_beside_its_own_node(catalogs, tmp_path):
     """c1's address is of the victims, c3's of the other; a client that wrote 1 MiB makes no run one with company."""
     place = str(catalogs / "samba-server")
-    rows = json_of("catalog", "overlaps", place, directory=tmp_path)
-    pairs = {frozenset((one["job"], one["other_job"])) for one in rows}
-    assert {frozenset(("victim", "10.9.0.12")), frozenset(("other", "victim-of-other"))} <= pairs
-    assert not [pair for pair in pairs if "10.9.0.11" in pair]
+    beside = {
+        job: {one["job"] for one in json_of("catalog", "show", place, job, directory=tmp_path)[0]["partners"]}
+        for job in ("victim", "victim-of-other")
+    }
+    assert beside == {"victim": {"10.9.0.12"}, "victim-of-other": {"other"}}
     worst = completed("catalog", "worst", place, directory=tmp_path).stdout
     assert worst.startswith("3 jobs with a profile shared a file system")
 

@@ -25,8 +25,8 @@ ABOUT, JOURNAL, BATCH_ABOUT, INDEX = "catalog.json", ".journal.json", "_batch.js
 SOUND_JOURNAL = b'{"installs": {}, "removes": []}'
 HUGE = b"9" * 5000
 COMMANDS = (
-    "catalog list CATALOG", "catalog show CATALOG 48190", "catalog overlaps CATALOG --since 2020-01-01",
-    "catalog overlaps CATALOG 48190", "catalog worst CATALOG --since 2020-01-01", "catalog quality CATALOG",
+    "catalog list CATALOG", "catalog show CATALOG 48190",
+    "catalog worst CATALOG --since 2020-01-01", "catalog quality CATALOG",
     "catalog page CATALOG --since 2020-01-01 --html PAGE", "catalog ingest CATALOG JOBS",
     "catalog prune CATALOG --older-than 1d", "report 48190 --detail", "report 48190 --html PAGE",
     "blame 48190 --html PAGE",

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.check import check
@@ -66,10 +65,6 @@ def test_workers_give_what_this_process_gives(jobs, expected, workers, tmp_path)
     assert ingest(catalog, places([jobs]), jobs_at_once=3, workers=workers) == expected[1]
     assert_same(catalog, expected[0])
     assert not (catalog.path / ASIDE).exists()
-    batches = catalog.batches()
-    together = [pairs(catalog, batches, *ALWAYS, 20, hands) for hands in (workers, None)]
-    assert together[0].rows.equals(together[1].rows)
-    assert together[0].rows.height == 1
     first, second = (worst(catalog, *ALWAYS, 10, hands) for hands in (workers, None))
     assert first.rows.equals(second.rows)
     assert first.rows.height == 2
@@ -119,5 +114,5 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch, expected):
     monkeypatch.setattr(dask_workers, "FIRST_SECONDS", 0.3)
     with pytest.raises(UserError, match="no scheduler answers"):
         workers_at("tcp://127.0.0.1:9").__enter__()
-    done = refusal_of("catalog", "overlaps", expected[0].path, "--dask", "nonsense://nowhere")
+    done = refusal_of("catalog", "worst", expected[0].path, "--dask", "nonsense://nowhere")
     assert "no scheduler answers" in done

@@ -18,7 +18,7 @@ from slicewise.constants import DAY_NS
 from slicewise.report.page import html_of
 from slicewise.report.site.site_page import site_page
 from support import browser
-from support.command_line import answer_of
+from support.command_line import answer_of, refusal_of
 from support.jobs import write_competing_jobs
 from support.site_days import FIRST_DAY, write_days
 
@@ -80,12 +80,10 @@ def test_metadata_without_calls_that_took_time(month: Catalog) -> None:
 
 
 def test_a_day_with_jobs_that_cost_each_other_time(catalog: Catalog, tmp_path: Path) -> None:
-    page = tmp_path / "day.html"
-    done = answer_of("catalog", "page", catalog.path, "--pages", "4", "--html", page)
+    done = answer_of("catalog", "page", catalog.path, "--html", tmp_path / "day.html")
     assert re.match(r"2 jobs lost .* in all to others; 48213 .* cost them most", done)
-    links = re.findall(r'<a href="(day-pages/[0-9a-f-]+\.html)">', page.read_text())
-    assert len(set(links)) == 3  # of two jobs and of a pair
-    assert all((tmp_path / link).is_file() for link in links)
+    done = refusal_of("catalog", "page", catalog.path, "--pages", "4")
+    assert "catalog page: --pages is gone; use: slicewise blame JOB" in done
 
 
 def test_no_job_is_asked_when_there_is_no_time(catalog: Catalog) -> None:
@@ -101,7 +99,7 @@ def test_who_lost_most_stands_before_those_who_cost_others_less(catalog: Catalog
     assert losers.height == 2
     lost, cost = [1.0, 99.0], [9.0, 0.0]
     rows = losers.with_columns(lost_seconds=pl.Series(lost), caused_seconds=pl.Series(cost))
-    page = html_of(site_page(replace(found, worst=replace(found.worst, rows=rows)), "SITE", {}))
+    page = html_of(site_page(replace(found, worst=replace(found.worst, rows=rows)), "SITE"))
     table = page[page.index('<h2 id="h1">') :]
     assert table.index(rows["job"][1]) < table.index(rows["job"][0])
 
@@ -111,7 +109,7 @@ def test_who_lost_most_stands_before_those_who_cost_others_less(catalog: Catalog
 def test_its_tables_are_sorted_and_searched_in_the_browser(month: Catalog, tmp_path: Path, width: int) -> None:
     found = summary(month, DAY_START, DAY_START + 4 * DAY_NS, most_asked=1, most_seconds=0)
     assert found.is_of_several_days
-    (tmp_path / "page.html").write_text(html_of(site_page(found, "SITE", {})), encoding="utf-8")
+    (tmp_path / "page.html").write_text(html_of(site_page(found, "SITE")), encoding="utf-8")
     with browser.Browser(width) as window:
         window.open(tmp_path / "page.html", until=browser.DRAWN)
         assert window.evaluate("document.getElementById('trouble').hidden")

@@ -9,7 +9,6 @@ import pytest
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.site import worst as site_worst
 from slicewise.analysis.site.at_once import around_jobs
-from slicewise.analysis.site.overlaps import pairs
 from slicewise.analysis.site.worst import head, worst
 from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.beside import partners
@@ -20,7 +19,6 @@ from slicewise.catalog.store import Catalog
 from support.command_line import answer_of, json_of, refusal_of, slicewise_command
 from support.earlier_catalogs import without_sums
 from support.jobs import write_competing_jobs, write_job
-from support.site_days import SLICE_NS, write_days
 
 LAST = 1 << 62
 
@@ -73,45 +71,14 @@ def test_show_says_who_was_there(catalog):
     assert "/scratch (lustre, mds1:/scratch)" in text
 
 
-def test_pairs_and_partners_agree(catalog):
-    found = pairs(catalog, catalog.batches(), 0, LAST, 10).rows
-    assert found.height == 1
+def test_partners_agree(catalog):
     job, other = (find_job(catalog, name) for name in ("48190", "48213"))
-    assert {found["key"][0], found["other"][0]} == {job.key, other.key}
-    assert found["seconds"][0] == partners(catalog, job)["seconds"][0] == partners(catalog, other)["seconds"][0] == 204
-    (pair,) = json_of("catalog", "overlaps", catalog.path, "--until", "2023-11-15")
-    assert {pair["job"], pair["other_job"]} == {"48190", "48213"}
-    assert json_of("catalog", "overlaps", catalog.path) == []
-    assert [row["job"] for row in json_of("catalog", "overlaps", catalog.path, "48213")] == ["48190"]
-
-
-def test_pairs_are_those_of_all_jobs(tmp_path):
-    """Of many jobs, also small ones, part by part: what one join of all rows finds."""
-    days = write_days(tmp_path / "days", 1, 2000)
-    rows = days.scan("job_slices").select("key", "storage", "slice", "write_bytes").collect()
-    both = rows.join(rows, on=["storage", "slice"], suffix="_other").filter(pl.col("key") < pl.col("key_other"))
-    pair = ["key", "other", "storage"]
-    columns = [*pair, pl.col("seconds").round(6), "write_bytes"]
-    expected = (
-        both.group_by("key", pl.col("key_other").alias("other"), "storage")
-        .agg(
-            seconds=pl.len() * (SLICE_NS / 1e9), write_bytes=pl.sum_horizontal("write_bytes", "write_bytes_other").sum()
-        )
-        .sort(pair)
+    (of_job,), (of_other,) = (partners(catalog, one).to_dicts() for one in (job, other))
+    assert (of_job["key"], of_other["key"]) == (other.key, job.key)
+    assert of_job["seconds"] == of_other["seconds"] == 204
+    assert "catalog overlaps is now: slicewise catalog show here 48213" in refusal_of(
+        "catalog", "overlaps", "here", "48213"
     )
-    found = pairs(days, days.batches(), 0, LAST, 1 << 30)
-    assert found.jobs == found.of == rows["key"].n_unique() > 1000
-    assert found.rows.select(columns).sort(pair).equals(expected)
-    assert pairs(days, days.batches(), 0, LAST, 20).rows.equals(found.rows.head(20))
-    assert pairs(days, days.batches(), 0, LAST, 0).rows.is_empty()
-
-    limited = pairs(days, days.batches(), 0, LAST, 1 << 30, most_meetings=both.height // 10)
-    assert 1 < limited.jobs < limited.of == found.of
-    moved = days.scan("jobs").select("key", moved=pl.sum_horizontal("read_bytes", "write_bytes"))
-    largest = moved.sort("moved", "key", descending=[True, False]).head(limited.jobs).collect()["key"].implode()
-    among = expected.filter(pl.col("key").is_in(largest), pl.col("other").is_in(largest))
-    assert limited.rows.select(columns).sort(pair).equals(among)
-    assert round(among["seconds"].sum() * 1e9 / SLICE_NS) <= both.height // 10
 
 
 def test_quality_names_what_is_missing(jobs, catalog, tmp_path):
@@ -293,11 +260,11 @@ def test_a_file_that_went_meanwhile_is_asked_for_again(catalog, monkeypatch):
     assert "the catalog changes while it is read" in done
 
 
-@pytest.mark.parametrize("question", ["list", "overlaps", "worst", "quality", "verify"])
+@pytest.mark.parametrize("question", ["list", "worst", "quality", "verify"])
 def test_an_empty_catalog_answers(question, tmp_path):
     Catalog.make(tmp_path / "catalog")
     done = slicewise_command("catalog", question, tmp_path / "catalog")
-    if question in ("overlaps", "worst"):
+    if question == "worst":
         assert (done.status, done.errors.count("\n")) == (2, 1)
         assert "is empty; fill it with: slicewise catalog ingest" in done.errors
     else:

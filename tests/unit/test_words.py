@@ -28,7 +28,7 @@ COMMANDS = (
     "study model check . --html PAGE", "predict alone-48213 alone-48190", "turns policy 48213 48190 --html PAGE",
     "turns probability . --html PAGE", "storage size 48190 --html PAGE", "storage expect ../io500",
     "storage place 48190 48213 --box ../io500 --html PAGE",
-    "config", "catalog list ../catalog", "catalog show ../catalog 48190", "catalog overlaps ../catalog",
+    "config", "catalog list ../catalog", "catalog show ../catalog 48190",
     "catalog worst ../catalog", "catalog quality ../catalog --all",
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.catalog.answers import Answers
-from slicewise.catalog.clients import beside_served, clients, served_jobs
+from slicewise.catalog.clients import at_work, beside_served, clients, served_jobs
 from slicewise.catalog.kept import KeptJob, Shelf, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
@@ -29,23 +29,26 @@ MOVED = pl.sum_horizontal("read_bytes", "write_bytes") > 0
 LEAST_GRID_NS = SECOND_NS
 
 
-def partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
+def partners(catalog: Catalog, kept: KeptJob, with_own_node: bool = True) -> pl.DataFrame:
     """The jobs that used a storage while a job did, those who moved most there first: key (a number), storage, seconds
     (in which both did), start_ns, end_ns (of these), and what the other did in them: read_bytes, write_bytes, meta_ops.
+    with_own_node: also the client that was the job's node, and others while they were idle.
     """
     begin_ns, end_ns = kept.times
     slice_ns = whole(kept.row["slice_ns"])
     # Read at once, for its own rows lie among the others'. A clock that was set may have moved the first and last one.
-    rows = rows_of_slices(catalog, catalog.batches_between(begin_ns - slice_ns, end_ns + slice_ns))
+    batches = catalog.batches_between(begin_ns - slice_ns, end_ns + slice_ns)
+    rows = rows_of_slices(catalog, batches, with_own_node)
     near = rows.filter(pl.col("begin_ns") <= end_ns + slice_ns, pl.col("end_ns") >= begin_ns - slice_ns)
     return partners_among(near.collect(), kept.key)
 
 
-def rows_of_slices(catalog: Catalog, batches: Sequence[Batch]) -> pl.LazyFrame:
+def rows_of_slices(catalog: Catalog, batches: Sequence[Batch], with_own_nodes: bool = True) -> pl.LazyFrame:
     """What jobs did in slices, and when they lived: key, storage, begin_ns, end_ns, AMOUNTS, start_ns, ended_ns."""
     lived = catalog.scan("jobs", batches).select(KEY, "start_ns", ended_ns="end_ns")
-    rows = catalog.scan("job_slices", batches).select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS)
-    return rows.join(lived, on=KEY)
+    rows = catalog.scan("job_slices", batches)
+    rows = rows if with_own_nodes else at_work(catalog, batches, rows)
+    return rows.select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS).join(lived, on=KEY)
 
 
 def partners_among(rows: pl.DataFrame, key: int) -> pl.DataFrame:

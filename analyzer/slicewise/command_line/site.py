@@ -120,22 +120,6 @@ COMMANDS = [
             *shared.ANSWER,
         ),
         command(
-            "overlaps",
-            "catalog:overlaps",
-            """List which jobs used a file system at the same time, and for how long. Without times: on the catalog's
-            last day.
-
-            If there are too many jobs, it compares those that moved most, and says how many these are.
-            """,
-            "slicewise catalog overlaps /site/catalog --since 2026-11-22T08:00 --until 2026-11-22T12:00",
-            shared.CATALOG,
-            argument("[JOB]", "Who was beside this job; else all pairs."),
-            *shared.TIMES,
-            shared.MOST,
-            shared.DASK,
-            *shared.ANSWER,
-        ),
-        command(
             "quality",
             "catalog:quality",
             """Say how good the data are: what share of the bytes was seen, what is damaged, what is missing.""",
@@ -188,15 +172,9 @@ COMMANDS = [
 
             Without times: the last day.
             """,
-            "slicewise catalog page /site/catalog --since 2026-11-22 --until 2026-11-23 --pages 50",
+            "slicewise catalog page /site/catalog --since 2026-11-22 --until 2026-11-23",
             shared.CATALOG,
             *shared.TIMES,
-            option(
-                "--pages N",
-                "Also make pages of the first N jobs and pairs, and link their rows to them.",
-                click.IntRange(0),
-                default=0,
-            ),
             shared.ASK,
             option("--seconds NUMBER", "With --ask: stop asking after so many seconds.", Number(0), default=60),
             shared.DASK,

@@ -18,7 +18,7 @@ from slicewise.catalog.beside import partners
 from slicewise.catalog.check import changes, check, missing_file, without_sums
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest as take_in
-from slicewise.catalog.kept import KeptDigest, KeptJob, find_job, key_text
+from slicewise.catalog.kept import KeptDigest, find_job, key_text
 from slicewise.catalog.prune import age_ns, prune_older
 from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError
@@ -167,7 +167,7 @@ def show(catalog: Path, job: str) -> None:
     found = list_jobs(opened, Wanted(since_ns=start_ns, until_ns=end_ns + 1), [kept.key])
     where = opened.scan("storages", [kept.batch]).filter(pl.col("key") == kept.key).collect()
     used = where.filter(pl.sum_horizontal("read_bytes", "write_bytes") > 0)
-    beside = _named_partners(opened, kept)
+    beside = named(opened, partners(opened, kept, with_own_node=False), opened.batches_between(*kept.times))
     storages = used.select(OF_STORAGE).to_dicts()
     damage = [damage.message for damage in KeptDigest(opened, kept).damage]
     lines = [
@@ -183,29 +183,6 @@ def show(catalog: Path, job: str) -> None:
     write_answer(
         lambda: [site_tables.records(found)[0] | {"storages": storages, "partners": site_tables.records(beside)}],
         [jobs, *lines, "", beside_it if beside.height else "Nobody else used its file systems meanwhile."],
-    )
-
-
-@_steady
-def overlaps(catalog: Path, job: str | None, since: str | None, until: str | None, most: int, dask: str | None) -> None:
-    opened = Catalog(catalog)
-    if job is not None:
-        found = _named_partners(opened, find_job(opened, job)).head(most)
-        table = site_tables.partners_table
-    else:
-        start_ns, end_ns = _window(opened, since, until)
-        batches = opened.batches_between(start_ns, end_ns)
-        with workers_at(dask) as workers:
-            from slicewise.analysis.site.overlaps import pairs  # it imports numpy: list and show need none
-
-            told = pairs(opened, batches, start_ns, end_ns, most, workers)
-        found = named(opened, told.rows, batches)
-        if told.jobs < told.of:
-            say(f"{catalog}: {site_tables.pairs_sentence(told)}")
-        table = site_tables.pairs_table
-    shown = [for_terminal(table(found.iter_rows(named=True)))] if found.height else []
-    write_answer(
-        lambda: site_tables.records(found), [*shown] or ["No two jobs used the same file system at the same time."]
     )
 
 
@@ -267,7 +244,6 @@ def page(
     catalog: Path,
     since: str | None,
     until: str | None,
-    pages: int,
     asked: int | None,
     seconds: float,
     dask: str | None,
@@ -275,7 +251,6 @@ def page(
 ) -> None:
     # numpy and plotly come along
     from slicewise.analysis.site.summary import summary
-    from slicewise.commands._catalog_pages import pages_of
     from slicewise.report.page import write_page
     from slicewise.report.site.site_page import site_page
 
@@ -283,16 +258,9 @@ def page(
     with workers_at(dask) as workers:
         found = summary(opened, *_window(opened, since, until), asked, seconds, workers)
     where = html or Path(f"catalog-{words.local_time(found.start_ns):%Y-%m-%d}.html")
-    links = pages_of(opened, found, pages, where) if pages else {}
-    told = site_page(found, str(catalog), links)
+    told = site_page(found, str(catalog))
     write_page(told, where)
-    made = f", and {words.count(len(links), 'page')} beside it" if links else ""
-    write_text([*told.sentences, "", f"Page: {where}{made}"])
-
-
-def _named_partners(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
-    found = partners(catalog, kept)
-    return named(catalog, found, catalog.batches_between(*kept.times))
+    write_text([*told.sentences, "", f"Page: {where}"])
 
 
 def _window(catalog: Catalog, since: str | None, until: str | None) -> tuple[int, int]:

@@ -45,12 +45,11 @@ class Column:
 @dataclass(frozen=True)
 class Cell:
     """A cell: `text` as shown, `value` as copied (the text where it is None). `colour` marks a job by its colour.
-    `link`: on a page, the page that it leads to. `over_time`: what it is of a chosen time, on the page's axis."""
+    `over_time`: what it is of a chosen time, on the page's axis."""
 
     text: str
     value: float | int | str | None = None
     colour: str = ""
-    link: str = ""
     over_time: OverTime | None = None
 
     @property

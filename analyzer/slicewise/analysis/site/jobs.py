@@ -104,16 +104,9 @@ def with_key_text(frame: pl.DataFrame, column: str = KEY) -> pl.DataFrame:
 
 
 def named(catalog: Catalog, found: pl.DataFrame, batches: Sequence[Batch]) -> pl.DataFrame:
-    """The frame with names: key and other as text, job, user, program of each key, and the storage's point and type."""
+    """The frame with names: key as text, job, user, program of each key, and the storage's point and type."""
     jobs = catalog.scan("jobs", batches).select(KEY, "job", "user", "program")
     where = places_of_storages(catalog, batches).rename({"source": "storage_source"})
     frame = found.lazy().join(jobs, on=KEY, how="left", maintain_order="left")
-    if "other" in found.columns:
-        theirs = jobs.rename({KEY: "other", "job": "other_job", "user": "other_user", "program": "other_program"})
-        frame = frame.join(theirs, on="other", how="left", maintain_order="left")
     told = frame.join(where, on="storage", how="left", maintain_order="left").drop("storage").collect()
-    told = told.rename({"point": "storage", "type": "storage_type"})
-    for column in (KEY, "other"):
-        if column in told.columns:
-            told = with_key_text(told, column)
-    return told
+    return with_key_text(told.rename({"point": "storage", "type": "storage_type"}))

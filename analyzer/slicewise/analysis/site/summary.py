@@ -8,9 +8,8 @@ from functools import partial
 import polars as pl
 
 from slicewise.analysis.coverage import MOST_SMALL_BYTES
-from slicewise.analysis.site.jobs import Wanted, list_jobs, named, with_key_text
+from slicewise.analysis.site.jobs import Wanted, list_jobs, with_key_text
 from slicewise.analysis.site.load import SiteLoad, by_day, changed_programs, load, not_profiled, slow_metadata
-from slicewise.analysis.site.overlaps import Pairs, known_pairs
 from slicewise.analysis.site.worst import Worst, worst
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
@@ -112,7 +111,7 @@ FEWEST_DAYS = 2
 @dataclass(frozen=True)
 class SiteSummary:
     """Some time of a site. jobs: how many ran; users: how many people's; busiest: rows of `list_jobs`, those that moved
-    most first; worst: of blame; pairs: as `named`, of looked_for; metadata: `slow_metadata`, and metadata_call_seconds
+    most first; worst: of blame; metadata: `slow_metadata`, and metadata_call_seconds
     its mean; quality: of all jobs; days and programs: nothing where there are fewer than FEWEST_DAYS days.
     """
 
@@ -125,8 +124,6 @@ class SiteSummary:
     busiest: pl.DataFrame
     load: SiteLoad | None
     worst: Worst
-    pairs: pl.DataFrame
-    looked_for: Pairs
     metadata: pl.DataFrame
     metadata_call_seconds: float | None
     quality: pl.DataFrame
@@ -150,18 +147,17 @@ def summary(
     """What a page says of the time between two instants. most_asked, most_seconds, workers: as of `worst`."""
     # Blame, which takes longest, is asked here, so that Ctrl-C ends it at once.
     with ThreadPoolExecutor(1) as beside:
-        rest = beside.submit(_all_but_blame, catalog, start_ns, end_ns, workers)
+        rest = beside.submit(_all_but_blame, catalog, start_ns, end_ns)
         asked = worst(catalog, start_ns, end_ns, most_asked, workers, most_seconds)
         return rest.result()(worst=asked)
 
 
-def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int, workers: Workers | None) -> Callable[..., SiteSummary]:
+def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int) -> Callable[..., SiteSummary]:
     batches = catalog.batches_between(start_ns, end_ns)
     jobs = list_jobs(catalog, Wanted(since_ns=start_ns, until_ns=end_ns))
     moved = pl.sum_horizontal("read_bytes", "write_bytes")
     metadata, call_seconds = slow_metadata(catalog, batches, start_ns, end_ns, MOST_ROWS)
     days = by_day(catalog, batches, start_ns, end_ns)
-    together = known_pairs(catalog, batches, start_ns, end_ns, MOST_ROWS, workers)
     first_ns = max(start_ns, int(jobs["start_ns"].min() or 0)) if jobs.height else start_ns  # type: ignore[arg-type]
     last_ns = min(end_ns, int(jobs["end_ns"].max() or 0)) if jobs.height else end_ns  # type: ignore[arg-type]
     is_long = days.height >= FEWEST_DAYS and last_ns - first_ns > DAY_NS
@@ -175,8 +171,6 @@ def _all_but_blame(catalog: Catalog, start_ns: int, end_ns: int, workers: Worker
         write_bytes=int(days["write_bytes"].sum()),
         busiest=jobs.sort(moved, "key", descending=[True, False]).head(MOST_JOBS),
         load=load(catalog, batches, start_ns, end_ns),
-        pairs=named(catalog, together.rows, batches),
-        looked_for=together,
         metadata=metadata,
         metadata_call_seconds=call_seconds,
         quality=quality(catalog, batches),

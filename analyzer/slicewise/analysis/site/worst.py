@@ -20,7 +20,6 @@ from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.site.at_once import RECORDS_AT_ONCE, AroundMany, around_jobs
 from slicewise.analysis.site.jobs import with_key_text
-from slicewise.analysis.site.overlaps import MARGIN_NS
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.beside import MOVED, PLACES, RUNS, Around, Company, with_company
 from slicewise.catalog.clients import IS_PROFILED
@@ -30,10 +29,13 @@ from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.catalog.sums import Damaged
 from slicewise.catalog.workers import OneByOne, Workers
 from slicewise.constants import DAY_NS
+from slicewise.contract import seconds_allowed
 from slicewise.digest.company import runs_like
 from slicewise.errors import UserError
 from slicewise.kinds import CONFIDENCES
 
+# A job's first slice began before it, and on a grid of longer slices it begins earlier still.
+MARGIN_NS = 2 * int(seconds_allowed("SLICEWISE_SLICE")[1] * 1e9)
 # Rows of `runs_alone`: a job, a run that it is compared with, and when that began.
 SCHEMA = {KEY: pl.UInt64, "run": pl.UInt64, "start_ns": pl.Int64}
 

@@ -1,8 +1,6 @@
 """The page of a day, a week or a month of a site: what stands on it, in which order, with which words."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 import polars as pl
 
@@ -13,16 +11,13 @@ from slicewise.charts import style, throughput
 from slicewise.report import columns
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.site import site_tables
-from slicewise.report.tables import Cell, Table
+from slicewise.report.tables import Cell
 from slicewise.text import words
 
 OTHERS_COLOUR = "#9aa3ad"
-# A pair of keys, or a key and nothing, and the page that is about them.
-Links = Mapping[tuple[str, str], str]
 
 
-def site_page(found: SiteSummary, catalog: str, links: Links) -> Page:
-    """The page. links: of jobs (key, "") and of pairs of jobs (both keys) to pages that lie beside it."""
+def site_page(found: SiteSummary, catalog: str) -> Page:
     begin, end = words.local_time(found.start_ns), words.local_time(found.end_ns)
     moved = words.wrote_and_read(found.write_bytes, found.read_bytes)
     when = f"{begin:%Y-%m-%d}" if begin.date() == end.date() else f"{begin:%Y-%m-%d} to {end:%Y-%m-%d}"
@@ -36,17 +31,16 @@ def site_page(found: SiteSummary, catalog: str, links: Links) -> Page:
         ],
         facts=_facts(found),
         sections=[
-            _worst(found, links),
+            _worst(found),
             *(_load_sections(found.load) if found.load else []),
             *(_trend(found) if found.is_of_several_days else []),
-            _pairs(found, links),
-            *_metadata(found, links),
-            _quality(found, links),
+            *_metadata(found),
+            _quality(found),
             Section(
                 heading=f"Jobs, the {found.busiest.height:,} that moved most" if found.jobs > MOST_JOBS else "Jobs",
-                tables=[_linked(site_tables.jobs_table, found.busiest, links)],
+                tables=[site_tables.jobs_table(found.busiest.iter_rows(named=True))],
                 note="The page of a job: slicewise blame JOB; of a pair: slicewise overlap JOB OTHER; both with "
-                f"SLICEWISE_CATALOG={catalog}. Names in the tables that are links lead to pages that are there.",
+                f"SLICEWISE_CATALOG={catalog}.",
             ),
         ],
         steps=_steps(found, catalog),
@@ -95,13 +89,13 @@ def _facts(found: SiteSummary) -> list[Fact]:
     ]
 
 
-def _worst(found: SiteSummary, links: Links) -> Section:
+def _worst(found: SiteSummary) -> Section:
     larger = pl.max_horizontal("lost_seconds", "caused_seconds")
     rows = head(found.worst.rows, MOST_ROWS).sort(larger, descending=True, maintain_order=True)
     return Section(
         heading="Who lost time to others, and who cost others most",
         text=[] if rows.height else ["Nobody, as far as is known."],
-        tables=[_linked(site_tables.worst_table, rows, links)] if rows.height else [],
+        tables=[site_tables.worst_table(rows.iter_rows(named=True))] if rows.height else [],
         note="Lost: seconds of a job's runtime, by slicewise blame, where that claims a loss. Cost others: what it "
         "took from them together; unknown, where blame claims no loss of any job beside it. The larger of the two "
         "comes first, and the confidence is its own.",
@@ -182,17 +176,7 @@ def _trend(found: SiteSummary) -> list[Section]:
     ]
 
 
-def _pairs(found: SiteSummary, links: Links) -> Section:
-    rows = found.pairs
-    return Section(
-        heading="Who used one file system together longest",
-        text=[] if rows.height else ["No two jobs used the same file system at the same time."],
-        tables=[_linked(site_tables.pairs_table, rows, links, "other")] if rows.height else [],
-        note=site_tables.pairs_sentence(found.looked_for) if found.looked_for.jobs < found.looked_for.of else "",
-    )
-
-
-def _metadata(found: SiteSummary, links: Links) -> list[Section]:
+def _metadata(found: SiteSummary) -> list[Section]:
     if found.metadata.is_empty() or found.metadata_call_seconds is None:
         return []
     return [
@@ -202,15 +186,15 @@ def _metadata(found: SiteSummary, links: Links) -> list[Section]:
                 "A call that opens, closes, looks for or removes took "
                 f"{words.duration(found.metadata_call_seconds)} in the mean over all jobs."
             ],
-            tables=[_linked(site_tables.metadata_table, found.metadata, links)],
+            tables=[site_tables.metadata_table(found.metadata.iter_rows(named=True))],
             note="The time of all processes together.",
         )
     ]  # fmt: skip
 
 
-def _quality(found: SiteSummary, links: Links) -> Section:
+def _quality(found: SiteSummary) -> Section:
     bad = found.quality.filter(~found.quality["is_good"]).head(MOST_ROWS)
-    tables = [_linked(site_tables.quality_table, bad, links)] if bad.height else []
+    tables = [site_tables.quality_table(bad.iter_rows(named=True))] if bad.height else []
     if found.unprofiled.height:
         programs = columns.table(
             found.unprofiled.iter_rows(named=True),
@@ -230,18 +214,6 @@ def _unseen(found: SiteSummary) -> list[str]:
         *([f"{words.count(times, 'program start')} of jobs could not be profiled"] if times else []),
         "Programs that ran without Slicewise are not in the catalog: what they moved is not on this page",
     ]
-
-
-def _linked(
-    table: Callable[[Iterable[site_tables.Row]], Table], rows: pl.DataFrame, links: Links, other: str = ""
-) -> Table:
-    """A table of rows whose first cells lead to pages of their jobs, or of pairs with the jobs in a column `other`."""
-    made = table(rows.iter_rows(named=True))
-    others = rows[other] if other else [""] * rows.height
-    for place, (one, two, row) in enumerate(zip(rows["key"], others, made.rows, strict=True)):
-        link = links.get((one, two), links.get((two, one), ""))
-        made.rows[place] = [replace(row[0], link=link), *row[1:]]
-    return made
 
 
 def _speed(mib_per_second: float) -> str:

@@ -16,7 +16,6 @@ from slicewise.text import words
 from slicewise.text.words import user_name
 
 if TYPE_CHECKING:  # numpy would come along
-    from slicewise.analysis.site.overlaps import Pairs
     from slicewise.analysis.site.variation import Variation
     from slicewise.analysis.site.worst import Worst
 
@@ -66,20 +65,6 @@ def partners_table(rows: Iterable[Row]) -> Table:
         size("read", "read_bytes"),
         size("written", "write_bytes"),
         columns.count("metadata calls", lambda row: row["meta_ops"]),
-    )
-
-
-def pairs_table(rows: Iterable[Row]) -> Table:
-    return columns.table(
-        rows,
-        named("job"),
-        named("program"),
-        named("and", "other_job"),
-        named("program", "other_program"),
-        named("on", "storage"),
-        *TOGETHER,
-        size("both read", "read_bytes"),
-        size("both wrote", "write_bytes"),
     )
 
 
@@ -140,13 +125,6 @@ def unasked_table(rows: Iterable[Row]) -> Table:
         user(),
         named("program"),
         columns.duration("lost at most", lambda row: row["at_most_seconds"]),
-    )
-
-
-def pairs_sentence(found: Pairs) -> str:
-    return (
-        f"{words.count(found.of, 'job')} met too often to count all; these pairs are of the {found.jobs:,} that moved "
-        "most. Ask for a shorter time with --since and --until"
     )
 
 
