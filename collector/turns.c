@@ -75,7 +75,7 @@ static void log_event(const struct turns *turns, const char *event, const struct
     fputs("}\n", turns->log);
 }
 
-/* With the time of day, by which claims are held against profiles afterwards. */
+/* With the time of day, by which events are found in profiles. */
 static void log_start(const struct turns *turns)
 {
     struct timespec at;

@@ -72,6 +72,7 @@ RENAMED = {
     "open": "serve pages",
     "model": "study model",
     "catalog overlaps": "catalog show",
+    "import recorder": "import csv",
     "delta sweep": "study sweep",
     "delta plan": "study plan",
     "delta": "study delta",
@@ -80,12 +81,15 @@ RENAMED = {
     "policy simulate": "turns simulate",
     "policy probability": "turns probability",
     "policy replay": "turns replay",
-    "policy claims": "turns claims",
     "policy": "turns policy",
     "coordinate": "turns wait",
 }
-# Options that are gone, and what to use instead, until version 3.
-GONE = {"catalog page": {"--pages": "slicewise blame JOB"}}
+# What is gone, and what to use instead, until version 3.
+GONE = {
+    "catalog page --pages": "use: slicewise blame JOB",
+    "policy claims": "the coordinator bounds what false claims gain (docs/coordination.md)",
+    "turns claims": "the coordinator bounds what false claims gain (docs/coordination.md)",
+}
 WELCOME = """\
 Slicewise says who slowed a job down, by how much, and what it would have taken alone. Step by step:
 
@@ -111,9 +115,13 @@ class CommandLine(Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         for count in (2, 1):
-            new = RENAMED.get(" ".join(args[:count]))
-            if new and not ctx.resilient_parsing:
-                raise UserError(f"{' '.join(args[:count])} is now: {' '.join(['slicewise', new, *args[count:]])}")
+            name = " ".join(args[:count])
+            if ctx.resilient_parsing:
+                continue
+            if name in GONE:
+                raise UserError(f"{name} is gone; {GONE[name]}")
+            if name in RENAMED:
+                raise UserError(f"{name} is now: {' '.join(['slicewise', RENAMED[name], *args[count:]])}")
         return super().resolve_command(ctx, args)
 
 
@@ -199,8 +207,8 @@ def _complaint(error: click.UsageError) -> str:
     text = " ".join((error.message if meant else error.format_message()).split()).rstrip(".")
     name = path.partition(" ")[2]
     at = f"{name}: " if name else ""
-    if isinstance(error, click.NoSuchOption) and (instead := GONE.get(name, {}).get(error.option_name)):
-        return f"{at}{error.option_name} is gone; use: {instead}"
+    if isinstance(error, click.NoSuchOption) and (instead := GONE.get(f"{name} {error.option_name}")):
+        return f"{at}{error.option_name} is gone; {instead}"
     return f"{at}{text[:1].lower()}{text[1:]}; " + (f"did you mean {meant[0]}?" if meant else f"see: {path} --help")
 
 

@@ -56,7 +56,7 @@ def test_the_example_is_understood(name):
     while isinstance(context.command, click.Group):
         called, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
         context = command.make_context(called, rest, parent=context)
-    assert context.command_path == f"slicewise {name}" or name in example or name == "import recorder"
+    assert context.command_path == f"slicewise {name}" or name in example
 
 
 @pytest.mark.parametrize("width", WIDTHS)

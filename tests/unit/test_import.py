@@ -290,4 +290,4 @@ def test_damaged_traces_are_named(tmp_path):
 
 
 def test_recorder_says_the_way_out(tmp_path):
-    assert "recorder2text" in refusal("recorder", tmp_path)
+    assert "slicewise import csv" in refusal("recorder", tmp_path)

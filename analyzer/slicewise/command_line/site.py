@@ -287,16 +287,6 @@ COMMANDS = [
             shared.SLICE,
             *shared.ANSWER,
         ),
-        command(
-            "recorder",
-            "import_:recorder",
-            """Say why Recorder's traces are not read. They need a library of Recorder's own installation.
-
-            Print them with its recorder2text, make CSV of them, and import that (docs/imports.md).
-            """,
-            "slicewise import csv calls.csv",
-            argument("DIR...", "Directories of traces.", PATH, name="directories"),
-        ),
     ),
     command(
         "export",

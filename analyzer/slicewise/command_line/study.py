@@ -262,19 +262,6 @@ COMMANDS = [
             *shared.ANSWER,
         ),
         command(
-            "claims",
-            "policy:claims",
-            """Compare what jobs told a coordinator with what their profiles say they moved.""",
-            (
-                "slicewise turns claims /var/log/slicewise-decisions.jsonl slicewise/* --secret-file "
-                "/etc/slicewise/secret"
-            ),
-            argument("LOG", "A decision log of slicewise-collect coordinate.", PATH),
-            argument("JOB...", "Directories of jobs that took turns by it.", PATH),
-            option("--secret-file FILE", "The secret that the coordinator and its jobs shared.", PATH),
-            *shared.ANSWER,
-        ),
-        command(
             "wait",
             "coordinate:coordinate",
             """Wait for the job's turn at I/O, then run a command.""",

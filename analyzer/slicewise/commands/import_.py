@@ -67,13 +67,6 @@ def jobstats(logs: list[Path], storage: str | None, into: Path, slice_seconds: f
     write_answer(lambda: written, lines)
 
 
-def recorder(directories: list[Path]) -> None:
-    raise UserError(
-        f"{directories[0]}: Recorder's traces are read by libreader.so of its own installation alone, which no Python "
-        "package has; print them with recorder2text and give: slicewise import csv (docs/imports.md)"
-    )
-
-
 def _mounts(texts: Sequence[str] | None) -> dict[str, Mount]:
     found = {}
     for text in texts or ():

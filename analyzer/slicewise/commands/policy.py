@@ -13,7 +13,6 @@ from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.comparison import PolicyComparison, compare, sweep
-from slicewise.analysis.policies.comparison import claims as held_against
 from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles, read_job_log
 from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
@@ -158,16 +157,6 @@ def replay(log: Path) -> None:
     write_answer(lambda: {"agrees": found.agrees, **asdict(found)}, [*policy_report.replay_lines(found, str(log))])
     if not found.agrees:
         raise SystemExit(DISAGREES_STATUS)
-
-
-def claims(log: Path, job: list[Path], secret_file: Path | None) -> None:
-    secret = b"" if secret_file is None else _content_of(secret_file)
-    found = held_against(_lines_of(log), str(log), read_digests(job_places(job)), secret)
-    jobs = [asdict(one) | {"is_far_off": one.is_far_off} for one in found.jobs]
-    write_answer(
-        lambda: asdict(found) | {"jobs": jobs},
-        [*policy_report.claims_lines(found, str(log)), "", for_terminal(policy_report.claims_table(found))],
-    )
 
 
 def _content_of(path: Path) -> bytes:

@@ -145,7 +145,7 @@ PAGE_SUFFIX = ".html"
 # A table is held in memory whole.
 MOST_TABLE_BYTES = 4 << 30
 GZIP, XZ, BZIP, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd"
-NO_COUNTS = "holds no job_stats; give what `lctl get_param obdfilter.*.job_stats` said, sampled"
+NO_COUNTS = "holds no job_stats; give what `lctl get_param obdfilter.*.job_stats` said, or CSV (docs/imports.md)"
 # In a file's name: 1795000000, 2026-11-27T06:09:35Z, the 2 of log.2.gz; not that of oss2.
 OF_A_TIME = re.compile(r"(?<![^\W\d_])\d+(?:T\d+)?Z?")
 
@@ -274,8 +274,6 @@ def _read(path: Path, tell: Callable[[str], None]) -> list[FileCounts]:
     if is_profile(head):
         return [FileCounts(rows=_of_profile(path, tell))]
     lines = lines_of(chain([head], chunks))
-    if served_tables.is_series(head):
-        return served_tables.read_series(path, lines)
     if beegfs_texts.BATCH.search(head):
         return [beegfs_texts.read_beegfs(path, lines)]
     is_table = path.suffixes[:1] == [".csv"] or served_tables.is_table(head)

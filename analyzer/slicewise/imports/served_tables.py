@@ -24,7 +24,7 @@ from slicewise.imports.served_counts import (
 )
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")
-# What others call a column, most certain first, in small letters and without the prefixes of Telegraf and InfluxDB.
+# What others call a column, most certain first, in small letters and without the prefixes of Telegraf.
 JOBS = ("jobid", "job_id", "job")
 CLIENTS = ("client", "nid", "node")
 TARGETS = ("target", "ost", "mdt", "name_1", "name", "device", "filesystem", "fs_name", "fs")
@@ -43,21 +43,11 @@ OF_COUNT = {
 # What Telegraf and LDMS put in front of an operation of a metadata target.
 BEFORE_OPERATION = re.compile(r"^(?:jobstats_|md_|mdt_)")
 PREFIX = re.compile(r"^(?:tag_|field_)")
-FLUX = re.compile(rb"^#(?:group|datatype|default),[^\n]*\n", re.MULTILINE)
-LABEL = re.compile(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"')
-# What an exporter answers, and a point of line protocol.
-EXPOSED = re.compile(
-    rb"^(?P<metric>lustre_\w+)\{(?P<labels>.*)\}\s+(?P<value>[\d.eE+]+)(?:\s+(?P<time>\d+))?\s*$", re.MULTILINE
-)
-POINT = re.compile(
-    rb"^\w+,(?P<tags>(?:\\.|[^\\\s])+) (?P<fields>\w+=(?:\"(?:\\.|[^\"\\])*\"|[^\"\s])+)(?: (?P<time>\d+))?\s*$",
-    re.MULTILINE,
-)
-AT_COMMA, FIELD = re.compile(r"(?<!\\),"), re.compile(r"(?:^|,)(\w+)=([\d.eE+]+[iu]?)(?=,|$)")
 # A text may begin with "[2026-11-27 ..." or "[root@oss1 ~]# lctl ...".
 JSON = re.compile(rb"\s*(?:\{|\[\s*[\[{\]])")
-MMPMON = re.compile(rb"(?:^|\s)_fs_io_s_\s|^mmpmon node .* fs_io_s OK", re.MULTILINE)
+MMPMON = re.compile(rb"(?:^|\s)_fs_io_s_\s")
 NO_SERIES = "holds no series with {}; give what a range query of lustre_job_write_bytes_total and its kin answers"
+OF_GPFS = {"read_bytes": "_br_", "write_bytes": "_bw_", "read_ops": "_rdc_", "write_ops": "_wc_"}
 LOOK_SCHEMA = {"target": pl.String, "time_ns": pl.Int64}
 
 
@@ -73,18 +63,9 @@ class FileCounts:
 
 def is_table(head: bytes) -> bool:
     """Whether a text is a table with a line of names that we know some of."""
-    line = _bare(head).split(b"\n", 1)[0].decode("utf-8", "replace")
+    line = head.split(b"\n", 1)[0].decode("utf-8-sig", "replace")
     names = {_plain(name) for name in re.split(r"[,;\t]", line)}
-    return (
-        bool(names & {*JOBS, *CLIENTS})
-        or ("{" in line and "jobid" in line)
-        or len(names & {*TIMES, "begin", "end"}) > 0 < line.count(",")
-    )
-
-
-def _bare(text: bytes) -> bytes:
-    """A table from its line of names on: Flux has lines about types before it."""
-    return FLUX.sub(b"", text.lstrip(b"\xef\xbb\xbf\r\n "))
+    return bool(names & {*JOBS, *CLIENTS}) or len(names & {*TIMES, "begin", "end"}) > 0 < line.count(",")
 
 
 def _plain(name: str) -> str:
@@ -107,10 +88,8 @@ def read_table(path: Path, text: bytes) -> FileCounts:
     """A table by its first line: begin, end, job and counts between; else time, job and counts until then, as
     Telegraf, LDMS and Prometheus write them. Raises UserError where neither is there.
     """
-    table = csv_table(path, _bare(text), "counts")
+    table = csv_table(path, text.lstrip(b"\xef\xbb\xbf\r\n "), "counts")
     names = {_plain(name): name for name in reversed(table.columns)}
-    if any("{" in name for name in table.columns):
-        return _of_series(path, _wide(path, table))
     if "begin" in names or "end" in names or not set(TIMES) & set(names):
         return _of_spans(path, table, names)
     return _of_counters(path, table, names)
@@ -287,28 +266,12 @@ def _of_series(path: Path, long: pl.DataFrame, is_client: bool = False) -> FileC
     return _of_readings(wide, is_client, is_dump=True)
 
 
-def _wide(path: Path, table: pl.DataFrame) -> pl.DataFrame:
-    """Grafana's table: a time, and a column for each series, named by its labels."""
-    time = table.columns[0]
-    parts = []
-    for column in table.columns[1:]:
-        labels = _labels(column.replace('""', '"'))
-        metric = labels.get("__name__") or column.partition("{")[0].strip()
-        parts.append(_long(metric, labels, zip(table[time], table[column], strict=True)))
-    return _together(path, parts)
-
-
 def _together(path: Path, parts: Iterable[pl.DataFrame | None]) -> pl.DataFrame:
     """Of `_long`, all that say anything. Raises UserError where none does."""
     long = [part for part in parts if part is not None]
     if not long:
         raise UserError(f"{path}: {NO_SERIES.format('a label jobid')}")
     return pl.concat(long)
-
-
-def _labels(text: str) -> dict[str, str]:
-    found = LABEL.findall(text)
-    return {name: re.sub(r"\\(.)", lambda one: {"n": "\n"}.get(one[1], one[1]), value) for name, value in found}
 
 
 def _long(metric: str, labels: Mapping[str, str], values: Iterable[tuple[Any, Any]]) -> pl.DataFrame | None:
@@ -332,7 +295,7 @@ def _long(metric: str, labels: Mapping[str, str], values: Iterable[tuple[Any, An
 def read_json(path: Path, text: bytes) -> FileCounts:
     """Prometheus' answer to a range query, or several in one list. Raises UserError where it is none."""
     try:
-        found = json.loads(text) if b"}\n{" not in text else [json.loads(line) for line in text.splitlines() if line]
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{path}: is no JSON that can be read ({_first_line(error)}); give the answer of a range query"
@@ -347,94 +310,31 @@ def _results(found: Any) -> Iterable[pl.DataFrame | None]:
     elif isinstance(found, dict) and isinstance(found.get("metric"), dict):
         labels = {str(name): str(value) for name, value in found["metric"].items()}
         values = found.get("values") or ([found["value"]] if "value" in found else [])
-        if "timestamps" in found:  # VictoriaMetrics
-            values = [list(pair) for pair in zip(found["timestamps"], values, strict=False)]
         pairs = [tuple(pair) for pair in values if isinstance(pair, list) and len(pair) == 2]
         yield _long(labels.get("__name__", ""), labels, pairs)
     elif isinstance(found, dict):
         yield from _results(found.get("data", found.get("result", [])) if "data" in found or "result" in found else [])
 
 
-def is_series(head: bytes) -> bool:
-    return EXPOSED.search(head) is not None or POINT.search(head) is not None
-
-
-def read_series(path: Path, lines: Iterable[bytes]) -> list[FileCounts]:
-    """What an exporter answered (metric{label="..."} count), sampled; or InfluxDB's line protocol, of Telegraf. Raises
-    UserError where there are counts without times.
-    """
-    rows: dict[bool, list[tuple[str, str, int, str, str, str]]] = {False: [], True: []}
-    now, is_timeless = None, False
-    for line in lines:
-        found = EXPOSED.match(line)
-        if found is not None:
-            labels = _labels(found["labels"].decode("utf-8", "replace"))
-            counts = [(found["metric"].decode(), found["value"].decode())]
-        elif (found := POINT.match(line)) is not None:
-            parts = (part.partition("=") for part in AT_COMMA.split(found["tags"].decode("utf-8", "replace")))
-            labels = {name: re.sub(r"\\(.)", r"\1", text) for name, _, text in parts}
-            counts = FIELD.findall(found["fields"].decode("utf-8", "replace"))
-        else:
-            now = _time(line.decode("utf-8", "replace").strip()) or now
-            continue
-        who = _first(labels, JOBS) or _first(labels, CLIENTS)
-        time = _time(found["time"].decode()) if found["time"] else now
-        is_timeless |= bool(who) and time is None
-        if who and time is not None:
-            row = (_first(labels, TARGETS), who, time)
-            rows[not _first(labels, JOBS)] += [
-                (*row, metric, labels.get("operation", ""), value) for metric, value in counts
-            ]
-    if is_timeless:
-        raise UserError(f"{path}: has counts without a time; put `date +%s` before each sample")
-    names = ["target", "job", "time_ns", "metric", "operation", "value"]
-    schema = dict.fromkeys(names, pl.String) | {"time_ns": pl.Int64}
-    return [
-        _of_series(path, pl.DataFrame(some, schema, orient="row"), is_client)
-        for is_client, some in rows.items()
-        if some
-    ]
-
-
 def read_mmpmon(path: Path, text: bytes) -> FileCounts:
-    """GPFS: what `mmpmon` said of fs_io_s, with or without -p. A node is a client, a file system the target."""
+    """GPFS: what `mmpmon -p` said of fs_io_s. A node is a client, a file system the target."""
     rows: list[dict[str, Any]] = []
-    row: dict[str, Any] = {}
     for line in text.decode("utf-8", "replace").splitlines():
         if "_fs_io_s_" in line:
             words = line.split()
             fields = dict(zip(words[1::2], words[2::2], strict=False))
-            rows.append(_gpfs(fields, {"_nn_": "job", "_fs_": "target", "_br_": "read_bytes", "_bw_": "write_bytes",
-                                       "_rdc_": "read_ops", "_wc_": "write_ops"}, ("_oc_", "_cc_", "_dir_", "_iu_"),
-                              f"{fields.get('_t_', '')}.{fields.get('_tu_', '0').zfill(6)}"))  # fmt: skip
-            continue
-        name, _, value = line.partition(":")
-        if line.startswith("mmpmon node "):
-            row = {}
-            found = re.match(r"mmpmon node \S+ name (\S+) fs_io_s OK", line)
-            if found is not None:
-                row["job"] = found[1]
-        elif row:
-            row[name.strip()] = value.strip()
-            if name.strip() == "inode updates":
-                rows.append(_gpfs(row, {"job": "job", "filesystem": "target", "bytes read": "read_bytes",
-                                        "bytes written": "write_bytes", "reads": "read_ops", "writes": "write_ops"},
-                                  ("opens", "closes", "readdir", "inode updates"),
-                                  ".".join((*row.get("timestamp", "").split("/"), "0")[:1])
-                                  + "." + row.get("timestamp", "/0").partition("/")[2].zfill(6)))  # fmt: skip
-                row = {"job": row.get("job", "")}
-    if not rows:
-        raise UserError(f"{path}: holds no answer of mmpmon to fs_io_s")
+            operations = [_whole(fields.get(name, "")) for name in ("_oc_", "_cc_", "_dir_", "_iu_")]
+            counts = {name: _whole(fields.get(other, "")) for name, other in OF_GPFS.items()}
+            rows.append(
+                {
+                    "target": fields.get("_fs_", ""),
+                    "job": fields.get("_nn_", ""),
+                    "time_ns": _time(f"{fields.get('_t_', '')}.{fields.get('_tu_', '0').zfill(6)}"),
+                    "meta_ops": None if None in operations else sum(one or 0 for one in operations),
+                    **counts,
+                }
+            )
     return _of_readings(pl.DataFrame(rows), is_client=True)
-
-
-def _gpfs(fields: Mapping[str, Any], names: Mapping[str, str], of_metadata: Sequence[str], time: str) -> dict[str, Any]:
-    made: dict[str, Any] = {"target": "", "job": "", "time_ns": _time(time)}
-    for other, name in names.items():
-        text = str(fields.get(other, ""))
-        made[name] = text if name in ("job", "target") else _whole(text)
-    operations = [_whole(str(fields.get(name, ""))) for name in of_metadata]
-    return made | {"meta_ops": None if None in operations else sum(one or 0 for one in operations)}
 
 
 def _whole(text: str) -> int | None:

@@ -1,22 +1,15 @@
 """Policies side by side: what each makes of the same jobs, which is best by a metric, and with offsets."""
 
-import hashlib
-import hmac
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.policies.replay import SAME_COST, with_decisions
+from slicewise.analysis.policies.replay import SAME_COST
 from slicewise.analysis.policies.simulation import Capacity, PolicyJob, Simulated, simulate
-from slicewise.constants import SECOND_NS
-from slicewise.digest.digest import Digest
-from slicewise.digest.slices import with_mapped
-from slicewise.errors import UserError
 from slicewise.kinds import POLICIES, Metric, Policy, Simulable
-from slicewise.scalars import whole
 
 # So many delays are tried, up to what the longest phase takes alone.
 DELAYS = 20
@@ -143,149 +136,3 @@ def _length_alone(capacity: Capacity, jobs: Sequence[PolicyJob], place: int) -> 
     serves = capacity([place]) if callable(capacity) else capacity
     [alone] = simulate(serves, [jobs[place]], "interfere").jobs
     return alone.phases[-1][1] - alone.start
-
-
-# A job that moved so many times what it claimed, or so little of it, gained or lost turns by its claims.
-FAR_OFF = 2.0
-
-
-@dataclass(frozen=True)
-class Claimed:
-    """phases: that the log has of the job; compared: all but the first, in which a job does not know yet how much its
-    phases move. claimed_bytes, moved_bytes: over those; moved are all bytes of its files in the slices of these phases,
-    read and written. needed_seconds: how long it went in them. ratio: moved over claimed; None without either.
-    """
-
-    job: str
-    phases: int
-    compared: int
-    claimed_bytes: int
-    moved_bytes: int
-    needed_seconds: float
-    ratio: float | None
-
-    @property
-    def is_far_off(self) -> bool:
-        return self.ratio is not None and not 1 / FAR_OFF <= self.ratio <= FAR_OFF
-
-
-@dataclass(frozen=True)
-class Claims:
-    """jobs: those of which there is a profile, the one that claimed least of what it moved first. unknown: jobs of the
-    log without a profile; absent: profiles of jobs that are not in the log.
-    """
-
-    jobs: list[Claimed]
-    unknown: int
-    absent: list[str]
-
-
-@dataclass
-class _Phase:
-    """start, end: UNIX time in seconds."""
-
-    start: float
-    end: float = 0.0
-    claimed: int = 0
-    went: float = 0.0
-
-
-@dataclass
-class _Logged:
-    """A job of a log. goes_since: since when its present phase goes; None: it waits, or there is none."""
-
-    key: str = ""
-    phases: list[_Phase] = field(default_factory=list)
-    is_in_phase: bool = False
-    goes_since: float | None = None
-
-    def take(self, record: Mapping[str, Any], now: float) -> None:
-        event = record["event"]
-        if event == "inform":
-            self.key = record.get("key", self.key)
-            if not self.is_in_phase:
-                self.is_in_phase = True
-                self.phases.append(_Phase(now))
-            self.phases[-1].claimed = max(self.phases[-1].claimed, int(record.get("bytes", 0)))
-        elif event in ("leave", "deadline") or (event == "release" and not record.get("remaining", 0.0)):
-            self.end_phase(now)
-
-    def decide(self, decision: str, now: float) -> None:
-        if self.is_in_phase:
-            if self.goes_since is not None:
-                self.phases[-1].went += now - self.goes_since
-            self.goes_since = None if decision == "pause" else now
-
-    def end_phase(self, now: float) -> None:
-        if self.is_in_phase:
-            self.decide("pause", now)
-            self.phases[-1].end = now
-        self.is_in_phase = False
-
-
-def claims(lines: Iterable[str], name: str, digests: Sequence[Digest], secret: bytes) -> Claims:
-    """Compare. name: what to call the log in complaints; secret: the text that the coordinator and its jobs share.
-    Raises UserError for lines that are not of a decision log, and for a log of a version that kept no time of day.
-    """
-    logged = _logged(lines, name)
-    by_key = {_key(secret, digest): digest for digest in digests}
-    found = [_claimed(by_key[one.key], one.phases) for one in logged if one.key in by_key]
-    there = {one.key for one in logged}
-    return Claims(
-        sorted(found, key=lambda one: (one.ratio is None, -(one.ratio or 0.0), one.job)),
-        sum(one.key not in by_key for one in logged),
-        [digest.job for key, digest in by_key.items() if key not in there],
-    )
-
-
-def _key(secret: bytes, digest: Digest) -> str:
-    """The number that a job is known by to a coordinator (`turn_job` in store/turn.h)."""
-    row = digest.jobs.row(0, named=True)
-    mixed = hmac.new(
-        hashlib.sha256(secret.rstrip(b"\n\r \t")).digest(), f"{row['user']} {digest.job}".encode(), "sha256"
-    )
-    return f"{int.from_bytes(mixed.digest()[:8], 'little'):016x}"
-
-
-def _logged(lines: Iterable[str], name: str) -> list[_Logged]:
-    jobs: dict[int, _Logged] = {}
-    clock = 0.0
-    now = 0.0
-    for number, record, decisions in with_decisions(lines, name):
-        if record["event"] == "start":
-            if "unix_seconds" not in record:
-                raise UserError(
-                    f"{name}: line {number}: has no unix_seconds; give a log that a newer coordinator wrote"
-                )
-            clock = float(record["unix_seconds"]) - record["time_seconds"]
-        now = clock + record["time_seconds"]
-        if "job" in record:
-            jobs.setdefault(record["job"], _Logged()).take(record, now)
-        for turn, decision in decisions.items():
-            jobs.setdefault(turn, _Logged()).decide(decision, now)
-    for job in jobs.values():
-        job.end_phase(now)
-    return list(jobs.values())
-
-
-def _claimed(digest: Digest, phases: Sequence[_Phase]) -> Claimed:
-    compared = phases[1:]
-    slice_ns = digest.slice_ns
-    spans = [
-        range(int(one.start * SECOND_NS) // slice_ns, int(one.end * SECOND_NS) // slice_ns + 1) for one in compared
-    ]
-    first_phase = {int(phases[0].end * SECOND_NS) // slice_ns} if phases else set()
-    slices = sorted({number for span in spans for number in span} - first_phase)
-    moved = with_mapped(digest.process_slices, digest.fetched).filter(pl.col("slice").is_in(slices))
-    claimed_bytes = sum(one.claimed for one in compared)
-    moved_bytes = whole(moved["read_bytes"].sum()) + whole(moved["write_bytes"].sum())
-    is_comparable = claimed_bytes > 0 and moved_bytes > 0
-    return Claimed(
-        digest.job,
-        len(phases),
-        len(compared),
-        claimed_bytes,
-        moved_bytes,
-        sum(one.went for one in compared),
-        moved_bytes / claimed_bytes if is_comparable else None,
-    )

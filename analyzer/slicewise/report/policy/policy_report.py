@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.policies.after_the_fact import LEAST_GAIN, AfterTheFact
-from slicewise.analysis.policies.comparison import Claims, PolicyComparison, Sweep
+from slicewise.analysis.policies.comparison import PolicyComparison, Sweep
 from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Outcome, Simulated, Stretch
 from slicewise.charts import policy as charts
@@ -141,30 +141,6 @@ def meanings(comparison: PolicyComparison) -> list[str]:
     ]
 
 
-def claims_lines(found: Claims, name: str) -> list[str]:
-    """Who claimed far more or less than he moved, and of whom nothing can be said."""
-    told = [one for one in found.jobs if one.is_far_off]
-    compared = sum(one.ratio is not None for one in found.jobs)
-    they = "it" if len(told) == 1 else "they"
-    lines = [
-        f"{words.count(compared, 'job')} of {name} can be compared with a profile; {len(told) or 'none'} claimed less "
-        f"than half or more than twice of what {they} moved."
-    ]
-    lines += [
-        f"{one.job} claimed {words.size(one.claimed_bytes)} and moved {words.size(one.moved_bytes)} in these phases: "
-        f"{words.number(one.ratio)} times as much."
-        for one in told
-        if one.ratio is not None
-    ]
-    if found.unknown:
-        lines.append(
-            f"{words.count(found.unknown, 'job')} of the log {'has' if found.unknown == 1 else 'have'} no profile here."
-        )
-    if found.absent:
-        lines.append(f"Not in the log, or with another secret: {words.listing(found.absent)}.")
-    return lines
-
-
 def replay_lines(found: Replay, name: str) -> list[str]:
     if found.agrees:
         return [
@@ -244,20 +220,6 @@ def costs_table(comparison: PolicyComparison) -> Table:
         columns.number("mean slowdown", lambda one: one.slowdown),
         columns.percent("utilisation", lambda one: one.utilisation),
         columns.error("change", lambda one: -comparison.gain(one) / comparison.undisturbed.cost(comparison.metric)),
-    )
-
-
-def claims_table(found: Claims) -> Table:
-    """A row a job that has a profile: what it claimed and what it moved."""
-    return columns.table(
-        found.jobs,
-        columns.text("job", lambda one: one.job),
-        columns.count("phases", lambda one: one.phases),
-        columns.count("compared", lambda one: one.compared),
-        columns.size("claimed", lambda one: one.claimed_bytes),
-        columns.size("moved", lambda one: one.moved_bytes),
-        columns.number("moved / claimed", lambda one: one.ratio),
-        columns.seconds("went", lambda one: one.needed_seconds),
     )
 
 

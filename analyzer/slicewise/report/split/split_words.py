@@ -221,5 +221,5 @@ RANK_SECONDS = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end
 
 
 def _in_seconds(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The row with these seconds by keys that say so; the keys without a unit stay for scripts of version 1.0."""
-    return row | {f"{name}_seconds": row[name] for name in names}
+    """The row with these seconds by keys that say so."""
+    return {f"{name}_seconds" if name in names else name: value for name, value in row.items()}
