@@ -260,7 +260,7 @@ void call_mapped(const struct call *call, int fd, int64_t bytes)
     if (!is_on())
         return;
     struct effect effect = touch(call, bytes < 0);
-    effect.mapped = at_least_0(bytes);
+    effect.mapped = (at_least_0(bytes) + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES; /* the kernel fetches whole pages */
     count(call, descriptor_mount(descriptor_of(fd)), &effect);
 }
 

@@ -1,5 +1,7 @@
 """Files in memory: what is mapped and stored is counted, what touching pages moves is not."""
 
+import sys
+
 from support.programs import Apps, Job, calls, total
 
 
@@ -15,3 +17,15 @@ def test_files_in_memory(job: Job, apps: Apps) -> None:
     assert total(profile, "sync_ns", obj="file") > 0
     assert total(profile, "errors") == 1 + 3
     assert total(profile, "write_bytes", obj="file") == 0
+
+
+def test_small_files_are_mapped_in_whole_pages(job: Job) -> None:
+    """As the kernel fetches them: of git's many small objects more was fetched than was mapped, and no wait was known."""
+    file = job.data / "file"
+    file.write_bytes(b"x" * 100)
+    program = (
+        "import mmap, sys\nwith open(sys.argv[1], 'rb') as file:\n    for _ in range(3): "
+        "mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ).close()"
+    )
+    profile = job.profiled([sys.executable, "-c", program, file])
+    assert total(profile, "mapped_bytes", obj="file") == 3 * 4096
