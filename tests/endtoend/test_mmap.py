@@ -20,7 +20,7 @@ def test_files_in_memory(job: Job, apps: Apps) -> None:
 
 
 def test_small_files_are_mapped_in_whole_pages(job: Job) -> None:
-    """As the kernel fetches them: of git's many small objects more was fetched than was mapped, and no wait was known."""
+    """As the kernel fetches them: of the many small objects of git more was fetched than mapped, and no wait known."""
     file = job.data / "file"
     file.write_bytes(b"x" * 100)
     program = (
