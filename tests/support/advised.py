@@ -36,6 +36,7 @@ def told(
     one_after_another: bool = False,
     lost: float = 0.0,
     sent: int = 0,
+    fetched: int = 0,
     calls: Mapping[str, int] = MappingProxyType({}),
     sizes: Mapping[str, int] = MappingProxyType({}),
     ranks: Split | None = None,
@@ -59,7 +60,14 @@ def told(
     part = {name: value if name == "threads" else value // slices for name, value in did.items()}
     did_rows = [{"process": n, "slice": begin + k, **part} for n, begin in begins.items() for k in range(slices)]
     did_rows += [
-        {"process": n, "layer": "kernel", "slice": begin, "mount": 0, "kernel_write_bytes": sent}
+        {
+            "process": n,
+            "layer": "kernel",
+            "slice": begin,
+            "mount": 0,
+            "kernel_write_bytes": sent,
+            "kernel_read_bytes": fetched,
+        }
         for n, begin in begins.items()
     ]
     did_rows += [{"process": n, "slice": begin, **row} for n, begin in begins.items() for row in more]

@@ -144,6 +144,19 @@ def test_ranks_that_wait_for_the_io_of_one(tmp_path, others, kind):
     assert told_of_each(tmp_path / "even", [wrote] * 4, ranks=of_ranks("write", others)) == [], "as many bytes"
 
 
+def test_ranks_that_wait_for_the_syncs_of_one(tmp_path):
+    """They are its I/O, too; but not what is told of as a sync for each little."""
+    did = [
+        {"write_ops": 8, "write_bytes": 8 * MIB, "write_ns": 11 * NS, "sync_ops": 1, "sync_ns": 9 * NS},
+        *[{"meta_ops": 1}] * 3,
+    ]
+    (one,) = told_of_each(tmp_path / "a", did, ranks=of_ranks("sync", 0.0))
+    assert (one.habit, one.seconds) == ("one rank", pytest.approx(9))
+    did[0] |= {"sync_ops": 3000, "write_ops": 3000, "write_bytes": 3000 * 512}
+    (one,) = told_of_each(tmp_path / "b", did, ranks=of_ranks("sync", 0.0))
+    assert one.habit == "syncs"
+
+
 def test_ranks_that_wait_for_the_calls_on_names_of_one(tmp_path):
     """To divide reading and writing changes nothing; and the same seconds are not told of twice."""
     wrote, log = {"write_ops": 4, "write_bytes": 4 * MIB}, {"path": "/n/log", "opens": 1200, "write_ops": 1200}

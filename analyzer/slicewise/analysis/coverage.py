@@ -37,6 +37,8 @@ LEAST_STORED_SHARE = 0.1
 # The kernel counts whole pages, also for a call on a few bytes of one: a page as a rule, and as much as the largest of
 # its folios where a file system has large ones (ext4, XFS). Names and inodes that calls change are pages too.
 PAGE_BYTES, LARGEST_FOLIO_BYTES = 4 << 10, 2 << 20
+# Mapped files of so many bytes at least may have had all that was stored beyond calls: pages are fetched again.
+MAY_BE_EVICTED_BYTES = 16 << 20
 WORST_NAMED = 3
 LEAST_BYTES_TO_NAME, MOST_SHARE_TO_NAME = 4096, 0.99
 
@@ -334,10 +336,12 @@ def _gap_rows(by_process: pl.DataFrame) -> pl.DataFrame:
 def _stored_by_mappings(stored: pl.Expr, touches: pl.Expr) -> pl.Expr:
     """How many of the bytes that were stored beyond those of calls mapped files must have, or likely have, moved. At
     least what calls cannot have made even with the largest folios. Beyond that at most what was mapped, as far as calls
-    with plain pages do not account for it.
+    with plain pages do not account for it; of pages that are evicted and fetched again, more.
     """
     at_least = stored - touches * LARGEST_FOLIO_BYTES
-    likely = pl.min_horizontal(stored - touches * PAGE_BYTES, pl.col("mapped").fill_null(stored))
+    mapped = pl.col("mapped").fill_null(stored)
+    most = pl.when(mapped >= MAY_BE_EVICTED_BYTES).then(stored).otherwise(mapped)
+    likely = pl.min_horizontal(stored - touches * PAGE_BYTES, most)
     return pl.max_horizontal(at_least, likely, 0)
 
 

@@ -3,7 +3,7 @@
 A digest and its call sites in, dataclasses out.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 import polars as pl
@@ -24,8 +24,8 @@ LEAST_SECONDS, LEAST_SHARE, MOST_ADVICE = 1.0, 0.02, 3
 BY_ONE = 0.8
 # A rank has more to transfer than others by this share of the mean rank's bytes, or dividing them changes nothing.
 LEAST_MORE = 0.1
-# Kinds of I/O that can be divided among ranks.
-DIVIDED = ("read", "write", "mpi_io")
+# Kinds of I/O that can be divided among ranks; and where syncs are told, those without these.
+DIVIDED, SYNCS = ("read", "write", "mpi_io", "sync"), ("syncs", "last syncs")
 # Habits that are calls on names: where one is told, the wait for a rank's is a part of it.
 OF_NAMES = ("opens", "small files", "one directory", "failing calls", "looks", "locks")
 
@@ -54,7 +54,7 @@ def advise(
         return [one for one in told if one.seconds >= least and (one.saving is None or one.saving.value >= least)]
 
     told = worth_it(habits_of_calls(calls))
-    of_ranks = _habits_of_ranks(digest, ranks, lost_share, any(one.habit in OF_NAMES for one in told))
+    of_ranks = _habits_of_ranks(digest, ranks, lost_share, {one.habit for one in told})
     worth = [_without_computing(one, calls) for one in (*told, *worth_it(of_ranks))]
     return sorted(worth, key=lambda one: -(one.saving.value if one.saving else 0.0))[:MOST_ADVICE]
 
@@ -68,24 +68,25 @@ def _without_computing(one: CostlyHabit, of: JobCalls) -> CostlyHabit:
     return replace(one, saving=replace(one.saving, value=max(low, one.saving.value - stays / 2), low=low))
 
 
-def _habits_of_ranks(digest: Digest, found: Split | None, lost_share: float, has_names: bool) -> Iterator[CostlyHabit]:
+def _habits_of_ranks(digest: Digest, found: Split | None, lost_share: float, told: Set[Habit]) -> Iterator[CostlyHabit]:
     """One rank whose I/O the others wait for in MPI. Where the storage gives one rank all that it has, spreading the
-    I/O saves nothing; else all but each rank's part. Calls on names are not divided, but left out; has_names: they are
-    told of already.
+    I/O saves nothing; else all but each rank's part. Calls on names are not divided, but left out. Not what is told of
+    already: syncs, calls on names.
     """
     if found is None or not found.holds:
         return
-    of_rank = found.processes.select("process", "label", io=pl.sum_horizontal(*DIVIDED))
+    divided = [kind for kind in DIVIDED if kind != "sync" or told.isdisjoint(SYNCS)]
+    of_rank = found.processes.select("process", "label", io=pl.sum_horizontal(*divided))
     moved = digest.processes.select("process", bytes=pl.col("read_bytes") + pl.col("write_bytes"))
     of_rank = of_rank.join(moved, on="process", how="left")
     ranks = of_rank.height
-    for kinds in (DIVIDED, ("meta",)):
+    for kinds in (divided, ["meta"]):
         holds = [hold for hold in found.holds if hold.kind in kinds]
-        if not holds or (kinds != DIVIDED and has_names):
+        if not holds or (kinds != divided and not told.isdisjoint(OF_NAMES)):
             continue
         most = max(holds, key=lambda hold: hold.seconds * hold.held)
         seconds = (1 - lost_share) * sum(hold.seconds for hold in holds if hold.process == most.process)
-        if kinds != DIVIDED:
+        if kinds != divided:
             saving = Estimate(seconds * (1 + AT_LEAST) / 2, seconds * AT_LEAST, seconds, "nobody waits for these")
             yield CostlyHabit("names by one rank", seconds, saving, most.held, 0.0, who=most.label)
             continue

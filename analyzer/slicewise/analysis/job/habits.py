@@ -27,6 +27,8 @@ from slicewise.analysis.job.job_calls import (
 from slicewise.analysis.job.name_habits import habits_of_names, with_each_open
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import usage_in_sum
+from slicewise.digest.slices import TIMES
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 
@@ -40,6 +42,8 @@ SLOW = 100e6
 IN_ORDER, FORWARD, BUFFERED = 0.5, 0.75, 0.5
 # What is read so often is read again; and bytes/s of a copy in memory, at most.
 READ_TIMES, OF_MEMORY = 2.0, 10e9
+# So often mapped files are fetched again: less is read ahead, or has libraries.
+MAPPED_TIMES = 1.5
 # The same of files in memory that are written there first, by which memory is taken: at least, most likely, at most.
 # A virtual machine wrote new pages of /dev/shm at 2 to 3e9 bytes/s and read them at 5 to 6e9; a busy node has less.
 OF_NEW_MEMORY = (1e9, 2.5e9, OF_MEMORY)
@@ -64,6 +68,7 @@ def habits_of_calls(of: JobCalls) -> Iterator[CostlyHabit]:
     yield from _scratch_files(of)
     yield from list(_shared_file(of)) or _small(of, "write")
     yield from list(_reads_again(of)) or list(_random_reads(of)) or _small(of, "read")
+    yield from _mapped_again(of)
     yield from _formatted(of)
     for one in habits_of_names(of):
         # A database looks for a journal, which is not there, at each change.
@@ -290,8 +295,7 @@ def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
     later_ns = pl.col("read_ns") * (1 - pl.col("size") / pl.col("read_bytes"))
     high = of.of_runtime(again.select("process", ns=later_ns))
     all_read = real(of.own["read_bytes"].sum())
-    sent = real(of.digest.coverage["read_storage"].sum()) if "coverage" not in of.digest.not_kept else 0.0
-    is_cold = sent >= ALMOST_ALL * all_read
+    is_cold = of.fetched_bytes >= ALMOST_ALL * all_read
     low = high * (1 - OF_AN_OPEN) if is_cold else min(high, of.part * (read - once) / OF_MEMORY)
     saving = Estimate((low + high) / 2, low, high, "reading it once")
     most = again.sort("read_ns", "path", descending=[True, False])["path"][0]
@@ -300,6 +304,37 @@ def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
         "reads again", seconds, saving, calls, once / again.height, most if files == 1 else "", files,
         of.site_of("read"), times=read / once,
     )  # fmt: skip
+
+
+def _mapped_again(of: JobCalls) -> Iterator[CostlyHabit]:
+    """Mapped files of which the kernel fetched more than there is of them: what was evicted. A process waits for pages
+    in what is left of its life without calls and computing; each time cost the same.
+    """
+    if "coverage" in of.digest.not_kept or of.digest.usage.is_empty():
+        return
+    beyond = pl.col("read_storage").cast(pl.Float64) - pl.sum_horizontal("read_seen", "read_requested")
+    busy = usage_in_sum(of.digest.usage).select("process", busy=pl.sum_horizontal("user_ns", "system_ns", "delayed_ns"))
+    calls = of.digest.process_slices.group_by("process").agg(calls=pl.sum_horizontal(*TIMES).sum())
+    in_mpi = of.digest.communication.group_by("process").agg(in_mpi=pl.col("ns").sum())
+    again = (
+        of.digest.coverage.select("process", "mapped", fetched=beyond)
+        .filter(pl.col("mapped") >= SHOWN, pl.col("fetched") >= MAPPED_TIMES * pl.col("mapped"))
+        .join(of.digest.processes.filter("is_of_job").select("process", "start_ns", "end_ns"), on="process")
+        .join(busy, on="process")
+        .join(calls, on="process", how="left")
+        .join(in_mpi, on="process", how="left")
+        .with_columns(ns=pl.col("end_ns") - pl.col("start_ns") - pl.sum_horizontal("busy", "calls", "in_mpi"))
+    )
+    if again.is_empty():
+        return
+    mapped, fetched = real(again["mapped"].sum()), real(again["fetched"].sum())
+    seconds = of.of_runtime(again.select("process", "ns"))
+    value = seconds * (1 - mapped / fetched)
+    low, high = ((1 + sign * OF_AN_OPEN) * value for sign in (-1, 1))
+    saving = Estimate(value, low, min(seconds, high), "fetching it once")
+    yield CostlyHabit(
+        "mapped again", seconds, saving, 0, mapped / again.height, files=again.height, times=fetched / mapped
+    )
 
 
 def _not_in_order(of: JobCalls) -> pl.DataFrame:
@@ -337,7 +372,8 @@ def _random_reads(of: JobCalls) -> Iterator[CostlyHabit]:
     spent = rows.group_by("process").agg(pl.col("read_ns").sum()).join(did, on="process")
     seconds = of.of_runtime(spent.select("process", ns=pl.min_horizontal("read_ns", "of_all")))
     saving = of.at_large("read", rows, seconds)
-    if ns < WAITS_NS * calls and (saving is None or calls < MANY):
+    is_cold = of.fetched_bytes >= IN_ORDER * size and calls >= MANY
+    if ns < WAITS_NS * calls and not is_cold and (saving is None or calls < MANY):
         return
     by_path = rows.filter(pl.col("path") != "").group_by("path").agg(pl.col("read_ns").sum())
     most = by_path.sort("read_ns", "path", descending=[True, False]).head(1)

@@ -25,9 +25,9 @@ from slicewise.symbols.resolve import CodePlace
 
 Habit = Literal[
     "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO", "collective pieces",
-    "shared file", "random reads", "reads again", "scratch files", "opens", "small files", "failing calls", "looks",
-    "locks", "stream seeks", "one directory", "metadata at the begin", "one rank", "uneven ranks", "names by one rank",
-    "formatted text", "brief processes",
+    "shared file", "random reads", "reads again", "mapped again", "scratch files", "opens", "small files",
+    "failing calls", "looks", "locks", "stream seeks", "one directory", "metadata at the begin", "one rank",
+    "uneven ranks", "names by one rank", "formatted text", "brief processes",
 ]  # fmt: skip
 
 # How often a call is a habit: one that waits; any.
@@ -52,8 +52,9 @@ OF_AN_OPEN = 0.2
 # What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(); bash
 # 5.2 for a redirection 1,500. And what of that goes most likely: it was 0.6 to 1.
 AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
-# What a compiled program does around a call (ns): 3 million flushes by C++ took 290 ms besides.
-AROUND_COMPILED_NS = 100
+# What a compiled program does around a call (ns): 3 million flushes by C++ took 290 ms besides; around an open and a
+# close, with a stream's buffer, Fortran took 1,300.
+AROUND_COMPILED_NS, AROUND_COMPILED_OPEN_NS = 100, 1_000
 LIKELY = 0.75
 # Of bytes or of time: so much is nearly all.
 ALMOST_ALL = 0.9
@@ -199,13 +200,20 @@ class JobCalls:
         at_once = (pl.col("alone") * pl.col("calls_ns") + of_one - pl.col("life_ns")).clip(0)
         return rows.join(lives, on="process").select("process", at_once_ns=at_once)
 
-    def with_what_is_around(self, saving: Estimate, calls: int, each_ns: int = AROUND_NS) -> Estimate:
-        """The same, with what the program does around each of the calls, an interpreter (each_ns) or not: from nothing
-        to all that it may be. No more than the runtime.
+    @cached_property
+    def fetched_bytes(self) -> int:
+        """What the kernel fetched from storages for the job; 0 where its count was not kept."""
+        return 0 if "coverage" in self.digest.not_kept else int(self.digest.coverage["read_storage"].sum())
+
+    def with_what_is_around(
+        self, saving: Estimate, calls: int, each_ns: int = AROUND_NS, compiled_ns: int = AROUND_COMPILED_NS
+    ) -> Estimate:
+        """The same, with what the program does around each of the calls, an interpreter (each_ns) or another
+        (compiled_ns): from nothing to all that it may be. No more than the runtime.
         """
         name = pl.col("path").str.extract(f"({WITHOUT_PATH})")
         runs_script = self.digest.processes.select(pl.col("program").str.starts_with(pl.concat_str(name, pl.lit(" "))))
-        around_ns = each_ns if runs_script.to_series().any() else AROUND_COMPILED_NS
+        around_ns = each_ns if runs_script.to_series().any() else compiled_ns
         around = min(self.computing, self.part * calls * around_ns / 1e9)
         value, high = (min(self.runtime, one) for one in (saving.value + LIKELY * around, saving.high + around))
         return replace(saving, value=value, high=high)

@@ -12,6 +12,7 @@ from slicewise.analysis.job.busiest import busiest_ns
 from slicewise.analysis.job.job_calls import (
     ALMOST_ALL,
     AROUND_AN_OPEN_NS,
+    AROUND_COMPILED_OPEN_NS,
     AROUND_NS,
     AT_LEAST,
     BRIEF_NS,
@@ -68,6 +69,8 @@ LOCKS = ("flock", "fcntl")
 WITH_A_REDIRECTION, SHELLS = ("fcntl", "dup", "dup2"), r"^(bash|dash|ksh|sh|zsh)( |$)"
 # Calls (fseeko, fsetpos and rewind, too) that write or throw away what a stream has in its buffer, and may fetch anew.
 SEEKS = ("fseek",)
+# Bytes: what a move fetches at least, if storage has it (half of a page: another move may need the same).
+OF_A_PAGE = 2048
 # Metadata calls on what is open, which fail for no name.
 BY_DESCRIPTOR = (*(name for name in WITH_AN_OPEN if name not in OPENINGS), *LOCKS, "dup", "dup2", "fflush")
 # Those that ask and change nothing; mkdir, of a directory that is there.
@@ -194,7 +197,8 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         seconds += more_seconds
         once_only = Estimate(value, low, high, "opening it once")
         by_shells = 2 * int(again.filter(_is_shell(of))["opens"].sum()) > int(again["opens"].sum())
-        saving = of.with_what_is_around(once_only, often, AROUND_NS if by_shells else AROUND_AN_OPEN_NS)
+        around_ns = AROUND_NS if by_shells else AROUND_AN_OPEN_NS
+        saving = of.with_what_is_around(once_only, often, around_ns, AROUND_COMPILED_OPEN_NS)
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
         bytes_each = real(again.select(moved.sum()).item()) / (often - more)
@@ -346,12 +350,14 @@ def _locks(of: JobCalls) -> Iterator[CostlyHabit]:
 
 
 def _seeks(of: JobCalls) -> Iterator[CostlyHabit]:
-    """Going back and forth in a stream: what its buffer had is written and fetched for a few bytes."""
+    """Going back and forth in a stream: what its buffer had is written and fetched for a few bytes. Where each move
+    waits for storage, going through all of the file in order may take as long.
+    """
     calls, seconds = of.called(SEEKS), of.sampled(SEEKS)
     if calls >= OFTEN:
-        saving = Estimate(
-            seconds * (1 + AT_LEAST) / 2, seconds * AT_LEAST, seconds, "a buffer moves what it holds once"
-        )
+        fetches = seconds * 1e9 >= WAITS_NS * calls and of.fetched_bytes >= OF_A_PAGE * calls
+        low, high = seconds * AT_LEAST, seconds
+        saving = None if fetches else Estimate((low + high) / 2, low, high, "a buffer moves what it holds once")
         yield CostlyHabit("stream seeks", seconds, saving, calls, 0.0, site=of.site(SEEKS))
 
 

@@ -50,6 +50,11 @@ WHAT: dict[Habit, tuple[str, str]] = {
         "reading {where} {times} times, {size} each,",
         "read it once and keep it in memory, or on a disk of the node",
     ),
+    "mapped again": (
+        "fetching mapped files (mmap, numpy.memmap) {times} times, {size} each,",
+        "do all that needs a part of the data while it is in memory, block by block, or get more memory: pages were "
+        "evicted before they were used again",
+    ),
     "scratch files": (
         "writing {where} and reading it again, {size} each,",
         "put what only this job reads on a disk of the node or in its memory (TMPDIR, /dev/shm)",

@@ -18,7 +18,7 @@ from slicewise.kinds import KINDS
 from slicewise.report import columns
 from slicewise.report.coverage import coverage_words
 from slicewise.report.job.phase_words import phase_lines, phases_table
-from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
+from slicewise.report.job.run_lines import access_lines, refill_lines, turn_lines, without_row
 from slicewise.report.nodes.node_words import cgroup_line, node_lines, nodes_table, of_cgroups
 from slicewise.report.tables import Cell, Column, Table, for_terminal, line_for_terminal
 from slicewise.scalars import whole
@@ -79,6 +79,7 @@ def _job(digest: Digest, summary: JobTotals) -> Iterator[RenderableType]:
     slices = words.slices_of(summary.slices, digest.slice_ns)
     yield f"{words.date_and_zone(start_ns)}, {when}; I/O in {slices}"
     yield from words.asked(digest.about)
+    yield from refill_lines(summary)
     yield from turn_lines(summary)
 
 

@@ -41,7 +41,7 @@ from slicewise.report.job.library_words import library_lines, library_table
 from slicewise.report.job.phase_words import phase_lines, phases_table
 from slicewise.report.job.region_words import NOTE as REGIONS_NOTE
 from slicewise.report.job.region_words import region_lines, regions_table
-from slicewise.report.job.run_lines import access_lines, turn_lines, without_row
+from slicewise.report.job.run_lines import access_lines, refill_lines, turn_lines, without_row
 from slicewise.report.job.site_words import site_lines, sites_section
 from slicewise.report.job.thread_words import NOTE as THREAD_NOTE
 from slicewise.report.job.thread_words import thread_lines, thread_table
@@ -162,6 +162,7 @@ def opening(report: JobReport) -> list[str]:
         f"Job {summary.job}: {who} {did}. {_times(report)}{in_io}",
         *(advice_lines(report.advice, runtime_of(report.digest)) if report.advice else _without_advice(report)),
         *words.asked(report.digest.about),
+        *refill_lines(summary),
         *turn_lines(summary),
         *split_lines(report.split),
         *library_lines(report.digest, runtime_of(report.digest)),

@@ -18,6 +18,8 @@ from slicewise.text.safe_text import as_named_from_here
 
 # A command that is over sooner is told what it did, and no share of its runtime: profiling has a cost that comes once.
 SHORT_SECONDS = 1.0
+# Streams that fetched so many times what was read of them threw most of it away.
+REFILLS = 4.0
 
 
 def run_lines(summary: JobTotals, io_time: IoTime, job_dir: Path) -> Iterator[str]:
@@ -49,6 +51,17 @@ def run_lines(summary: JobTotals, io_time: IoTime, job_dir: Path) -> Iterator[st
     yield f"{seen}{cost}; profile in {shown}"
     yield f"next: slicewise report {shown}   or, who slowed it down:  slicewise blame {shown}"
     yield from (damage.message for damage in summary.damage)
+
+
+def refill_lines(summary: JobTotals) -> Iterator[str]:
+    """What streams fetched, where that is far more than was read of them: moves (fseek) threw it away."""
+    stdio = summary.totals.get("stdio", {})
+    read, fetched = stdio.get("read_bytes") or 0, stdio.get("kernel_read_bytes") or 0
+    if fetched - read >= LITTLE_BYTES and fetched >= REFILLS * read:
+        yield (
+            f"Streams filled their buffers with {words.size(fetched)}, for {words.size(read)} that were read of them: "
+            "each move to another place (fseek) fills a buffer anew."
+        )
 
 
 def mishap_lines(digest: Digest) -> Iterator[str]:
