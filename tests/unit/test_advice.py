@@ -53,6 +53,9 @@ def test_one_file_that_is_opened_again_and_again(tmp_path):
     assert (one.habit, one.file, one.seconds, one.calls) == ("opens", "/scratch/log", pytest.approx(6), 30_000)
     assert (one.saving.low, one.saving.high) == pytest.approx((4, 7.03), rel=0.001), "with a buffer its writes, too"
     assert told(tmp_path / "b", did, [log], found=sites("open", 5.0, samples=10)) == [], "too few samples"
+    script, few = {"program": "/usr/bin/python3.11", "script": "/home/a.py"}, log | {"write_ns": 0}
+    (one,) = told(tmp_path / "d", did | {"meta_ns": 9 * NS // 10}, [few], found=sites("open", 0.9), who=script)
+    assert (one.seconds < 1, one.saving.value > 1) == (True, True), "it is worth what it saves"
     many = [log | {"path": f"/scratch/{n}", "opens": 1, "write_ops": 1} for n in range(50)]
     assert told(tmp_path / "c", did, many, found=sites("open", 5.0)) == [], "each file once"
 
@@ -276,6 +279,15 @@ def test_mapped_files_of_which_pages_were_evicted(tmp_path, fetched, computed, s
     assert [(one.habit, one.seconds, one.times) for one in found] == expected
     for one in found:
         assert (one.saving.low, one.saving.high) == pytest.approx((17 * 0.4, 17 * 0.6), rel=0.01)
+
+
+@pytest.mark.parametrize(("waited", "is_told"), [(1000, False), (20_000, True)])
+def test_reads_that_the_kernel_is_ahead_of(tmp_path, waited, is_told):
+    """One read in 80 waits, for a large piece; reads of 1 MiB took as long."""
+    bins = {"read_latency_5": 80_000 - waited, "read_latency_17": waited, "read_sequential": 79_999}
+    did = {"read_ops": 80_000, "read_bytes": 80_000 * 4096, "read_ns": 10 * NS}
+    found = told(tmp_path, did | bins | {"read_consecutive": 79_999}, [did | {"path": "/scratch/a", "opens": 1}])
+    assert [one.habit for one in found] == ["small reads"] * is_told
 
 
 def test_a_stream_with_a_small_buffer(tmp_path):

@@ -51,7 +51,7 @@ def advise(
     least = max(LEAST_SECONDS, LEAST_SHARE * runtime)
 
     def worth_it(told: Iterable[CostlyHabit]) -> list[CostlyHabit]:
-        return [one for one in told if one.seconds >= least and (one.saving is None or one.saving.value >= least)]
+        return [one for one in told if (one.saving.value if one.saving else one.seconds) >= least]
 
     told = worth_it(habits_of_calls(calls))
     of_ranks = _habits_of_ranks(digest, ranks, lost_share, {one.habit for one in told})

@@ -254,6 +254,8 @@ def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
         saving = of.with_what_is_around(Estimate(value, low, high, "so few bytes take no time to copy"), made)
     elif (saving is None or is_buffered) and (ns < WAITS_NS * calls or size > SLOW * ns / 1e9):
         return
+    if saving is None and way == "read" and _is_read_ahead(of.digest, made, size):
+        return
     is_one = real(small[f"{way}_ns"][0]) > ns / 2
     habit: Habit = "small writes" if way == "write" else "small reads"
     if is_buffered:
@@ -274,6 +276,15 @@ def _that_reach_the_kernel(digest: Digest, way: Direction) -> float:
     of_way = digest.distributions.filter(pl.col("kind") == way)
     by_what = dict(of_way.group_by("what").agg(pl.col("calls").sum()).iter_rows())
     return min(1.0, by_what["latency"] / by_what["size"]) if by_what.get("size") else 1.0
+
+
+def _is_read_ahead(digest: Digest, calls: int, size: int) -> bool:
+    """Whether so few reads waited that the kernel fetched large pieces ahead of them: larger reads change nothing."""
+    if "distributions" in digest.not_kept:
+        return False
+    took = digest.distributions.filter(pl.col("kind") == "read", pl.col("what") == "latency")
+    waited = int(took.filter(pl.col("least") >= WAITS_NS)["calls"].sum())
+    return int(took["calls"].sum()) >= BUFFERED * calls and waited * SMALL <= size
 
 
 def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
