@@ -13,6 +13,7 @@ from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import count_processes, is_profiled
 from slicewise.digest.quality import Imported, imported
+from slicewise.kept_once import kept_once
 from slicewise.scalars import whole
 
 # The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
@@ -159,6 +160,7 @@ def _share(seen: int, kernel: int) -> float | None:
     return min(1.0, seen / kernel) if kernel else None
 
 
+@kept_once
 def coverage(digest: Digest) -> Coverage:
     """What share of the kernel's count of bytes the wrappers saw. A killed process, or one whose kernel count is
     incomplete, is left out: its count is not the whole. What programs moved that could not be profiled is part of the

@@ -8,8 +8,9 @@ from typing import Literal
 import polars as pl
 
 from slicewise.digest.digest import Digest
-from slicewise.digest.slices import some_processes, synced_ns, with_mapped
+from slicewise.digest.slices import BYTES, some_processes, synced_ns, with_mapped
 from slicewise.errors import UserError
+from slicewise.kept_once import kept_once
 from slicewise.scalars import real
 
 Direction = Literal["read", "write"]
@@ -83,16 +84,16 @@ def in_direction(rows: pl.DataFrame, direction: Direction) -> pl.DataFrame:
 
 def bytes_by_storage(digest: Digest, direction: Direction) -> pl.DataFrame:
     """What the processes that matter moved on each file system (also mapped): storage, bytes; most first."""
-    return (
-        with_mapped(digest.process_slices, digest.fetched)
-        .lazy()
-        .join(members(digest).lazy(), on="process", how="semi")
-        .group_by("storage")
-        .agg(pl.col(f"{direction}_bytes").sum().alias("bytes"))
-        .filter(pl.col("bytes") > 0)
-        .sort("bytes", "storage", descending=[True, False])
-        .collect()
+    moved = _bytes_by_storage(digest).select("storage", bytes=f"{direction}_bytes").filter(pl.col("bytes") > 0)
+    return moved.sort("bytes", "storage", descending=[True, False])
+
+
+@kept_once
+def _bytes_by_storage(digest: Digest) -> pl.DataFrame:
+    own = (
+        with_mapped(digest.process_slices, digest.fetched).lazy().join(members(digest).lazy(), on="process", how="semi")
     )
+    return own.group_by("storage").agg(pl.col(BYTES).sum()).collect()
 
 
 def runtime_of(digest: Digest) -> float:

@@ -97,7 +97,8 @@ def compare(
         combined = _combined_rates(rates, together, basis, grid_ns)
         limit = of_these_jobs(list(demands.values()), combined, np.concatenate(by_themselves))
         filled = _filled(basis, sharing, grid_ns)
-    jobs = [_job(job, moved, basis, filled, alone.get(job.name), demands.get(job.name)) for job in moved]
+    in_basis = 0 if basis is None else sum(_bytes_in(basis, job) for job in moved)
+    jobs = [_job(job, moved, basis, in_basis, filled, alone.get(job.name), demands.get(job.name)) for job in moved]
     met = together.select((pl.col("job").n_unique().over("slice") > 1).any()).item()
     observed = _observed(data, jobs) if data is not None and not reason and met else []
     doubt = _doubt(moved, jobs, verdict, direction)
@@ -201,6 +202,7 @@ def _job(
     job: _Moved,
     moved: Sequence[_Moved],
     basis: Region | None,
+    in_basis: int,
     filled: Region | None,
     alone: StandaloneRun | None,
     demand: RateAlone | None,
@@ -209,7 +211,6 @@ def _job(
     region = basis if span is not None else None
     region_bytes = None if region is None else _bytes_in(region, job)
     in_filled = None if filled is None or span is None else _bytes_in(filled, job) / filled.seconds
-    all_bytes = 0 if region is None else sum(_bytes_in(region, other) for other in moved)
     return JobInDirection(
         job=job.name,
         # Servers do not know how many processes asked them.
@@ -221,7 +222,7 @@ def _job(
         span=span,
         region_bytes=region_bytes,
         region_bytes_per_second=in_filled,
-        region_share=None if region_bytes is None else region_bytes / all_bytes,
+        region_share=None if region_bytes is None else region_bytes / in_basis,
         fair_share_by_process=_fair_share(len(job.processes), [len(other.processes) for other in moved]),
         fair_share_by_node=_fair_share(job.nodes, [other.nodes for other in moved]),
         uniformity=_uniformity([job], region),
