@@ -10,6 +10,7 @@ import polars as pl
 
 from slicewise.constants import LEAST_OF_JOB, SECOND_NS
 from slicewise.digest.processes import DIRECTIONS
+from slicewise.digest.slices import ROWS_AT_ONCE
 from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 
 # Runs of one program that differ by more than this factor do something else.
@@ -100,14 +101,20 @@ def active(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
     """
     lived = processes.filter("matters").select("job", "process", "slice_ns", "start_ns", ended_ns="end_ns")
     begin_ns = pl.col("slice").cast(pl.Int64) * pl.col("slice_ns")
-    rows = (
-        calls.select("process", "storage", "slice")
-        .join(lived, on="process")
-        .with_columns(begin_ns=begin_ns, end_ns=begin_ns + pl.col("slice_ns"))
-    )
-    return while_alive(rows).group_by("job", "storage", "slice").agg(
-        pl.col("begin_ns").min(), pl.col("end_ns").max()
-    ).drop("slice")  # fmt: skip
+    rows = calls.select("process", "storage", "slice")
+    parts = [  # so that memory does not grow with the job
+        _at_once(
+            while_alive(
+                some.join(lived, on="process").with_columns(begin_ns=begin_ns, end_ns=begin_ns + pl.col("slice_ns"))
+            )
+        )
+        for some in (rows.iter_slices(ROWS_AT_ONCE) if rows.height else [rows])
+    ]
+    return _at_once(pl.concat(parts)).drop("slice")
+
+
+def _at_once(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by("job", "storage", "slice").agg(pl.col("begin_ns").min(), pl.col("end_ns").max())
 
 
 def beyond_calls(processes: pl.DataFrame, counts: pl.DataFrame, fetched: pl.Expr, called: pl.Expr) -> pl.DataFrame:
