@@ -456,6 +456,19 @@ def test_files_on_a_server_that_only_their_writer_reads(tmp_path):
     assert one.seconds == pytest.approx(8 + 2), "half of what is written"
 
 
+@pytest.mark.parametrize(("program", "read_s", "saved"), [("cat", 1, 3), ("cat", 3.5, None), ("sort", 1, None)])
+def test_a_copy_through_a_pipe(tmp_path, program, read_s, saved):
+    """Whoever reads the pipe waits 4 s; the file itself took that long less what it saves."""
+    mounts = [{"mount": 1}, {"mount": 2, "object": "pipe", "point": "", "type": "", "source": ""}]
+    piped = {"mount": 2, "read_ops": 9, "read_bytes": 900 * MIB, "read_ns": 4 * NS}
+    piped |= {"write_ops": 9, "write_bytes": 900 * MIB, "write_ns": NS}
+    did = {"read_ops": 9, "read_bytes": 900 * MIB, "read_ns": int(read_s * NS)}
+    found = told(tmp_path, did, mounts=mounts, more=[piped], who={"program": f"/bin/{program}"})
+    assert [one.habit for one in found] == ["piped copies"] * (saved is not None)
+    for one in found:
+        assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((saved / 2, saved, 4))
+
+
 def test_closes_of_scratch_files_are_not_those_of_small_files(tmp_path):
     """All that was written is in scratch files, and closes wait for that."""
     file = {"path": "/n/tmp.1", "opens": 2, "write_bytes": 100 * MIB, "read_bytes": 100 * MIB}

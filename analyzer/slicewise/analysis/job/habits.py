@@ -27,6 +27,7 @@ from slicewise.analysis.job.job_calls import (
 from slicewise.analysis.job.name_habits import habits_of_names, with_each_open
 from slicewise.digest.activity import Direction
 from slicewise.digest.digest import Digest
+from slicewise.digest.layers import is_own
 from slicewise.digest.processes import usage_in_sum
 from slicewise.digest.slices import TIMES
 from slicewise.estimate import Estimate
@@ -52,6 +53,8 @@ MOST_ASKED = 50
 # Functions that turn numbers into text, and back; what one takes of a processor (ns): glibc 2.36 took 34 for a whole
 # number, 206 for a fraction, and 9 for fwrite of 8 bytes. Fewer calls are no second.
 FORMATTED, FORMATTED_NS, MANY_FORMATTED = ("fprintf", "fscanf", "fwprintf", "fwscanf"), (25, 100, 200), 5_000_000
+# Programs that copy files to a pipe, as they are.
+COPIERS = ("cat", "dd", "pv")
 # Calls of MPI-IO, without MPI_File_write or MPI_File_read, that a rank makes by itself; and those that ranks make
 # together.
 BY_ONE_RANK = ("", "_at", "_shared")
@@ -66,6 +69,7 @@ def habits_of_calls(of: JobCalls) -> Iterator[CostlyHabit]:
     yield from syncs
     yield from _last_syncs(of)
     yield from _scratch_files(of)
+    yield from _piped_copies(of)
     yield from list(_shared_file(of)) or _small(of, "write")
     yield from list(_reads_again(of)) or list(_random_reads(of)) or _small(of, "read")
     yield from _mapped_again(of)
@@ -190,6 +194,27 @@ def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
     low, value, high = (max(0.0, seconds - copied / speed) for speed in OF_NEW_MEMORY)
     saving = Estimate(value, low, high, "what writing to and reading from memory takes")
     yield CostlyHabit("scratch files", seconds, saving, calls, size / scratch.height, file, scratch.height)
+
+
+def _piped_copies(of: JobCalls) -> Iterator[CostlyHabit]:
+    """`cat FILE | program`: the program waits for a pipe, and without it would wait as long as the copier reads."""
+    if "coverage" in of.digest.not_kept:
+        return
+    copiers = (
+        of.digest.processes.filter("is_of_job", pl.col("program").is_in(COPIERS), pl.col("write_bytes") == 0)
+        .join(of.digest.coverage.select("process", "write_seen"), on="process")
+        .filter(pl.col("read_bytes") >= SHOWN, pl.col("write_seen") >= ALMOST_ALL * pl.col("read_bytes"))
+    )
+    pipes = of.digest.counters.filter(is_own(), pl.col("object") == "pipe")
+    copied, piped = real(copiers["read_bytes"].sum()), real(pipes["read_bytes"].sum())
+    if not 0 < ALMOST_ALL * copied <= piped:
+        return
+    lived = of.of_runtime(copiers.select("process", ns=pl.col("end_ns") - pl.col("start_ns")))
+    seconds = min(lived, of.kept * real(pipes["read_ns"].sum()) / 1e9 * copied / max(copied, piped))
+    value = max(0.0, seconds - of.of_all(of.own.join(copiers, on="process", how="semi"), "read_ns"))
+    saving = Estimate(value, value * AT_LEAST, seconds, "reading the file takes as long as the copier's reads")
+    who = ", ".join(copiers["program"].unique().sort())
+    yield CostlyHabit("piped copies", seconds, saving, copiers.height, copied / copiers.height, who=who)
 
 
 def _shared_file(of: JobCalls) -> Iterator[CostlyHabit]:

@@ -59,6 +59,10 @@ WHAT: dict[Habit, tuple[str, str]] = {
         "writing {where} and reading it again, {size} each,",
         "put what only this job reads on a disk of the node or in its memory (TMPDIR, /dev/shm)",
     ),
+    "piped copies": (
+        "waiting for {count} copies of files through a pipe ({who} FILE | program), {size} each,",
+        "let the program read the file itself (program < FILE)",
+    ),
     "opens": ("{count} opens of {where}, for {size} each,", "open it once and keep it open"),
     "small files": (
         "{count} opens of small files, with their reads, {size} each,",
