@@ -76,6 +76,16 @@ def test_where_calls_lost_far_more_than_that_a_neighbour_cost_the_time_that_it_t
     assert blamed(lost, company, KNOWN, 4.0)["lost_seconds"].sum() == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(("mib", "cost"), [(8, 0.1), (240, 3.0)])
+def test_what_is_lost_without_anybody_too_is_not_the_cost_of_who_came_by(mib: int, cost: float) -> None:
+    """A lower limit costs 0.3 s in each of 12 slices, in the last of which somebody writes, as little or much else."""
+    rows = [{"slice": k, "read_bytes": MIB, "read_seconds": 0.6} for k in range(11)]
+    rows.append({"slice": 11, "read_bytes": MIB, "read_seconds": 0.6 if mib == 8 else 4.0})
+    lost = lost_time(slice_rows(calls(rows)), {(1, "read"): Price(0.3 / MIB, 0.0)})
+    company = storage_seconds(others([("W", 11, 0, mib, 0)]), KNOWN, SLICE_NS).rename({"job": "neighbour"})
+    assert blamed(lost, company, KNOWN, 4.0)["lost_seconds"].sum() == pytest.approx(cost, rel=0.25)
+
+
 @pytest.mark.parametrize(("slow", "blame"), [(2.0, 3.2), (1.25, 0.0)])
 def test_directions_that_do_not_meet_cost_time_where_slices_show_it(slow: float, blame: float) -> None:
     """A writer that takes 1.2 s for 80 MiB by itself, and longer beside a reader that takes no room of its own."""

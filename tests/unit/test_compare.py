@@ -361,6 +361,17 @@ def test_who_cost_how_much_and_how_sure_that_is_are_as_blame_says(yesterday, slo
     assert (lost.confidence, lost.unsure) == (of_blame.confidence, [])
 
 
+def test_a_run_of_other_work_does_not_tell_what_neighbours_cost(tmp_path):
+    """A hundredth of the bytes, in small calls at a seventh of the rate: for blame that is no time alone, either."""
+    run = write_run(tmp_path / "run", 27.3, [{at: wrote(50, 0.9) for at in range(24)}])
+    large = write_run(tmp_path / "large", 27.3, [{at: wrote(50, 0.99) for at in range(24)}], "/opt/other")
+    other = write_run(tmp_path / "small", 3, [{at: wrote(6, 0.9, size=4096) for at in range(2)}], begin=200)
+    lost, told = losses([other, run], [large])[1], blame(read_digest(run), [read_digest(large)])
+    (only,) = told.neighbours
+    assert (lost.seconds.value, lost.confidence) == (pytest.approx(only.lost.value), told.confidence)
+    assert told.confidence == "low"
+
+
 def test_same_calls_are_no_less_sure_for_slices_of_uneven_speed(tmp_path):
     uneven = {at: wrote(100, 0.9) if at % 4 else wrote(4, 0.9) for at in range(12)}
     first = write_run(tmp_path / "first", 15, [uneven])

@@ -133,6 +133,26 @@ def test_which_part_of_hidden_reads_a_cache_had_is_not_known(tmp_path):
     assert [(one.job, one.is_taken) for one in blame(own, [], [], [run]).runs] == [("alone", True)]
 
 
+def test_what_programs_did_that_could_not_be_profiled_is_io_of_the_job(tmp_path):
+    """`bash -c restic`, of which the kernel counted 300 MiB and calls show none: nobody knows that it was no I/O."""
+    for name, seconds, start in (("job", 16, FIRST), ("alone", 12, FIRST - 99)):
+        number = 1 + sum(map(ord, name))
+        life = {"start_ns": NS * start, "end_ns": NS * (start + seconds)}
+        shell = {"process": number, "pid": 8, "host": "n1", "program": "/bin/bash", "slice_ns": NS, "command": "bash"}
+        launch = {"host": "n1", "pid": 9, "program": "/usr/bin/restic", "reason": "go"} | life
+        launch |= {"process": 7000 + number, "read_bytes": 200 * MIB, "write_bytes": 100 * MIB}
+        did = {"process": number, "meta_ops": 98, "meta_ns": NS // 1000, "threads": 1}
+        rows = [did | {"slice": start + at} for at in range(seconds)]
+        build_profile(tmp_path / name, [shell | life], rows, collected={"launches": [launch]})
+    own, run = digests(tmp_path / "job", tmp_path / "alone")
+    assert [moved_by_no_call(one) for one in (own, run)] == [300 * MIB] * 2
+    told = blame(own, [], [run])
+    assert (told.alone and told.alone.value, told.is_claimed) == (pytest.approx(12), False)
+    assert "not because of I/O" not in headline(told)
+    assert compare([run, own]).told.confidence == "medium"
+    assert blame(own, [], []).confidence == "unknown"
+
+
 def test_without_a_run_alone_nothing_is_known_of_it(tmp_path):
     own, other = digests(job(tmp_path / "job", 16, fetched=250, disk=16), job(tmp_path / "alone", 6, fetched=25))
     for runs in ([], [other]):

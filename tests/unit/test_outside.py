@@ -67,6 +67,7 @@ def run(
         node_slices=pl.DataFrame([("n", *row) for row in rows], SIGNALS, orient="row"),
         not_kept={} if fetched is not None else {"coverage": "nobody asks"},
         fetched=pl.DataFrame({"storage": [1], "fetched_bytes": [0]}),
+        launches=pl.DataFrame(),
         process_slices=pl.DataFrame(
             {"process": [1], "storage": [1], "write_ops": [0], "threads": [1 if first is None else 2]}
             | dict.fromkeys((*TIMES, *REQUEST_TIMES), 0)

@@ -182,6 +182,15 @@ def test_a_warm_run_is_none_for_a_cold_one(tmp_path, neighbour):
     assert "cold: taken as a standalone run." in explanation(told)
 
 
+@pytest.mark.parametrize(("fetched", "is_taken"), [(0.04, True), (1, False)])
+def test_what_is_read_in_an_instant_says_nothing_of_warmth(tmp_path, neighbour, fetched, is_taken):
+    """A server that reads some files of its own, cold alone and warm now: 1 MiB in all, or 20."""
+    job = write(tmp_path / "job", 1, FIRST, 20, mib=fetched, fetched=0)
+    cold = write(tmp_path / "cold", 11, FIRST - 1000, 20, mib=fetched, fetched=fetched)
+    told = told_of(job, neighbour, [], [cold])
+    assert [(run.job, "page cache" in run.why_not) for run in told.runs] == [("cold", not is_taken)]
+
+
 def test_a_cold_run_is_none_for_a_warm_one(tmp_path, neighbour):
     job = write(tmp_path / "job", 1, FIRST, 40, fetched=0)
     cold = write(tmp_path / "cold", 21, FIRST - 2000, 20, mib=20, fetched=20)
@@ -427,6 +436,21 @@ def test_a_run_of_another_size_is_said_to_be_one(tmp_path, neighbour):
         "same": "",
         "small": "it is of another size: it moved other amounts than this job",
     }
+
+
+def test_a_run_that_no_estimate_uses_is_not_said_to_be_taken(tmp_path, neighbour):
+    """A run alone by two processes: runs of other sizes count where two of them agree."""
+    job = write(tmp_path / "job", 1, FIRST, 40)
+    run = tmp_path / "alone"
+    process = {"program": "/opt/reader", "slice_ns": NS, "start_ns": NS * (FIRST - 1000), "end_ns": NS * (FIRST - 980)}
+    who = [{"process": 11 + at} | process for at in (0, 1)]
+    did = {"threads": 1, "read_bytes": 10 * MIB, "read_ops": 10, "read_ns": NS}
+    rows = [{"process": one["process"], "slice": FIRST - 1000 + at} | did for one in who for at in range(20)]
+    build_profile(run, who, rows, [{"process": one["process"], "type": "nfs4"} for one in who])
+    told = told_of(job, neighbour, [], [run])
+    assert [one.is_taken for one in told.runs] == [False]
+    assert told.runs[0].why_not.startswith("it is of another size")
+    assert not any("taken as a standalone run" in line for line in explanation(told) if "not taken" not in line)
 
 
 def test_runs_with_company_are_named(tmp_path, neighbour):

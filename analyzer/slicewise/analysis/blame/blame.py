@@ -268,7 +268,7 @@ def _asked(
             max(0.0, told.io_seconds - lost),
         )
     )
-    runs_told = [as_other_work(one, sure, told.lost is not None) for one in runs_told]
+    runs_told = [as_other_work(one, sure, told.lost is not None, same_work) for one in runs_told]
     notes = [
         *told.notes,
         *speed_notes(sure, runs_told),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from slicewise.analysis.coverage import unprofiled_programs
 from slicewise.analysis.runs.storage import busy_on
 from slicewise.constants import (
     EQUAL_VOLUMES,
@@ -20,7 +21,7 @@ from slicewise.constants import (
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
-from slicewise.digest.slices import TIMES
+from slicewise.digest.slices import BYTES, TIMES
 from slicewise.digest.storages import UNINTERRUPTIBLE_TYPES
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
@@ -104,7 +105,8 @@ def fetched_by(digest: Digest) -> Fetched | None:
 
 def moved_by_no_call(digest: Digest) -> int:
     """The bytes that the kernel moved for a job, and that neither its calls nor its page faults account for, if they
-    are most of what it moved; else 0. A program that makes its system calls by itself does such I/O by io_uring.
+    are most of what it moved; else 0. A program that makes its system calls by itself does such I/O by io_uring, and
+    one that could not be profiled does all of it so.
     """
     return _by_no_call(digest)[0]
 
@@ -113,6 +115,9 @@ def _by_no_call(digest: Digest) -> tuple[int, int]:
     """The same, at the least and at the most: how much page faults read is not known."""
     if "coverage" in digest.not_kept or digest.coverage.is_empty():
         return 0, 0
+    unprofiled = _by_unprofiled(digest)
+    if unprofiled:
+        return unprofiled, unprofiled
     counts = pl.col("^(read|write)_(seen|requested|storage)$", "mapped")
     sums = digest.coverage.select(counts.sum()).row(0, named=True)
     if real(sums["mapped"] or 0) >= LITTLE_BYTES:
@@ -126,6 +131,18 @@ def _by_no_call(digest: Digest) -> tuple[int, int]:
     if read + wrote <= max(WORTH_NAMING_BYTES, MAINLY * moved):
         return 0, 0
     return round(read + wrote), round(most + wrote)
+
+
+def _by_unprofiled(digest: Digest) -> int:
+    """The bytes that the kernel counted for a job beyond its calls, where programs of it could not be profiled, and
+    that is most of what it moved; else 0.
+    """
+    if "launches" in digest.not_kept or digest.launches.is_empty():
+        return 0
+    counted = int(digest.launches.select((pl.sum_horizontal(BYTES) - pl.col("own_bytes")).sum()).item() or 0)
+    seen = int(digest.coverage.select(pl.sum_horizontal("read_seen", "write_seen").sum()).item() or 0)
+    beyond = counted - max(seen, sum(int(digest.about[name] or 0) for name in BYTES))
+    return beyond if beyond > max(WORTH_NAMING_BYTES, MAINLY * counted) and unprofiled_programs(digest) else 0
 
 
 def did_as_much_by_no_call(digest: Digest, run: Digest) -> bool:

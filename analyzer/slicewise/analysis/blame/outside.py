@@ -47,7 +47,10 @@ LEAST_OF_WAIT = 0.5
 THREADS_ROUNDING = 0.02
 
 # What is told of a job's I/O that no call shows.
-BY_NO_CALL = "{moved} were moved for it by no call that can be seen (io_uring by itself, perhaps)"
+BY_NO_CALL = (
+    "{moved} were moved for it by no call that can be seen (perhaps io_uring by itself, or a program that could not be "
+    "profiled)"
+)
 
 
 @dataclass(frozen=True)

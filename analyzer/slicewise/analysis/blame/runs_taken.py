@@ -30,7 +30,7 @@ from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.limits import from_disk, has_limits, limits_of
 from slicewise.analysis.runs.matching import synced_otherwise
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, LITTLE_OF_RUNTIME, SECOND_NS
+from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, LITTLE_BYTES, LITTLE_OF_RUNTIME, SECOND_NS
 from slicewise.digest.activity import runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
@@ -177,7 +177,7 @@ def other_warmth(own: Fetched | None, run: Fetched | None) -> str:
     if own is None or run is None:
         return ""
     least = LEAST_READ * max(own.read + own.wrote, run.read + run.wrote)
-    is_little = max(own.read, run.read) < least or abs(own.of_files - run.of_files) < least
+    is_little = max(own.read, run.read) < least or abs(own.of_files - run.of_files) < max(least, LITTLE_BYTES)
     is_by_memory = own.is_again and own.is_by_faults
     if is_little or is_by_memory or abs(own.from_storage - run.from_storage) <= WARMTH_APART:
         return ""
@@ -275,17 +275,23 @@ def asked_otherwise(digest: Digest, runs: Sequence[Digest], sure: Answered) -> l
     return [run for run in runs if run.job in sure.chosen.runs and not _asked_alike(digest, run)]
 
 
-def as_other_work(run: RunTaken, sure: Answered, is_known: bool) -> RunTaken:
-    """A run that was taken, if any source did; else it is of another size, or of another command line. is_known: an
-    answer is.
+def as_other_work(run: RunTaken, sure: Answered, is_known: bool, same_work: Sequence[Digest]) -> RunTaken:
+    """A run that was taken, if any source did, or it is of `same_work`; else why none did: it is of another size, say,
+    or of another command line. is_known: an answer is.
     """
+    if any(one.job == run.job for one in same_work):
+        return RunTaken(run.job, True, "")
     if not run.is_taken and sure.chosen is not None and run.job in sure.chosen.runs:
         return RunTaken(run.job, True, "")  # what it had beside it can have cost it little
     is_used = is_known or sure.chosen is None or sure.chosen.did_as_much
-    if not run.is_taken or (is_used and any(run.job in base.runs for base in sure.baselines)):
+    asked = [base for base in sure.baselines if run.job in base.runs]
+    if not run.is_taken or (is_used and any(base.seconds is not None for base in asked)):
         return run
     if run.job in sure.asked_otherwise:
         return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")
+    if is_used and asked:
+        size = "it is of another size: " if asked[0].source == "other sizes" else ""
+        return RunTaken(run.job, False, f"{size}{asked[0].refused}")
     return RunTaken(run.job, False, "it is of another size: it moved other amounts than this job")
 
 

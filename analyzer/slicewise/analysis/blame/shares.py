@@ -74,16 +74,22 @@ def blamed(
         maintain_order="left",
     ).with_columns(pl.col(f"{kind}_lost").fill_null(0.0) for kind in KINDS)
     joined = joined.with_columns(_where_others_cost_too(joined, lost))
+    all_the_time = _lost_all_the_time(joined, lost)
+    in_calls = lost.select("storage", "slice", *SECONDS.values())
+    joined = joined.join(in_calls, on=["storage", "slice"], how="left", maintain_order="left")
     stretch = pl.col("slice") // max(1, round(TOGETHER_SECONDS / slice_seconds))
 
-    def part(kind: str) -> pl.Expr:
+    def part(kind: Kind) -> pl.Expr:
         weight = pl.col(f"{kind}_weight")
         share = (weight / weight.sum().over("storage", "slice")).fill_nan(0.0)
         loss = pl.col(f"{kind}_lost") * share
         lost_together, took = (one.sum().over("storage", stretch) for one in (loss, weight))
         most = MOST_FOR_ITS_TIME * took
         cost = (most - (lost_together - FAR_MORE_LOST * most).clip(0)).clip(took, None)
-        return pl.when(lost_together > most).then(loss * cost / lost_together).otherwise(loss)
+        without = pl.col("storage").replace_strict(all_the_time[kind], default=0.0, return_dtype=pl.Float64)
+        without = (without * pl.col(SECONDS[kind]).fill_null(0.0) * share).sum().over("storage", stretch)
+        cost = pl.min_horizontal(cost, lost_together, (lost_together - without).clip(took, None))
+        return pl.when(lost_together > cost).then(loss * cost / lost_together).otherwise(loss)
 
     return (
         joined.with_columns(part(kind).alias(f"{kind}_lost") for kind in KINDS)
@@ -99,6 +105,22 @@ def blamed(
         )
         .sort("slice", "storage", "neighbour", nulls_last=True)
     )
+
+
+def _lost_all_the_time(joined: pl.DataFrame, lost: pl.DataFrame) -> dict[Kind, dict[object, float]]:
+    """By kind and storage, the share of the time in calls that was lost in slices without any company, at the least,
+    where all who were there can have cost next to nothing of the loss: whatever did was there in the other slices, too.
+    """
+    found: dict[Kind, dict[object, float]] = {kind: {} for kind in KINDS}
+    quiet = lost.join(joined, on=["storage", "slice"], how="anti")
+    for (storage,), here in quiet.group_by("storage"):
+        for kind in KINDS:
+            its, there = here.filter(pl.col(SECONDS[kind]) > 0), pl.col("storage") == storage
+            most = MOST_FOR_ITS_TIME * float(joined.filter(there)[f"{kind}_weight"].sum())
+            if len(its) >= FEWEST_SLICES and most < float(lost.filter(there)[f"{kind}_lost"].sum()):
+                share = _lost_share(its[f"{kind}_lost"].to_numpy(), its[SECONDS[kind]].to_numpy())[0]
+                found[kind][storage] = max(0.0, share)
+    return found
 
 
 def _where_others_cost_too(joined: pl.DataFrame, lost: pl.DataFrame) -> list[pl.Expr]:

@@ -24,6 +24,7 @@ from slicewise.analysis.runs.matching import company, require_different
 from slicewise.analysis.runs.storage import busy_on, describe_all
 from slicewise.digest.activity import runtime_of
 from slicewise.digest.beside import Surroundings
+from slicewise.digest.company import is_same_work
 from slicewise.digest.digest import Digest
 from slicewise.digest.outlines import Progress
 from slicewise.estimate import Estimate
@@ -129,13 +130,16 @@ def losses(
 
 
 def _alone(case: Case, cases: Sequence[Case]) -> list[Digest]:
-    """Runs of a case's program that had no known company: those that were found, and those that it is compared with."""
+    """Runs of a case's program that had no known company: those that were found, and those that it is compared with and
+    that did the same kind of work, as those that are found do.
+    """
     program = case.job.jobs["program"].item()
     compared = [
         other.job
         for other in cases
         if other.job.jobs["program"].item() == program
         and not other.job.jobs["is_running"].item()
+        and is_same_work(case.job.about, other.job.about)
         and not company(other.job, other.neighbours)
     ]
     known = [case.job.path.resolve()]
