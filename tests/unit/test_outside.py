@@ -1,6 +1,7 @@
 """What a job took longer than alone outside of I/O, by what the kernel counted."""
 
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import polars as pl
@@ -22,7 +23,8 @@ from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest
 from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.estimate import Estimate
-from slicewise.report.blame.blame_words import where_outside, why_outside
+from slicewise.report.blame.blame_words import headline, where_outside, why_outside
+from support import blames
 from support.command_line import slicewise_command
 from support.programs import ROOT
 from support.swz import build_profile
@@ -123,6 +125,18 @@ def test_nobody_waited_for_a_processor_for_longer_than_somebody_did():
     assert found.waited_seconds == 0.0
 
 
+def test_a_script_that_waits_for_what_nobody_profiled_waited_for_no_processor():
+    """It waits for a server of another user, who reads from a busy disk, and runs for 11 ms in all."""
+    found = outside_of_io(run(21.4, 0.011, 4, stall=0.91), [run(4.7, 0.011, 4)], 1, 0.001, 0.0002, 0.0)
+    assert (found.seconds, found.waited_seconds) == (pytest.approx(16.7, rel=0.01), pytest.approx(0.22))
+    assert found.is_idle
+    assert "waited for" in why_outside(found)
+    told = blames.blame([], outside=found, is_claimed=False)
+    assert "not because of I/O" not in headline(told)
+    busy = outside_of_io(run(21.4, 15.0, 4), [run(4.7, 15.0, 4)], 1, 0.001, 0.0002, 0.0)
+    assert not busy.is_idle
+
+
 def test_one_of_many_nodes_may_be_the_one_where_processors_were_waited_for():
     """The share is of all nodes' time."""
     job = run(27.6, 6.9, 3000, stall=0.1)
@@ -212,7 +226,7 @@ def test_what_looks_at_sleeping_threads_show_is_told_as_an_estimate(function, sa
 def test_who_waits_for_pages_of_files_does_io_without_calls():
     slept = [("waiting", "folio_wait_bit_common", "waiting", 9.0)]
     found = outside_of_io(run(20.0, 6.9, 40, signals=slept), ALONE, 1, 0.5, io_lost=1.0, taken=0.0)
-    assert why_outside(found).endswith("its threads waited for pages of files that it mapped or runs from")
+    assert why_outside(found).endswith("its threads waited for pages of files (mapped, or read by processes without a profile)")
 
 
 @pytest.mark.parametrize(("runtime", "io_lost"), [(7.5, 0.0), (17.4, 10.0), (6.0, 0.0)])

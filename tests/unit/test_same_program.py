@@ -181,10 +181,13 @@ def test_the_command_line_is_that_of_the_first_process(tmp_path):
     assert [one["command"] for one in listed] == ["solve 'a b'"]
 
 
+LAUNCHES = pl.DataFrame(schema={"command": pl.String})
+
+
 def run(seconds: float, mib: int, meta_ops: int = 0, command: str = "") -> SimpleNamespace:
     did = {"read_bytes": 0, "write_bytes": mib * MIB, "meta_ops": meta_ops, "command": command}
     about = {"start_ns": 0, "end_ns": int(seconds * S)} | did
-    return SimpleNamespace(about=about, processes=pl.DataFrame({"start_ns": [0]}))
+    return SimpleNamespace(about=about, processes=pl.DataFrame({"start_ns": [0]}), launches=LAUNCHES, not_kept={})
 
 
 @pytest.mark.parametrize(
@@ -228,10 +231,13 @@ def test_a_set_length_is_told_by_equal_times_and_other_amounts(job, alone, less)
         ("solve --time-step=30", 30.0, ""),
     ],
 )
-def test_a_set_time_is_read_from_the_command_line(command, seconds, asked):
+@pytest.mark.parametrize("is_launcher", [False, True], ids=["own", "launched"])
+def test_a_set_time_is_read_from_the_command_line(command, seconds, asked, is_launcher):
+    """launched: timeout makes no calls, and the job's command line is that of what it runs."""
     processes = pl.DataFrame({"start_ns": [S]})
-    about = {"start_ns": 0, "end_ns": S + round(seconds * S), "command": command}
-    job = SimpleNamespace(about=about, processes=processes)
+    about = {"start_ns": 0, "end_ns": S + round(seconds * S), "command": "bash job.sh" if is_launcher else command}
+    launches = pl.DataFrame({"command": [command]}) if is_launcher else LAUNCHES
+    job = SimpleNamespace(about=about, processes=processes, launches=launches, not_kept={})
     assert asked_to_run_for(job) == asked
 
 
@@ -252,7 +258,7 @@ def test_a_number_that_a_job_took_as_many_seconds_may_be_its_time(command, inner
     about = {"start_ns": 0, "end_ns": S + round(seconds * S), "command": command, "is_running": False}
     processes = pl.DataFrame({"process": [1], "start_ns": [S], "ending": ["exit"], "command": [inner]})
     took = pl.DataFrame({"process": [1], **dict.fromkeys(TIMES, 1000)})
-    job = SimpleNamespace(about=about, processes=processes, process_slices=took)
+    job = SimpleNamespace(about=about, processes=processes, process_slices=took, launches=LAUNCHES, not_kept={})
     assert why_its_work_did_not_end_it(job) == why
 
 
@@ -269,5 +275,5 @@ def test_a_job_that_was_killed_did_not_end_when_its_work_was_done(endings, is_ru
     about = {"start_ns": 0, "end_ns": 20 * S, "command": "bash job.sh", "is_running": is_running}
     processes = pl.DataFrame({"process": [1, 2], "start_ns": [0, S], "ending": endings, "command": ""})
     took = pl.DataFrame({"process": [1, 2], **dict.fromkeys(TIMES, 0)} | {"read_ns": [S // 100, 15 * S]})
-    job = SimpleNamespace(about=about, processes=processes, process_slices=took)
+    job = SimpleNamespace(about=about, processes=processes, process_slices=took, launches=LAUNCHES, not_kept={})
     assert why_its_work_did_not_end_it(job) == why

@@ -43,6 +43,9 @@ HARDLY_IO = 0.1
 # The time in which some task waited for one is this part of what the job is told to have waited, at least: of what took
 # longer outside of I/O another part may be something else.
 LEAST_OF_WAIT = 0.5
+# Where nobody counted its waits, a job waited at most so many times as long as it ran: beside four busy loops it is up to
+# 4 times, and in a group of a twentieth of the usual weight 20.
+MOST_OF_RUN = 20.0
 # Time that one thread ran or was ready to may be counted this fraction longer than it was looked at.
 THREADS_ROUNDING = 0.02
 
@@ -114,7 +117,7 @@ def outside_of_io(
         often, before = _rate(job), max(_rate(one) for one in alone)
         was_taken = often >= LEAST_SWITCHES and often >= LEAST_FACTOR * before
         for_processor = was_taken or (stall is not None and stall >= LEAST_STALL)
-        waited = max(0.0, seconds - computed) if for_processor else 0.0
+        waited = min(max(0.0, seconds - computed), MOST_OF_RUN * job.processor) if for_processor else 0.0
     # A job that hardly computes has few such moments by chance, and no task waited longer than some task did.
     # One of many nodes may be the one where they did.
     nodes = members(digest)["node"].n_unique()
@@ -142,6 +145,7 @@ def outside_of_io(
         faults=job.major_faults - fmean(one.major_faults for one in alone),
         pages_bytes=unplaced_bytes(digest),
         hidden_bytes=moved_by_no_call(digest),
+        is_idle=job.processor + io_alone + io_lost < (1 - MAINLY) * job.runtime,
     )
 
 

@@ -138,7 +138,8 @@ class Outside:
     function; empty: not known.
     faults: page faults that read from storage, beyond those of the standalone runs, of the mean process. pages_bytes:
     what was fetched for it, alone as well, and is neither a call's nor known to be of mapped files. hidden_bytes: what
-    was moved for it by no call and no page fault, if that is most of all.
+    was moved for it by no call and no page fault, if that is most of all. is_idle: for most of its runtime the mean
+    process neither ran nor made calls, and may have waited for others, which nobody profiled.
     """
 
     alone: Estimate
@@ -154,6 +155,7 @@ class Outside:
     faults: float
     pages_bytes: int = 0
     hidden_bytes: int = 0
+    is_idle: bool = False
 
 
 @dataclass(frozen=True)

@@ -39,9 +39,12 @@ LAST_STEP = 0.1
 
 
 def asked_to_run_for(digest: Digest) -> str:
-    """The option of its command line that says for how long a job runs, if that is what it took; else empty."""
+    """The option of its command line, or of the command that was launched (timeout makes no calls), that says for how
+    long a job runs, if that is what it took; else empty.
+    """
     runtime = runtime_of(digest) - loading_of(digest)
-    for asked in ASKED.finditer(str(digest.about["command"] or "")):
+    launched = [] if "launches" in digest.not_kept else digest.launches["command"].to_list()
+    for asked in (one for command in (digest.about["command"], *launched) for one in ASKED.finditer(str(command or ""))):
         seconds = float(asked[2])
         if (1 - AROUND) * seconds <= runtime <= seconds + max(AROUND * seconds, AROUND_SECONDS):
             return asked[0].strip()

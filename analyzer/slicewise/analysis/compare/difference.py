@@ -237,7 +237,7 @@ class Difference:
         known = [self.own_io.seconds, *([self.lost_seconds] if self.lost_seconds else [])]
         doubt = max(unexplained, sum(part.high - part.low for part in known) / 2 / size)
         bounds: list[Confidence] = [next((word for word, most in MOST_IN_DOUBT.items() if doubt <= most), LEAST_SURE)]
-        is_hidden = self.outside is not None and self.outside.hidden_bytes > 0
+        is_hidden = self.outside is not None and (self.outside.hidden_bytes > 0 or self.outside.is_idle)
         if self.of.processes != self.against.processes or self.has_other_program or is_hidden:
             bounds.append("medium")
         if self.of.is_running or self.against.is_running:

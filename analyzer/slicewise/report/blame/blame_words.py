@@ -196,7 +196,7 @@ def why_outside(outside: Outside) -> str:
     if _by_no_call(outside):
         return f", where {BY_NO_CALL.format(moved=words.size(outside.hidden_bytes))}"
     if _slept_in(outside, PAGE_WAITS):
-        return ", where its threads waited for pages of files that it mapped or runs from"
+        return ", where its threads waited for pages of files (mapped, or read by processes without a profile)"
     if outside.slept_seconds > half:
         at = f", mostly in {outside.slept_at}" if outside.slept_at else ""
         return f", where its threads slept in the kernel{at}"
@@ -213,8 +213,9 @@ def is_outside_alone(blame: Blame, outside: Outside) -> bool:
 
 
 def _is_hidden_io(outside: Outside) -> bool:
-    waits = (*PAGE_WAITS, *DIRECT_WAITS, *STORAGE_WAITS)
-    return outside.loaded_seconds > outside.seconds / 2 or _slept_in(outside, waits) or _by_no_call(outside)
+    slept = _slept_in(outside, (*PAGE_WAITS, *DIRECT_WAITS, *STORAGE_WAITS))
+    is_unseen = _is_not_known(outside) and (outside.hidden_bytes > 0 or outside.is_idle)
+    return outside.loaded_seconds > outside.seconds / 2 or slept or is_unseen
 
 
 def _slept_in(outside: Outside, functions: tuple[str, ...]) -> bool:
