@@ -1,7 +1,6 @@
 """What a job took longer than alone outside of I/O, by what the kernel counted."""
 
 import shutil
-from dataclasses import replace
 from types import SimpleNamespace
 
 import polars as pl
@@ -226,7 +225,7 @@ def test_what_looks_at_sleeping_threads_show_is_told_as_an_estimate(function, sa
 def test_who_waits_for_pages_of_files_does_io_without_calls():
     slept = [("waiting", "folio_wait_bit_common", "waiting", 9.0)]
     found = outside_of_io(run(20.0, 6.9, 40, signals=slept), ALONE, 1, 0.5, io_lost=1.0, taken=0.0)
-    assert why_outside(found).endswith("its threads waited for pages of files (mapped, or read by processes without a profile)")
+    assert why_outside(found).startswith(", where its threads waited for pages of files")
 
 
 @pytest.mark.parametrize(("runtime", "io_lost"), [(7.5, 0.0), (17.4, 10.0), (6.0, 0.0)])

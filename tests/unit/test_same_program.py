@@ -104,6 +104,20 @@ def test_a_program_of_a_set_length_did_less_and_took_no_longer(tmp_path):
     )
 
 
+def test_a_catalog_knows_runs_of_a_set_length_by_their_time(tmp_path, monkeypatch):
+    """A quarter of the bytes in the same 80 s: as much as it could."""
+    write_run(tmp_path / "jobs" / "job", [25.0] * 20, program="/usr/bin/fio", command="fio a")
+    write_run(tmp_path / "jobs" / "alone", [100.0] * 20, -100, program="/usr/bin/fio", command="fio a")
+    write_run(tmp_path / "jobs" / "writer", [75.0] * 20, program="/opt/writer")
+    assert slicewise_command("catalog", "ingest", tmp_path / "catalog", tmp_path / "jobs").status == 0
+    of_files = json_of("blame", tmp_path / "jobs" / "job", "--html", tmp_path / "files.html")
+    monkeypatch.setenv("SLICEWISE_CATALOG", str(tmp_path / "catalog"))
+    monkeypatch.chdir(tmp_path)
+    told = json_of("blame", "job", "--html", tmp_path / "catalog.html")
+    assert told["time_limited"] is not None
+    assert all(told[key] == of_files[key] for key in ("time_limited", "lost_seconds", "confidence"))
+
+
 def write_loop(directory: Path, processes: int, in_series: bool, begin: int = 0) -> Path:
     """Processes that write 200 MiB each within 80 s: one after the other, or all the time."""
     first, slices = FIRST_SLICE + begin, 20 // processes if in_series else 20

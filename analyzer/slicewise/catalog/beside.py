@@ -22,7 +22,8 @@ from slicewise.digest.processes import DIRECTIONS
 from slicewise.scalars import whole
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops")
-RUNS = (KEY, "start_ns", "command", "processes", *(f"{way}_{what}" for way in DIRECTIONS for what in ("bytes", "ops")))
+DID = (f"{way}_{what}" for way in DIRECTIONS for what in ("bytes", "ops"))
+RUNS = (KEY, "start_ns", "end_ns", "command", "processes", *DID)
 PLACES = (KEY, "storage")
 MOVED = pl.sum_horizontal("read_bytes", "write_bytes") > 0
 # The finest grid that jobs are laid on, so that rows stay few.

@@ -43,8 +43,8 @@ HARDLY_IO = 0.1
 # The time in which some task waited for one is this part of what the job is told to have waited, at least: of what took
 # longer outside of I/O another part may be something else.
 LEAST_OF_WAIT = 0.5
-# Where nobody counted its waits, a job waited at most so many times as long as it ran: beside four busy loops it is up to
-# 4 times, and in a group of a twentieth of the usual weight 20.
+# Where nobody counted its waits, a job waited at most so many times as long as it ran: beside four busy loops it is up
+# to 4 times, and in a group of a twentieth of the usual weight 20.
 MOST_OF_RUN = 20.0
 # Time that one thread ran or was ready to may be counted this fraction longer than it was looked at.
 THREADS_ROUNDING = 0.02

@@ -44,7 +44,8 @@ def asked_to_run_for(digest: Digest) -> str:
     """
     runtime = runtime_of(digest) - loading_of(digest)
     launched = [] if "launches" in digest.not_kept else digest.launches["command"].to_list()
-    for asked in (one for command in (digest.about["command"], *launched) for one in ASKED.finditer(str(command or ""))):
+    commands = (str(command or "") for command in (digest.about["command"], *launched))
+    for asked in (found for command in commands for found in ASKED.finditer(command)):
         seconds = float(asked[2])
         if (1 - AROUND) * seconds <= runtime <= seconds + max(AROUND * seconds, AROUND_SECONDS):
             return asked[0].strip()
