@@ -24,10 +24,10 @@ from slicewise.scalars import real, whole
 from slicewise.symbols.resolve import CodePlace
 
 Habit = Literal[
-    "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO", "collective pieces",
-    "shared file", "random reads", "reads again", "mapped again", "scratch files", "piped copies", "opens",
-    "small files",    "failing calls", "looks", "locks", "stream seeks", "one directory", "metadata at the begin", "one rank",
-    "uneven ranks", "names by one rank", "formatted text", "brief processes",
+    "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO",
+    "collective pieces", "shared file", "random reads", "reads again", "mapped again", "scratch files",
+    "piped copies", "opens", "small files", "failing calls", "looks", "locks", "stream seeks", "one directory",
+    "metadata at the begin", "one rank", "uneven ranks", "names by one rank", "formatted text", "brief processes",
 ]  # fmt: skip
 
 # How often a call is a habit: one that waits; any.

@@ -27,7 +27,10 @@ WHAT: dict[Habit, tuple[str, str]] = {
         "{count} writes of {size} to {where}",
         f"write {PIECE} at a time, from a buffer ({BUFFERS}; in C++ '\\n' for std::endl)",
     ),
-    "small reads": ("{count} reads of {size} from {where}", f"read {PIECE} at a time, into a buffer ({BUFFERS})"),
+    "small reads": (
+        "{count} reads of {size} from {where}",
+        f"read {PIECE} at a time, into a buffer ({BUFFERS}; for a shell's read: awk)",
+    ),
     "small buffers": (
         "emptying or filling the buffer of a stream {count} times, for {size} each, with {where}",
         f"a buffer of {PIECE} (setvbuf; in Python: open(..., buffering=))",
