@@ -87,6 +87,8 @@ RENAMED = {
 # What is gone, and what to use instead, until version 3.
 GONE = {
     "catalog page --pages": "use: slicewise blame JOB",
+    "model invert": "use: slicewise overlap JOB JOB (inverses)",
+    "study model invert": "use: slicewise overlap JOB JOB (inverses)",
     "policy claims": "the coordinator bounds what false claims gain (docs/coordination.md)",
     "turns claims": "the coordinator bounds what false claims gain (docs/coordination.md)",
 }
@@ -114,7 +116,7 @@ class CommandLine(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        for count in (2, 1):
+        for count in (3, 2, 1):
             name = " ".join(args[:count])
             if ctx.resilient_parsing:
                 continue

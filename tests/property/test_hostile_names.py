@@ -183,7 +183,6 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         ["turns", "probability", job, sound, "--html", folder / "p"],
         ["study", "model", "fit", job, sound],
         ["study", "model", "check", job, sound],
-        ["study", "model", "invert", job, sound],
     ):
         done = slicewise_command(*command)
         assert done.status in (0, 1, 2)

@@ -189,7 +189,7 @@ def test_campaign(profiles):
     assert alone["outstanding"].to_list() == pytest.approx([CAPACITY_MIB * MIB] * 10, rel=1e-6)
 
 
-def test_fit_check_predict_and_invert(profiles, tmp_path):
+def test_fit_check_and_predict(profiles, tmp_path):
     fitted = tmp_path / "m.json"
     done = model("fit", profiles, "-o", fitted)
     assert done.returncode == 0, done.stderr
@@ -211,15 +211,6 @@ def test_fit_check_predict_and_invert(profiles, tmp_path):
     assert (a["t_co"]["value"], b["t_co"]["value"]) == pytest.approx((80, 160 / 3), rel=0.05)
     assert b["t_co"]["low"] < b["t_co"]["value"] < b["t_co"]["high"]
 
-    inverse = record("invert", profiles / "2-6-a", profiles / "2-6-b", "--fitted", fitted)
-    assert [job["t_alone"] for job in inverse["jobs"]] == pytest.approx([48, 48], rel=0.05)
-
-
-def test_invert_of_jobs_that_ran_apart_is_refused(profiles):
-    done = model("invert", profiles / "1-a", profiles / "2-a")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "are not of jobs that ran together" in done.stderr
-
 
 def test_slices_in_which_a_process_rests_are_left_out(tmp_path):
     rows = [[4.0] * 6, [4.0, 4.0, 0, 4.0, 4.0, 4.0]]
@@ -228,20 +219,13 @@ def test_slices_in_which_a_process_rests_are_left_out(tmp_path):
     assert data.slices["slice"].to_list() == [EPOCH + 1, EPOCH + 3, EPOCH + 4]
 
 
-def test_invert_of_given_times():
-    jobs = ["--job", "L,seconds=120,processes=60", "--job", "S,seconds=200,processes=12"]
-    assert [job["t_alone"] for job in record("invert", *jobs)["jobs"]] == pytest.approx([100, 100])
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["predict", "--job=A,volume=1,processes=1"], "--capacity is missing; give one such as 100MiB/s, or a model"),
         (["predict", "--fitted", "M", "--capacity", "1", "--job=A"], "--fitted M: has capacity and weight"),
         (["predict", "--fitted", "M", "--job=A"], "M: cannot be read: No such file"),
-        (["invert"], "give the profiles of jobs that ran together, or their times by --job"),
-        (["invert", "--job=A,seconds=3"], "--job A,seconds=3: processes is missing (shares go by processes)"),
-        (["invert", "--job=A,seconds=0,processes=1"], "--job A,seconds=0,processes=1: seconds=0 must be more than 0"),
+        (["invert", "a", "b"], "study model invert is gone; use: slicewise overlap"),
         (["fit", "nowhere"], "nowhere: "),
     ],
 )

@@ -4,7 +4,7 @@ import click
 
 from slicewise.command_line import shared
 from slicewise.command_line.parameters import PATH, Number, argument, command, group, option
-from slicewise.terminal.job_options import FITTED_FORM, INVERT_FORM, MODEL_FORM, POLICY_FORM
+from slicewise.terminal.job_options import FITTED_FORM, MODEL_FORM, POLICY_FORM
 
 COMMANDS = [
     group(
@@ -49,26 +49,6 @@ COMMANDS = [
                     ["processes", "nodes", "given"],
                 ),
                 shared.FITTED,
-                *shared.ANSWER,
-            ),
-            command(
-                "invert",
-                "model:invert",
-                """Estimate what jobs that ran together would have taken alone, from when each began and ended.
-
-                It assumes that each job could fill the storage by itself.
-                """,
-                "slicewise study model invert slicewise/48213 slicewise/48190",
-                argument("[PROFILE...]", "The profiles of jobs that ran together.", PATH, name="profiles"),
-                option("--job JOB", f"In place of profiles, once a job: {INVERT_FORM}.", multiple=True),
-                option(
-                    "--weight",
-                    "What jobs' shares are in proportion to.",
-                    ["processes", "nodes", "mounts", "equal"],
-                    default="processes",
-                ),
-                shared.FITTED,
-                shared.DIRECTION,
                 *shared.ANSWER,
             ),
             command(

@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing import fitted_model as fitted
-from slicewise.analysis.sharing import weights
-from slicewise.analysis.sharing.model import FittedModel, ModelJob, model_record, read_model, write_model
-from slicewise.analysis.sharing.proportional import SharingJob, alone_from_spans, share_out
+from slicewise.analysis.sharing.model import ModelJob, model_record, read_model, write_model
+from slicewise.analysis.sharing.proportional import SharingJob, share_out
 from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
@@ -23,10 +22,8 @@ from slicewise.terminal.output import write_answer
 from slicewise.text.amounts import amount
 
 PredictWeight = Literal["processes", "nodes", "given"]
-AnyWeight = Literal["processes", "nodes", "mounts", "equal"]
 JOB_KEYS = ("volume", "processes", "nodes", "start", "cap", "weight")
 FITTED_KEYS = ("volume", "processes", "nodes", "mounts", "outstanding", "start", "cap")
-INVERT_KEYS = ("seconds", "processes", "nodes", "mounts", "start")
 # What the value of --weight asks of a job.
 WEIGHT_KEYS: dict[PredictWeight, str] = {"processes": "processes", "nodes": "nodes", "given": "weight"}
 
@@ -70,43 +67,14 @@ def predict(job: list[str], capacity: str | None, weight: PredictWeight | None, 
     write_answer(lambda: record, [for_terminal(tables.schedule_table(jobs, schedule))])
 
 
-def invert(
-    profiles: list[Path], job: list[str], weight: AnyWeight, model: Path | None, direction: CampaignDirection
-) -> None:
-    if bool(profiles) == bool(job):
-        raise UserError(
-            "give the profiles of jobs that ran together, or their times by --job; see: "
-            "slicewise study model invert --help"
-        )
-    weighting = _weighting(read_model(model), model) if model else weights.Weighting(weight)
-    if profiles:
-        data = campaign(read_digests(job_places(profiles)), direction)
-        if data.jobs["run"].n_unique() > 1 or len(data.jobs) < 2:
-            raise UserError("these profiles are not of jobs that ran together; give those of one run")
-        rows = data.jobs.to_dicts()
-    else:
-        options = [job_options.job_option(text, INVERT_KEYS, job_options.INVERT_FORM) for text in job or []]
-        rows = [_observed(option, weighting.kind) for option in options]
-        job_options.require_names_of_their_own([row["job"] for row in rows])
-    spans = [(row["start"], row["start"] + row["seconds"]) for row in rows]
-    alone = alone_from_spans(
-        spans, [weighting.of(row["processes"], row["nodes"], row["mounts"], row.get("outstanding", 0)) for row in rows]
-    )
-    jobs = [
-        {"job": row["job"], "start": row["start"], "t_co": row["seconds"], "t_alone": time,
-         "interference": row["seconds"] / time}
-        for row, time in zip(rows, alone, strict=True)
-    ]  # fmt: skip
-    write_answer(
-        lambda: {"weight": weighting, "jobs": jobs}, [for_terminal(tables.inverse_table(rows, alone, weighting))]
-    )
-
-
 def check(profiles: list[Path], model: Path | None, direction: CampaignDirection, html: Path | None) -> None:
     data = campaign(read_digests(job_places(profiles)), direction)
     if model is not None:
         known = read_model(model)
-        _weighting(known, model)
+        if known.weight.chosen is None:
+            raise UserError(
+                f"{model}: cannot tell by what the storage is shared ({known.weight.reason}); leave out --fitted"
+            )
         checked, how = fitted.check(known, data.jobs, data.slices, data.progress), f"by the model in {model}"
     else:
         checked = fitted.cross_check(data.jobs, data.slices, data.progress)
@@ -133,12 +101,6 @@ def _predict_fitted(path: Path, job: list[str]) -> None:
     record = {"model": path, "weight": known.weight.chosen, "basis": known.basis, "jobs": found, "doubts": doubtful}
     table = for_terminal(tables.modelled_table(jobs, found))
     write_answer(lambda: record, [table, *(f"Doubtful: {why}." for why in doubtful)])
-
-
-def _weighting(model: FittedModel, path: Path) -> weights.Weighting:
-    if model.weight.chosen is None:
-        raise UserError(f"{path}: cannot tell by what the storage is shared ({model.weight.reason}); give --weight")
-    return model.weight.chosen
 
 
 def _sharing_job(option: job_options.JobOption, weight: PredictWeight, has_unit: bool) -> SharingJob:
@@ -181,16 +143,6 @@ def _bytes(option: job_options.JobOption, key: str) -> float:
             f"{option.option}: {key}={option.given[key]} must be more than 0, with a unit, such as {example}"
         )
     return found
-
-
-def _observed(option: job_options.JobOption, kind: weights.WeightKind) -> dict[str, Any]:
-    seconds = option.number("seconds")
-    if not (math.isfinite(seconds) and seconds > 0):
-        raise UserError(f"{option.option}: seconds={option.given['seconds']} must be more than 0")
-    if kind in job_options.COUNTS:
-        option.require(kind, f" (shares go by {kind})")
-    counts = {key: option.count(key) or 1 for key in job_options.COUNTS}
-    return {"job": option.name, "seconds": seconds, "start": option.number("start", "0")} | counts
 
 
 def _provenance(data: Campaign) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from slicewise.text.amounts import amount
 # The forms of --job, which help and complaints show.
 MODEL_FORM = "NAME,volume=V[,processes=P][,nodes=N][,start=S][,cap=D][,weight=W]"
 FITTED_FORM = "NAME,volume=V,processes=P[,nodes=N][,mounts=M][,outstanding=B][,start=S][,cap=D]"
-INVERT_FORM = "NAME,seconds=T[,processes=P][,nodes=N][,mounts=M][,start=S]"
 POLICY_FORM = "NAME,volume=V,processes=P,start=S[,cap=D][,unit=U][,period=T[,phases=N]]"
 COUNTS = ("processes", "nodes", "mounts")
 

@@ -11,7 +11,7 @@ from slicewise.analysis.sharing.fitted_model import misfit_of
 from slicewise.analysis.sharing.goodness import Misfit
 from slicewise.analysis.sharing.model import FittedModel, ModelJob, ModelledRuntime
 from slicewise.analysis.sharing.proportional import Schedule, SharingJob
-from slicewise.analysis.sharing.weights import FEWEST_RUNS, Candidate, WeightFit, Weighting, WeightKind
+from slicewise.analysis.sharing.weights import FEWEST_RUNS, Candidate, WeightFit, WeightKind
 from slicewise.charts import campaign
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.report import columns
@@ -141,17 +141,6 @@ def modelled_table(jobs: Sequence[ModelJob], found: Sequence[ModelledRuntime]) -
         columns.text("interval", lambda both: words.interval(both[1].t_co.low, both[1].t_co.high)),
         columns.duration("alone", lambda both: both[1].t_alone, ""),
         columns.number("interference", lambda both: both[1].interference),
-    )
-
-
-def inverse_table(rows: Sequence[Mapping[str, Any]], alone: Sequence[float], weighting: Weighting) -> Table:
-    return columns.table(
-        zip(rows, alone, strict=True),
-        columns.text("job", lambda both: both[0]["job"]),
-        columns.duration("together", lambda both: both[0]["seconds"], ""),
-        columns.duration("alone", lambda both: both[1], ""),
-        columns.number("interference", lambda both: both[0]["seconds"] / both[1]),
-        title=f"shares by {weighting.kind}",
     )
 
 
