@@ -37,10 +37,14 @@ REPORT = (*SLICEWISE, "report", "JOB", "--html", "PAGE")
 PERFETTO = (*SLICEWISE, "export", "JOB", "--format", "perfetto", "-o", "PAGE")
 BLAME = (*SLICEWISE, "blame", "JOB", "--html", "PAGE")
 INGEST = (*SLICEWISE, "catalog", "ingest", "PAGE", "JOB")
+OVERLAP = (*SLICEWISE, "overlap", "JOBS", "--html", "PAGE")
 ROUNDS = 3
 # What large neighbours a small job has; how many small ones.
 LARGE, MANY, INGESTED = (256, 1024, 4096), 2000, (500, 2000, 10_000)
 SMALL = Varied(2, 3, first=100, host="s")
+# CPU seconds and MiB that are to be reached beside large jobs and beside many, by an ingest, and by an overlap.
+BESIDE, TAKEN_IN, OVERLAPPED = {"large": (1.5, 250), "many": (1.0, 250)}, (None, 300), (2.0, None)
+OVERLAPPING = 21
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ SHAPES: dict[str, tuple[Shape, dict[str, Row]]] = {
     "a tiny job": (TINY, {"--help": Row((*SLICEWISE, "--help"), 0.15), "info": Row(INFO, 0.35)}),
     "1,024 processes x 15 min": (
         Shape(1024, 225, has_collector=True),
-        {"info": Row(INFO, 1.0, 300), "report": Row(REPORT, 3.0, 300), "perfetto": Row(PERFETTO, 5.0, 300)},
+        {"info": Row(INFO, 1.0, 300), "report": Row(REPORT, 2.0, 300), "perfetto": Row(PERFETTO, 5.0, 300)},
     ),
     "10,000 short processes": (Shape(10_000, 1, has_collector=True), {"info": Row(INFO, 1.5)}),
     "24 h of one process": (Shape(1, 21_600, has_collector=True), {"info": Row(INFO, 0.7)}),
@@ -73,8 +77,9 @@ SHAPES: dict[str, tuple[Shape, dict[str, Row]]] = {
 
 
 def run(command: tuple[str, ...], job: Path, page: Path) -> dict[str, float]:
-    """What a command took; its output is thrown away."""
-    words = [{"JOB": str(job), "PAGE": str(page)}.get(word, word) for word in command]
+    """What a command took; its output is thrown away. job: or, for JOBS, the directory of several."""
+    known = {"JOB": [job], "JOBS": sorted(job.iterdir()) if "JOBS" in command else [], "PAGE": [page]}
+    words = [str(one) for word in command for one in known.get(word, [word])]
     done = subprocess.run([*MEASURE, *words], check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(words)}: {done.stderr}")
@@ -127,11 +132,15 @@ def measure(name: str, shape: Shape, rows: dict[str, Row], directory: Path, roun
     return results
 
 
-def told(name: str, command: str, found: dict[str, float], alone: dict[str, float]) -> dict[str, float | str]:
-    """A row that is held against the same command of a job by itself, printed."""
+def told(
+    name: str, command: str, found: dict[str, float], alone: dict[str, float],
+    wanted: tuple[float | None, int | None] = (None, None),
+) -> dict[str, float | str]:  # fmt: skip
+    """A row that is held against the same command of a job by itself, printed. wanted: CPU seconds and MiB at most."""
+    limits = ", ".join(f"{most:g} {unit}" for most, unit in zip(wanted, ("s", "MiB"), strict=True) if most)
     print(
         f"{name:36} {command:8} {found['wall']:7.2f} {found['cpu']:7.2f} {found['peak']:8,.0f} "
-        f"{found['cpu'] / alone['cpu']:8.1f} {found['peak'] / alone['peak']:8.1f}",
+        f"{found['cpu'] / alone['cpu']:8.1f} {found['peak'] / alone['peak']:8.1f}   {limits}",
         flush=True,
     )
     return found | {"name": name, "command": command}
@@ -150,8 +159,16 @@ def measure_beside(directory: Path) -> list[dict]:
     for name, of in (("256, 1,024 and 4,096 x 15 min", "large"), (f"{MANY:,} small jobs", "many")):
         job = write(directory / of / "job", SMALL)
         for words, command in (("", BLAME), (" again", BLAME), (" again", REPORT)):
-            results.append(told(f"beside {name}{words}", command[4], run(command, job, page), alone))
+            results.append(told(f"beside {name}{words}", command[4], run(command, job, page), alone, BESIDE[of]))
     return results
+
+
+def measure_overlap(directory: Path) -> list[dict]:
+    """Jobs of 64 processes, and all of them side by side."""
+    for number in range(OVERLAPPING):
+        write(directory / "jobs" / f"{number:02}", Varied(64, 225, first=number % 5, host=f"o{number}-"), 500 + number)
+    found = run(OVERLAP, directory / "jobs", directory / "page")
+    return [told(f"{OVERLAPPING} jobs of 64 x 15 min", "overlap", found, found, OVERLAPPED)]
 
 
 def measure_ingest(directory: Path) -> list[dict]:
@@ -163,7 +180,7 @@ def measure_ingest(directory: Path) -> list[dict]:
         if number + 1 in INGESTED:
             found = run(INGEST, directory / "jobs", directory / f"catalog-{number}")
             first = first or found
-            results.append(told(f"{number + 1:,} jobs of 2 processes", "ingest", found, first))
+            results.append(told(f"{number + 1:,} jobs of 2 processes", "ingest", found, first, TAKEN_IN))
     return results
 
 
@@ -188,9 +205,13 @@ def main() -> int:
             with tempfile.TemporaryDirectory() as temporary:
                 rounds = 1 if options.once else options.rounds
                 results += measure(name, shape, rows, Path(temporary), rounds, not options.once)
-    for words, measured in (("beside", measure_beside), ("ingest", measure_ingest)):
+    for words, measured in (
+        ("beside", measure_beside),
+        ("overlap", measure_overlap),
+        ("ingest", measure_ingest),
+    ):
         if options.only in words:
-            print(f"{'':36} {'':8} {'wall s':>7} {'CPU s':>7} {'peak MiB':>8} {'x alone':>8} {'x peak':>8}")
+            print(f"{'':36} {'':8} {'wall s':>7} {'CPU s':>7} {'peak MiB':>8} {'x alone':>8} {'x peak':>8}   to reach")
             with tempfile.TemporaryDirectory() as temporary:
                 os.environ["XDG_CACHE_HOME"] = str(Path(temporary) / "cache")
                 results += measured(Path(temporary))
