@@ -94,7 +94,7 @@ static void mark_profiled(struct belonging *belonging, const struct profiled *pr
     for (unsigned i = 0; i < profiled->used; i++) {
         struct seen *one = profiled->of[i].pid_namespace == belonging->pid_namespace ? find(belonging, profiled->of[i].pid) : NULL;
         if (one != NULL) {
-            one->is_of_job = true;
+            one->is_of_job |= !profiled->of[i].is_elsewhere;
             one->profiled_scan = belonging->scans;
         }
     }

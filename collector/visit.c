@@ -88,7 +88,7 @@ static void note(int fd, const struct segment *copy)
     raw_write_at(fd, (const void *)&copy->collected, 16, offsetof(struct segment, collected));
 }
 
-static void note_profiled(struct profiled *profiled, const struct segment *copy)
+static void note_profiled(struct profiled *profiled, const struct segment *copy, bool is_elsewhere)
 {
     if (profiled == NULL || copy->is_of_node)
         return;
@@ -97,6 +97,7 @@ static void note_profiled(struct profiled *profiled, const struct segment *copy)
         return;
     }
     profiled->of[profiled->used].pid_namespace = copy->pid_namespace;
+    profiled->of[profiled->used].is_elsewhere = is_elsewhere;
     profiled->of[profiled->used++].pid = copy->pid;
 }
 
@@ -119,7 +120,7 @@ void visit_segment(int dir, const char *path, void *argument)
     struct visits *visits = argument;
     struct segment *copy = visits->copy;
     int fd, opened = adopt_open(dir, strrchr(path, '/') + 1, &fd);
-    bool is_living = false, goes_on = false;
+    bool is_living = false, goes_on = false, is_others = false;
     if (opened == ADOPTED && read_part(fd, copy, 0, offsetof(struct segment, files))) {
         uint32_t state = atomic_load(&copy->state);
         bool is_gone = copy->pid_namespace == adopt_pid_namespace() && raw_result(syscall(SYS_kill, copy->pid, 0)) == -ESRCH;
@@ -127,9 +128,10 @@ void visit_segment(int dir, const char *path, void *argument)
         /* The program that took its place may count nothing, and then the end of the process is its end. */
         goes_on = adopt_is_of_this_build(copy) && state == SEGMENT_LEAVING && visits->until_ns != 0 && !is_gone;
         bool is_own = copy->pid == (uint32_t)raw_getpid();
-        if ((is_living || goes_on) && is_elsewhere(visits, copy)) {
+        is_others = is_elsewhere(visits, copy);
+        if ((is_living || goes_on) && is_others) {
             raw_close(fd);
-            note_profiled(visits->profiled, copy);
+            note_profiled(visits->profiled, copy, true);
             return;
         }
         int drained = is_living && !is_own ? drain_living(fd, visits) : 0;
@@ -144,12 +146,12 @@ void visit_segment(int dir, const char *path, void *argument)
     if (fd >= 0)
         raw_close(fd);
     if (opened == ADOPTED && is_living)
-        note_profiled(visits->profiled, copy);
+        note_profiled(visits->profiled, copy, false);
     if (opened != ADOPTED || is_living || goes_on)
         return;
     struct adoption_result result = adopt_in(dir, path, "");
     if (result.outcome == ADOPT_ALIVE || result.outcome == ADOPT_UNSEEN || result.outcome == ADOPT_BUSY)
-        note_profiled(visits->profiled, copy);
+        note_profiled(visits->profiled, copy, is_others);
     visits->alive += result.outcome == ADOPT_ALIVE;
     visits->finished += result.outcome == ADOPTED;
     visits->failed += result.outcome == ADOPT_FAILED;

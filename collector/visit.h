@@ -14,6 +14,7 @@ struct profiled {
     struct {
         uint64_t pid_namespace;
         uint32_t pid;
+        bool is_elsewhere; /* of another run of the same name, in another directory */
     } of[PROFILED_MAX];
 };
 

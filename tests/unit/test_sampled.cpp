@@ -159,6 +159,20 @@ TEST_CASE("a process that lives for one round has rows, and one that moves next 
     CHECK(proc.written() == Written{ { "/opt/copy", { { 1, MIB } } } });
 }
 
+TEST_CASE("another run of the same name, in another directory, has nothing of this job", "[sampled]")
+{
+    Proc proc(500);
+    proc.show(500, {});
+    proc.show(700, { .parent = 1 });
+    bool is_elsewhere = GENERATE(false, true);
+    proc.has_segment(700);
+    proc.profiled->of[0].is_elsewhere = is_elsewhere;
+    proc.show(701, { .parent = 700, .start_seconds = 1, .written = MIB });
+    for (int seconds = 2; seconds < 5; seconds++)
+        proc.turn(seconds);
+    CHECK(proc.written() == (is_elsewhere ? Written{} : Written{ { "/opt/copy", { { 1, MIB } } } }));
+}
+
 TEST_CASE("whose segment comes to light is no longer sampled, and what was owed goes", "[sampled]")
 {
     Proc proc(500);

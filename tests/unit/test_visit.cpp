@@ -4,6 +4,7 @@
 #include "stepper.h"
 
 #include <cstring>
+#include <memory>
 #include <random>
 
 namespace fs = std::filesystem;
@@ -13,13 +14,16 @@ namespace {
 constexpr size_t WATCHED_BYTES = SEGMENT_FIXED_BYTES + LANE_BYTES;
 
 /* A round of visits to all segments of the sandbox, as by a collector that comes again. */
-struct visits visit_all(const Sandbox &sandbox, bool looks_closely = false)
+struct visits visit_all(const Sandbox &sandbox, bool looks_closely = false, const char *only_spool_dir = nullptr,
+                        struct profiled *profiled = nullptr)
 {
     char user_dir[256];
     segment_user_dir(user_dir, sizeof user_dir, sandbox.path().c_str(), geteuid(), 0);
     struct visits visits = {};
     visits.until_ns = 77;
     visits.looks_closely = looks_closely;
+    visits.only_spool_dir = only_spool_dir;
+    visits.profiled = profiled;
     REQUIRE(visits_begin(&visits) == 0);
     int dir = adopt_open_dir(user_dir);
     REQUIRE(dir >= 0);
@@ -73,6 +77,18 @@ uint64_t written_in_the_end(const Sandbox &sandbox, Segment &segment)
 }
 
 } // namespace
+
+TEST_CASE("a living process whose profile lies elsewhere is noted as another run's", "[visit]")
+{
+    Sandbox sandbox;
+    LivingSegment segment(sandbox);
+    auto profiled = std::make_unique<struct profiled>();
+    std::string elsewhere = sandbox.path("elsewhere");
+    bool is_elsewhere = GENERATE(false, true);
+    visit_all(sandbox, false, is_elsewhere ? elsewhere.c_str() : segment.home.segment->spool_dir, profiled.get());
+    REQUIRE(profiled->used == 1);
+    CHECK(profiled->of[0].is_elsewhere == is_elsewhere);
+}
 
 TEST_CASE("a living process's frames are drained, and their memory is used again", "[visit]")
 {
