@@ -3,17 +3,10 @@
 #include "adopt.h"
 #include "raw.h"
 
-#include <string.h>
-#include <sys/mman.h>
+#include <stdlib.h>
 
 /* So often all processes are looked at anew: numbers are used again. */
 enum { FULL_SCAN_ROUNDS = 16 };
-
-static void *memory_for(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
 
 int belonging_begin(struct belonging *belonging, const char *root, uint32_t launcher, const char *scheduler_job)
 {
@@ -22,8 +15,8 @@ int belonging_begin(struct belonging *belonging, const char *root, uint32_t laun
         .self = (uint32_t)raw_getpid(),
         .launcher = launcher,
         .pid_namespace = adopt_pid_namespace(),
-        .seen = memory_for(SEEN_MAX * sizeof(struct seen)),
-        .before = memory_for(SEEN_MAX * sizeof(struct seen)),
+        .seen = raw_memory(SEEN_MAX * sizeof(struct seen)),
+        .before = raw_memory(SEEN_MAX * sizeof(struct seen)),
     };
     if (scheduler_job != NULL)
         procfs_cgroup_of_job(root, scheduler_job, false, belonging->cgroup, sizeof belonging->cgroup);
@@ -32,15 +25,7 @@ int belonging_begin(struct belonging *belonging, const char *root, uint32_t laun
 
 static struct seen *find(const struct belonging *belonging, uint32_t pid)
 {
-    unsigned low = 0, high = belonging->used;
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (belonging->seen[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < belonging->used && belonging->seen[low].pid == pid ? &belonging->seen[low] : NULL;
+    return bsearch(&pid, belonging->seen, belonging->used, sizeof *belonging->seen, procfs_by_pid);
 }
 
 /* Everybody who is there; of those who were there before what was known of them. */

@@ -13,13 +13,24 @@
 /* A machine has the one or the other: cgroup v2 alone, or beside the older hierarchies. */
 static const char *const hierarchies[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
 
-static const char *const files[] = {
-    [CGROUP_IO] = "io.stat", [CGROUP_MEMORY] = "memory.stat", [CGROUP_PRESSURE] = "io.pressure", [CGROUP_MEMORY_PRESSURE] = "memory.pressure"
-};
-
-struct named {
-    const char *name;
-    enum column column;
+static const struct {
+    const char *name, *behind;
+    struct named_line lines[8];
+} files[] = {
+    [CGROUP_IO] = { "io.stat" },
+    [CGROUP_MEMORY] = { "memory.stat",
+                        "",
+                        { { "file ", node_cgroups_file_bytes, 1 },
+                          { "file_dirty ", node_cgroups_dirty_bytes, 1 },
+                          { "file_writeback ", node_cgroups_writeback_bytes, 1 },
+                          { "workingset_refault_file ", node_cgroups_file_refaults, 1 },
+                          { "workingset_refault_anon ", node_cgroups_anonymous_refaults, 1 },
+                          { "workingset_refault ", node_cgroups_file_refaults, 1 }, /* before Linux 5.9, as in sources.c */
+                          { "pgmajfault ", node_cgroups_major_faults, 1 } } },
+    [CGROUP_PRESSURE] = { "io.pressure",
+                          " total=",
+                          { { "some", node_cgroups_io_stall_ns, US_NS }, { "full", node_cgroups_io_full_stall_ns, US_NS } } },
+    [CGROUP_MEMORY_PRESSURE] = { "memory.pressure", " total=", { { "some", node_cgroups_memory_stall_ns, US_NS } } },
 };
 
 const char *cgroup_v2_dir(const char *root)
@@ -50,12 +61,12 @@ void cgroup_find(struct cgroup *cgroup, const char *root, const char *wanted, co
 
 const char *cgroup_file_name(enum cgroup_file file)
 {
-    return files[file];
+    return files[file].name;
 }
 
 void cgroup_path(const struct cgroup *cgroup, enum cgroup_file file, char path[CGROUP_PATH_BYTES + 32])
 {
-    snprintf(path, CGROUP_PATH_BYTES + 32, "%s%s/%s", cgroup->dir, cgroup->path, files[file]);
+    snprintf(path, CGROUP_PATH_BYTES + 32, "%s%s/%s", cgroup->dir, cgroup->path, files[file].name);
 }
 
 /* The text behind a name at `at`; NULL: another word is there. */
@@ -65,48 +76,9 @@ static const char *after_name(const char *at, const char *name, char separator)
     return strncmp(at, name, length) == 0 && at[length] == separator ? at + length + 1 : NULL;
 }
 
-static void take_memory(const char *text, uint64_t *now)
-{
-    static const struct named lines[] = {
-        { "file", node_cgroups_file_bytes },
-        { "file_dirty", node_cgroups_dirty_bytes },
-        { "file_writeback", node_cgroups_writeback_bytes },
-        { "workingset_refault_file", node_cgroups_file_refaults },
-        { "workingset_refault_anon", node_cgroups_anonymous_refaults },
-        { "workingset_refault", node_cgroups_file_refaults }, /* before Linux 5.9 of all pages, of which nearly all were files' */
-        { "pgmajfault", node_cgroups_major_faults },
-    };
-    for (const char *line = text; *line != '\0'; line = text_next_line(line))
-        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-            const char *value = after_name(line, lines[i].name, ' ');
-            if (value != NULL)
-                now[lines[i].column] = strtoull(value, NULL, 10);
-        }
-}
-
-/* `some avg10=0.00 avg60=0.00 avg300=0.00 total=1234`, in us. full: the column of some where nobody asks for it. */
-static void take_pressure(const char *text, uint64_t *now, enum column some, enum column full)
-{
-    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
-        const char *total = strstr(line, " total=");
-        if (total == NULL || total > text_next_line(line))
-            continue;
-        uint64_t ns = strtoull(total + strlen(" total="), NULL, 10) * US_NS;
-        if (after_name(line, "some", ' ') != NULL)
-            now[some] = ns;
-        else if (after_name(line, "full", ' ') != NULL && full != some)
-            now[full] = ns;
-    }
-}
-
 void cgroup_take(const char *text, enum cgroup_file file, uint64_t *now)
 {
-    if (file == CGROUP_MEMORY)
-        take_memory(text, now);
-    else if (file == CGROUP_PRESSURE)
-        take_pressure(text, now, node_cgroups_io_stall_ns, node_cgroups_io_full_stall_ns);
-    else if (file == CGROUP_MEMORY_PRESSURE)
-        take_pressure(text, now, node_cgroups_memory_stall_ns, node_cgroups_memory_stall_ns);
+    procfs_take_lines(text, files[file].lines, files[file].behind, now);
 }
 
 /* `8:16 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0`, `8:16 rbps=1048576 wbps=max riops=max wiops=max`; some kernels name a disk

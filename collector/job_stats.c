@@ -1,6 +1,7 @@
 #include "job_stats.h"
 
 #include "raw.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -228,33 +229,39 @@ int job_stats_read(struct job_stats *reader, const char *path)
     return (int)got;
 }
 
+bool job_stats_line(struct stats_line *said, const char *line)
+{
+    char whole[256];
+    unsigned long least, most;
+    *said = (struct stats_line){ 0 };
+    snprintf(whole, sizeof whole, "%.*s", (int)strcspn(line, "\n"), line);
+    return sscanf(whole, "%63s %lu samples [%15[^]]] %lu %lu %lu", said->name, &said->samples, said->unit, &least, &most, &said->sum) >= 3;
+}
+
 int job_stats_read_client(struct job_entry *entry, const char *path)
 {
     long length = raw_read_file(path, buffer, sizeof buffer);
     if (length < 0)
         return (int)length;
     uint64_t calls = 0;
-    for (const char *line = buffer, *end; *line != '\0'; line = *end == '\n' ? end + 1 : end) {
-        unsigned long long samples, least, most, sum = 0;
-        char name[64], unit[16], whole[256];
+    for (const char *line = buffer; *line != '\0'; line = text_next_line(line)) {
+        struct stats_line said;
         bool is_exact;
-        end = line + strcspn(line, "\n");
-        snprintf(whole, sizeof whole, "%.*s", (int)(end - line), line);
-        if (strncmp(whole, "start_time", 10) == 0)
-            entry->start_ns = time_at(whole + 10, whole + strlen(whole), &is_exact);
-        int fields = sscanf(whole, "%63s %llu samples [%15[^]]] %llu %llu %llu", name, &samples, unit, &least, &most, &sum);
-        if (fields < 3 || samples > MOST || sum > MOST)
+        if (strncmp(line, "start_time", 10) == 0)
+            entry->start_ns = time_at(line + 10, line + strcspn(line, "\n"), &is_exact);
+        if (!job_stats_line(&said, line) || said.samples > MOST || said.sum > MOST)
             continue;
+        const char *name = said.name;
         size_t size = strlen(name);
         bool is_read = strncmp(name, "read", 4) == 0;
         entry->is_metadata |= is_among(of_metadata, name, size);
         if (strcmp(name, "read_bytes") == 0 || strcmp(name, "write_bytes") == 0) {
-            entry->counts[is_read ? SERVED_read_bytes : SERVED_write_bytes] = sum;
-            entry->counts[is_read ? SERVED_read_ops : SERVED_write_ops] = samples;
-        } else if ((strcmp(name, "read") == 0 || strcmp(name, "write") == 0) && strncmp(unit, "usec", 4) == 0) {
-            entry->counts[SERVED_busy_ns] += sum * US_NS;
+            entry->counts[is_read ? SERVED_read_bytes : SERVED_write_bytes] = said.sum;
+            entry->counts[is_read ? SERVED_read_ops : SERVED_write_ops] = said.samples;
+        } else if ((strcmp(name, "read") == 0 || strcmp(name, "write") == 0) && strncmp(said.unit, "usec", 4) == 0) {
+            entry->counts[SERVED_busy_ns] += said.sum * US_NS;
         } else if (is_among(operations, name, size)) {
-            calls += samples;
+            calls += said.samples;
         }
     }
     entry->counts[SERVED_meta_ops] = entry->is_metadata ? calls : 0;

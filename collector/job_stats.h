@@ -32,7 +32,14 @@ struct job_stats {
 /* Reads a file of job_stats. Returns 0, or -errno if it could not be read to its end; what was whole until there is taken. */
 int job_stats_read(struct job_stats *reader, const char *path);
 
-/* Reads the statistics of one client: `write_bytes 12 samples [bytes] 4096 1048576 9437184`. Returns 0 or -errno. */
+/* `write_bytes 12 samples [bytes] 4096 1048576 9437184`: a number of operations, and where there are three more, the sum of what they had. */
+struct stats_line {
+    char name[64], unit[16];
+    uint64_t samples, sum;
+};
+bool job_stats_line(struct stats_line *said, const char *line);
+
+/* Reads the statistics of one client, which are such lines. Returns 0 or -errno. */
 int job_stats_read_client(struct job_entry *entry, const char *path);
 
 #endif

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/sysinfo.h>
 
 /* Samples wait so long for being written as one frame; a sudden death leaves them in the segment. */
@@ -60,18 +59,12 @@ static void say_cgroup(const struct cgroup *cgroup, const char *wanted)
          cgroup->path, missing);
 }
 
-static void *memory_for(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 static int begin_processes(struct node *node, const struct settings *settings, uint32_t launcher)
 {
     if (!settings->is_sampling)
         return 0;
-    node->visits.profiled = node->profiled = memory_for(sizeof *node->profiled);
-    node->sampled = memory_for(sizeof *node->sampled);
+    node->visits.profiled = node->profiled = raw_memory(sizeof *node->profiled);
+    node->sampled = raw_memory(sizeof *node->sampled);
     if (node->profiled == NULL || node->sampled == NULL)
         return -ENOMEM;
     return sampled_begin(node->sampled, node->reading.root, settings->slice_ns, launcher, identity_scheduler_job());

@@ -3,18 +3,12 @@
 #include "clock.h"
 #include "raw.h"
 
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 /* So often all processes are looked at anew: numbers are used again, and users change. */
 enum { FULL_LOOKS = 16, DEBT_LOOKS = 2, ANCESTORS_MAX = 64, FIRST_PROCESS = 1 };
 #define COLLECTOR_NAME "slicewise-collec" /* as the kernel cuts it */
-
-static void *memory_for(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
 
 int others_begin(struct others *others, const char *root, uint64_t slice_ns, uint32_t job_user, bool is_named)
 {
@@ -24,8 +18,8 @@ int others_begin(struct others *others, const char *root, uint64_t slice_ns, uin
         .job_user = job_user,
         .self = (uint32_t)raw_getpid(),
         .slice_ns = slice_ns,
-        .seen = memory_for(OTHERS_MAX * sizeof(struct other)),
-        .before = memory_for(OTHERS_MAX * sizeof(struct other)),
+        .seen = raw_memory(OTHERS_MAX * sizeof(struct other)),
+        .before = raw_memory(OTHERS_MAX * sizeof(struct other)),
     };
     others->users[0].user = USER_NOT_NAMED;
     return others->seen != NULL && others->before != NULL ? 0 : -ENOMEM;
@@ -33,21 +27,7 @@ int others_begin(struct others *others, const char *root, uint64_t slice_ns, uin
 
 static struct other *find(struct other *table, unsigned used, uint32_t pid)
 {
-    unsigned low = 0, high = used;
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (table[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < used && table[low].pid == pid ? &table[low] : NULL;
-}
-
-static uint64_t began_ns(uint64_t start_ticks)
-{
-    uint64_t now_ns = clock_read(CLOCK_REALTIME), ago_ns = clock_read(CLOCK_BOOTTIME) - start_ticks * PROCESS_TICK_NS;
-    return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
+    return bsearch(&pid, table, used, sizeof *table, procfs_by_pid);
 }
 
 /* Who it is. Returns false if it is gone. */
@@ -67,7 +47,7 @@ static bool identify(struct others *others, struct other *one, bool is_known)
     if (one->is_new) {
         one->inner_pid = procfs_inner_pid(others->root, one->pid);
         one->pid_namespace = procfs_pid_namespace(others->root, one->pid);
-        one->looked = (struct looked){ .at_ns = began_ns(one->start_ticks) };
+        one->looked = (struct looked){ .at_ns = procfs_began_ns(one->start_ticks) };
     }
     return true;
 }
@@ -133,17 +113,12 @@ void others_look(struct others *others)
 
 static bool has_segment(const struct profiled_by_users *profiled, const struct other *one)
 {
-    unsigned low = 0, high = profiled->used;
     uint32_t pid = one->inner_pid != 0 ? one->inner_pid : one->pid;
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (profiled->of[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < profiled->used && profiled->of[low].pid == pid; low++) {
-        const struct profiled_by_user *segment = &profiled->of[low];
+    const struct profiled_by_user *end = profiled->of + profiled->used,
+                                  *segment = bsearch(&pid, profiled->of, profiled->used, sizeof *segment, procfs_by_pid);
+    while (segment != NULL && segment > profiled->of && segment[-1].pid == pid)
+        segment--;
+    for (; segment != NULL && segment < end && segment->pid == pid; segment++) {
         bool is_users = segment->user == one->user || segment->user == one->owner; /* nobody hides another user's processes */
         bool is_there = segment->pid_namespace == one->pid_namespace || one->pid_namespace == 0;
         bool is_its = segment->created_ns == 0 || one->start_ticks * PROCESS_TICK_NS <= segment->created_ns + PROCESS_TICK_NS;
@@ -155,16 +130,9 @@ static bool has_segment(const struct profiled_by_users *profiled, const struct o
 
 static bool is_own(const struct others *others, const struct own *own, unsigned own_used, const struct other *one)
 {
-    unsigned low = 0, high = own_used;
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (own[middle].pid < one->pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const struct own *found = bsearch(&one->pid, own, own_used, sizeof *own, procfs_by_pid);
     bool may_be = one->user == others->job_user || others->job_user == 0;
-    return may_be && low < own_used && own[low].pid == one->pid && own[low].start_ticks == one->start_ticks;
+    return may_be && found != NULL && found->start_ticks == one->start_ticks;
 }
 
 /* Counts begin with what is read now. */

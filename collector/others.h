@@ -23,7 +23,7 @@ struct profiled_by_users {
     unsigned used;
     bool is_cut; /* there were more */
     struct profiled_by_user {
-        uint32_t user, pid;
+        uint32_t pid, user;
         uint64_t pid_namespace, created_ns; /* CLOCK_BOOTTIME: whoever began later is somebody else; 0: not known */
     } of[PROFILED_MAX];
 };

@@ -59,12 +59,6 @@ static void find_in(struct profiled_by_users *profiled, int all, const char *nam
     closedir(dir);
 }
 
-static int compare(const void *one, const void *other)
-{
-    uint32_t a = ((const struct profiled_by_user *)one)->pid, b = ((const struct profiled_by_user *)other)->pid;
-    return (a > b) - (a < b);
-}
-
 void profiled_by_users_find(struct profiled_by_users *profiled, const char *const *dirs)
 {
     profiled->used = 0;
@@ -77,5 +71,5 @@ void profiled_by_users_find(struct profiled_by_users *profiled, const char *cons
         if (all != NULL)
             closedir(all);
     }
-    qsort(profiled->of, profiled->used, sizeof *profiled->of, compare);
+    qsort(profiled->of, profiled->used, sizeof *profiled->of, procfs_by_pid);
 }

@@ -1,6 +1,8 @@
 #include "procfs.h"
 
+#include "clock.h"
 #include "raw.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -9,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { THREADS_LOOKED_AT = 256, KERNEL_THREAD_FLAG = 0x00200000 };
+enum { THREADS_LOOKED_AT = 256, KERNEL_THREAD_FLAG = 0x00200000, STATUS_BYTES = 4096 };
 
 /* The fields of /proc/PID/stat that are asked for, from the third one on, which follows the name. */
 enum {
@@ -26,23 +28,42 @@ enum {
     STAT_FIELDS
 };
 
-static long read_text(const char *root, uint32_t pid, const char *name, char *text, size_t room)
+void procfs_take_lines(const char *text, const struct named_line *lines, const char *behind, uint64_t *now)
+{
+    for (const char *line = text, *next; *line != '\0'; line = next) {
+        next = text_next_line(line);
+        for (const struct named_line *named = lines; named->name != NULL; named++) {
+            size_t length = strlen(named->name);
+            const char *value = strncmp(line, named->name, length) == 0 ? strstr(line + length, behind) : NULL;
+            if (value != NULL && value < next)
+                now[named->column] = strtoull(value + strlen(behind), NULL, 10) * (named->unit != 0 ? named->unit : (uint64_t)sysconf(_SC_PAGESIZE));
+        }
+    }
+}
+
+static long read_text(const char *root, uint32_t pid, const char *name, char *text, size_t room, struct stat *status)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/proc/%u/%s", root, pid, name);
     int fd = raw_open(path, O_RDONLY, 0);
     if (fd < 0)
         return fd;
-    long got = raw_read(fd, text, room - 1); /* the kernel gives all of it at once */
+    long got = status == NULL || fstat(fd, status) == 0 ? raw_read(fd, text, room - 1) : -ENOENT; /* the kernel gives all of it at once */
     raw_close(fd);
     text[got > 0 ? got : 0] = '\0';
     return got;
 }
 
+uint64_t procfs_began_ns(uint64_t start_ticks)
+{
+    uint64_t now_ns = clock_read(CLOCK_REALTIME), ago_ns = clock_read(CLOCK_BOOTTIME) - start_ticks * PROCESS_TICK_NS;
+    return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
+}
+
 int procfs_look(const char *root, uint32_t pid, struct process_look *look)
 {
     char text[1024];
-    long length = read_text(root, pid, "stat", text, sizeof text);
+    long length = read_text(root, pid, "stat", text, sizeof text, NULL);
     if (length < 0)
         return (int)length;
     const char *open = strchr(text, '('), *at = strrchr(text, ')'); /* whatever the program is called */
@@ -92,20 +113,14 @@ static int counts_of(const char *text, long length, uint64_t counts[KERNEL_COUNT
 static int read_counts(const char *root, uint32_t pid, const char *name, uint64_t counts[KERNEL_COUNTS])
 {
     char text[512];
-    return counts_of(text, read_text(root, pid, name, text, sizeof text), counts);
+    return counts_of(text, read_text(root, pid, name, text, sizeof text, NULL), counts);
 }
 
 int procfs_owned_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS], uint32_t *owner, uint64_t *inode)
 {
-    char path[512], text[512];
-    struct stat status;
-    snprintf(path, sizeof path, "%s/proc/%u/io", root, pid);
-    int fd = raw_open(path, O_RDONLY, 0);
-    if (fd < 0)
-        return fd;
-    long got = fstat(fd, &status) == 0 ? raw_read(fd, text, sizeof text - 1) : -ENOENT;
-    raw_close(fd);
-    text[got > 0 ? got : 0] = '\0';
+    char text[512];
+    struct stat status = { 0 };
+    long got = read_text(root, pid, "io", text, sizeof text, &status);
     *owner = status.st_uid;
     *inode = status.st_ino;
     return counts_of(text, got, counts);
@@ -144,7 +159,7 @@ long procfs_threads(const char *root, uint32_t pid, uint32_t *threads, size_t mo
 
 void procfs_place(const char *root, uint32_t thread, char *place, size_t room)
 {
-    if (read_text(root, thread, "wchan", place, room) <= 0 || strcmp(place, "0") == 0)
+    if (read_text(root, thread, "wchan", place, room, NULL) <= 0 || strcmp(place, "0") == 0)
         place[0] = '\0';
     place[strcspn(place, ".\n")] = '\0'; /* without what a compiler adds to the names of parts of a function */
 }
@@ -184,12 +199,18 @@ int procfs_program(const char *root, uint32_t pid, char path[PROCESS_NAME_BYTES]
     return 0;
 }
 
+/* What is behind a name in the process's status; empty: nothing. */
+static const char *status_line(const char *root, uint32_t pid, const char *name, char text[STATUS_BYTES])
+{
+    const char *at = read_text(root, pid, "status", text, STATUS_BYTES, NULL) > 0 ? strstr(text, name) : NULL;
+    return at != NULL ? at + strlen(name) : "";
+}
+
 uint32_t procfs_inner_pid(const char *root, uint32_t pid)
 {
-    char text[4096];
-    const char *at = read_text(root, pid, "status", text, sizeof text) > 0 ? strstr(text, "\nNSpid:") : NULL;
+    char text[STATUS_BYTES];
     uint32_t number = 0;
-    for (at = at != NULL ? at + strlen("\nNSpid:") : ""; *at == '\t';) {
+    for (const char *at = status_line(root, pid, "\nNSpid:", text); *at == '\t';) {
         char *end;
         number = (uint32_t)strtoul(at, &end, 10);
         at = end;
@@ -207,16 +228,15 @@ uint64_t procfs_pid_namespace(const char *root, uint32_t pid)
 
 uint32_t procfs_user(const char *root, uint32_t pid)
 {
-    char text[4096];
-    const char *at = read_text(root, pid, "status", text, sizeof text) > 0 ? strstr(text, "\nUid:") : NULL;
-    return at != NULL ? (uint32_t)strtoul(at + strlen("\nUid:"), NULL, 10) : 0;
+    char text[STATUS_BYTES];
+    return (uint32_t)strtoul(status_line(root, pid, "\nUid:", text), NULL, 10);
 }
 
 bool procfs_is_in_cgroup(const char *root, uint32_t pid, const char *cgroup)
 {
     char text[4096];
     size_t length = strlen(cgroup);
-    if (length == 0 || read_text(root, pid, "cgroup", text, sizeof text) <= 0)
+    if (length == 0 || read_text(root, pid, "cgroup", text, sizeof text, NULL) <= 0)
         return false;
     for (const char *at = text; (at = strstr(at, cgroup)) != NULL; at++)
         if (at > text && at[-1] == ':' && (at[length] == '/' || at[length] == '\n' || at[length] == '\0'))
@@ -265,7 +285,7 @@ void procfs_cgroup_of_job(const char *root, const char *job, bool is_unified, ch
     }
 }
 
-static int compare(const void *one, const void *other)
+int procfs_by_pid(const void *one, const void *other)
 {
     uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
     return (a > b) - (a < b);
@@ -280,6 +300,6 @@ long procfs_list(const char *root, uint32_t *pids, size_t most)
     for (long i = 1; i < count; i++)
         is_rising = is_rising && pids[i - 1] < pids[i];
     if (!is_rising)
-        qsort(pids, (size_t)count, sizeof *pids, compare);
+        qsort(pids, (size_t)count, sizeof *pids, procfs_by_pid);
     return count;
 }

@@ -25,6 +25,16 @@ struct process_look {
     char name[32];
 };
 
+/* A line of a kernel's text: the name that it begins with, and where its number goes, times `unit` (0: in pages). */
+struct named_line {
+    const char *name;
+    enum column column;
+    uint64_t unit;
+};
+
+/* The numbers of a text, each right behind `behind` in its line. A line without a name ends the list; what is in no line stays as it was. */
+void procfs_take_lines(const char *text, const struct named_line *lines, const char *behind, uint64_t *now);
+
 /* `pid`: of a process, or of one of its threads, whose state it then is. */
 int procfs_look(const char *root, uint32_t pid, struct process_look *look);
 
@@ -33,6 +43,12 @@ long procfs_threads(const char *root, uint32_t pid, uint32_t *threads, size_t mo
 
 /* The function of the kernel in which a thread sleeps; empty: it does not, or the kernel does not say. */
 void procfs_place(const char *root, uint32_t thread, char *place, size_t room);
+
+/* For bsearch and qsort: rows by the number of their process, their first member. */
+int procfs_by_pid(const void *one, const void *other);
+
+/* When a process began, in CLOCK_REALTIME. */
+uint64_t procfs_began_ns(uint64_t start_ticks);
 
 /* What the process read and wrote, its threads that are gone and the children that it waited for included. */
 int procfs_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS]);

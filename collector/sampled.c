@@ -37,12 +37,6 @@ static int own_counts(const struct belonging *belonging, struct followed *one, c
     return 0;
 }
 
-static uint64_t began_ns(uint64_t start_ticks)
-{
-    uint64_t now_ns = clock_read(CLOCK_REALTIME), ago_ns = clock_read(CLOCK_BOOTTIME) - start_ticks * PROCESS_TICK_NS;
-    return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
-}
-
 /* Counts begin with what comes now. */
 static void begin_here(struct followed *one, const uint64_t counts[KERNEL_COUNTS], struct looked looked)
 {
@@ -51,25 +45,37 @@ static void begin_here(struct followed *one, const uint64_t counts[KERNEL_COUNTS
     one->is_from_start = false;
 }
 
+/* A place that nobody has, or NULL. */
+static struct followed *free_place(struct sampled *sampled)
+{
+    unsigned at = 0;
+    while (at < FOLLOWED_MAX && sampled->followed[at].state != FOLLOWED_FREE)
+        at++;
+    if (at == FOLLOWED_MAX)
+        return NULL;
+    sampled->followed_used = at >= sampled->followed_used ? at + 1 : sampled->followed_used;
+    return &sampled->followed[at];
+}
+
+static void begin_anew(struct followed *one)
+{
+    one->state = FOLLOWED_NEW;
+    one->number = one->moved_bytes = 0;
+    one->rounds = 0;
+    one->first_ns = one->looked.at_ns;
+    one->is_from_start = false;
+}
+
 /* Another program took the place of the one that was sampled: that one has ended, and this one is to be known first. */
 static void succeed(struct sampled *sampled, struct followed *one, const char *program)
 {
-    unsigned free = 0;
-    while (free < FOLLOWED_MAX && sampled->followed[free].state != FOLLOWED_FREE)
-        free++;
-    if (free < FOLLOWED_MAX) {
-        struct followed *ended = &sampled->followed[free];
+    struct followed *ended = free_place(sampled);
+    if (ended != NULL) {
         *ended = *one;
         ended->is_gone = ended->has_unsaid_end = true;
-        sampled->followed_used = free >= sampled->followed_used ? free + 1 : sampled->followed_used;
         memset(one->owed, 0, sizeof one->owed);
     }
-    one->state = FOLLOWED_NEW;
-    one->number = 0;
-    one->rounds = 0;
-    one->moved_bytes = 0;
-    one->first_ns = one->looked.at_ns;
-    one->is_from_start = false;
+    begin_anew(one);
     memcpy(one->program, program, sizeof one->program);
 }
 
@@ -116,17 +122,14 @@ static void follow(struct sampled *sampled, struct seen *seen)
 {
     const struct belonging *belonging = &sampled->belonging;
     struct process_look look;
-    unsigned free = 0;
-    while (free < FOLLOWED_MAX && sampled->followed[free].state != FOLLOWED_FREE)
-        free++;
-    if (free == FOLLOWED_MAX) {
+    struct followed *one = free_place(sampled);
+    if (one == NULL) {
         sampled->left_out += !seen->is_left_out;
         seen->is_left_out = true;
         return;
     }
     if (procfs_look(belonging->root, seen->pid, &look) != 0 || look.start_ticks != seen->start_ticks || look.has_ended)
         return;
-    struct followed *one = &sampled->followed[free];
     *one = (struct followed){
         .state = FOLLOWED_NEW,
         .pid = seen->pid,
@@ -135,14 +138,13 @@ static void follow(struct sampled *sampled, struct seen *seen)
         .user = procfs_user(belonging->root, seen->pid),
         .start_ticks = seen->start_ticks,
         .pid_namespace = procfs_pid_namespace(belonging->root, seen->pid),
-        .start_ns = began_ns(seen->start_ticks),
+        .start_ns = procfs_began_ns(seen->start_ticks),
         .first_ns = clock_read(CLOCK_REALTIME),
         .is_from_start = true,
     };
     one->looked = (struct looked){ .at_ns = one->start_ns };
     if (procfs_program(belonging->root, seen->pid, one->program) < 0)
         memcpy(one->program, look.name, sizeof look.name);
-    sampled->followed_used = free >= sampled->followed_used ? free + 1 : sampled->followed_used;
     /* One that was there before we were, that had a segment, or whose children's counts are in its own by now: nobody knows when it moved what. */
     uint64_t counts[KERNEL_COUNTS] = { 0 };
     bool is_late = belonging->scans == 1 || seen->profiled_scan != 0;
@@ -191,11 +193,6 @@ void sampled_look(struct sampled *sampled, const struct profiled *profiled)
     }
 }
 
-static void drop_owed(struct followed *one)
-{
-    memset(one->owed, 0, sizeof one->owed);
-}
-
 void sampled_settle(struct sampled *sampled, const struct profiled *profiled)
 {
     for (unsigned i = 0; i < sampled->followed_used; i++) {
@@ -206,7 +203,7 @@ void sampled_settle(struct sampled *sampled, const struct profiled *profiled)
         if (is_profiled && !one->is_gone) {
             one->has_unsaid_end = one->state == FOLLOWED_SAMPLED;
             one->state = FOLLOWED_PROFILED;
-            drop_owed(one);
+            memset(one->owed, 0, sizeof one->owed);
             continue;
         }
         if (one->state == FOLLOWED_PROFILED) {
@@ -214,12 +211,8 @@ void sampled_settle(struct sampled *sampled, const struct profiled *profiled)
             uint64_t counts[KERNEL_COUNTS] = { 0 }, before_ns = clock_read(CLOCK_REALTIME);
             if (procfs_look(sampled->belonging.root, one->pid, &look) == 0 && look.start_ticks == one->start_ticks &&
                 own_counts(&sampled->belonging, one, &look, counts) == 0) {
-                one->state = FOLLOWED_NEW;
-                one->number = 0;
-                one->rounds = 0;
-                one->moved_bytes = 0;
                 begin_here(one, counts, looked_since(before_ns));
-                one->first_ns = one->looked.at_ns;
+                begin_anew(one);
             }
             continue;
         }

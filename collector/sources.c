@@ -1,5 +1,6 @@
 #include "sources.h"
 
+#include "job_stats.h"
 #include "raw.h"
 #include "text.h"
 
@@ -59,21 +60,21 @@ static struct device *device_of(struct reading *reading, enum device_kind kind, 
     return device;
 }
 
-static void read_pressure(struct reading *reading, const char *path, enum column some, int full)
-{
-    if (!read_file(reading, path))
-        return;
-    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
-        const char *total = strstr(line, "total=");
-        if (total == NULL || total > text_next_line(line))
-            continue;
-        uint64_t ns = strtoull(total + 6, NULL, 10) * US_NS;
-        if (strncmp(line, "some ", 5) == 0)
-            reading->now[some] = ns;
-        else if (strncmp(line, "full ", 5) == 0 && full >= 0)
-            reading->now[full] = ns;
-    }
-}
+/* Files of a number a line. */
+static const struct {
+    const char *path, *behind;
+    struct named_line lines[4];
+} files[] = {
+    { "/proc/pressure/cpu", " total=", { { "some", node_slices_cpu_stall_ns, US_NS } } },
+    { "/proc/pressure/memory", " total=", { { "some", node_slices_memory_stall_ns, US_NS }, { "full", node_slices_memory_full_stall_ns, US_NS } } },
+    { "/proc/pressure/io", " total=", { { "some", node_slices_io_stall_ns, US_NS }, { "full", node_slices_io_full_stall_ns, US_NS } } },
+    { "/proc/meminfo", "", { { "Dirty:", node_slices_dirty_bytes, KIB }, { "Writeback:", node_slices_writeback_bytes, KIB } } },
+    { "/proc/vmstat",
+      "",
+      { { "workingset_refault_file ", node_slices_file_refault_bytes, 0 },
+        { "workingset_refault_anon ", node_slices_anonymous_refault_bytes, 0 },
+        { "workingset_refault ", node_slices_file_refault_bytes, 0 } } }, /* before Linux 5.9 of all pages, of which nearly all were files' */
+};
 
 /* Of a line of names and a line of values below it, both with the protocol's name first. */
 static uint64_t named_value(const char *protocol, const char *name)
@@ -118,37 +119,6 @@ static void read_tcp(struct reading *reading)
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         reading->now[counts[i].column] = named_value("TcpExt:", counts[i].name);
-}
-
-static void read_memory(struct reading *reading)
-{
-    if (!read_file(reading, "/proc/meminfo"))
-        return;
-    for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
-        if (strncmp(line, "Dirty:", 6) == 0)
-            reading->now[node_slices_dirty_bytes] = strtoull(line + 6, NULL, 10) * KIB;
-        else if (strncmp(line, "Writeback:", 10) == 0)
-            reading->now[node_slices_writeback_bytes] = strtoull(line + 10, NULL, 10) * KIB;
-    }
-}
-
-static void read_refaults(struct reading *reading)
-{
-    static const struct {
-        const char *name;
-        enum column column;
-    } lines[] = {
-        { "workingset_refault_file ", node_slices_file_refault_bytes },
-        { "workingset_refault_anon ", node_slices_anonymous_refault_bytes },
-        { "workingset_refault ", node_slices_file_refault_bytes }, /* before Linux 5.9 of all pages, of which nearly all were files' */
-    };
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (!read_file(reading, "/proc/vmstat"))
-        return;
-    for (const char *line = text; *line != '\0'; line = text_next_line(line))
-        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-            if (strncmp(line, lines[i].name, strlen(lines[i].name)) == 0)
-                reading->now[lines[i].column] = strtoull(line + strlen(lines[i].name), NULL, 10) * page_bytes;
 }
 
 static void read_networks(struct reading *reading)
@@ -267,25 +237,21 @@ static void read_nfs(struct reading *reading)
     }
 }
 
-/* `write_bytes 12 samples [bytes] 4096 1048576 9437184`: a number of operations, and where there are three more, the sum of what they had. */
 static void read_lustre_line(struct device *device, const char *line)
 {
-    char name[64], unit[16];
-    unsigned long long samples, least, most, sum = 0;
-    char whole[256];
-    snprintf(whole, sizeof whole, "%.*s", (int)strcspn(line, "\n"), line);
-    int fields = sscanf(whole, "%63s %llu samples [%15[^]]] %llu %llu %llu", name, &samples, unit, &least, &most, &sum);
-    if (fields < 3)
+    struct stats_line said;
+    const char *name = said.name;
+    if (!job_stats_line(&said, line))
         return;
     if (strcmp(name, "read_bytes") == 0 || strcmp(name, "write_bytes") == 0) {
         bool is_read = name[0] == 'r';
-        device->now[is_read ? node_lustre_read_ops : node_lustre_write_ops] = samples;
-        device->now[is_read ? node_lustre_read_bytes : node_lustre_write_bytes] = sum;
+        device->now[is_read ? node_lustre_read_ops : node_lustre_write_ops] = said.samples;
+        device->now[is_read ? node_lustre_read_bytes : node_lustre_write_bytes] = said.sum;
     } else if (strcmp(name, "req_waittime") == 0) {
-        device->now[node_lustre_requests] = samples;
-        device->now[node_lustre_wait_ns] = sum * US_NS;
+        device->now[node_lustre_requests] = said.samples;
+        device->now[node_lustre_wait_ns] = said.sum * US_NS;
     } else if (device->kind == DEVICE_lustre && strcmp(name, "read") != 0 && strcmp(name, "write") != 0) {
-        device->now[node_lustre_other_ops] += samples; /* `read` and `write` are the same calls as those with bytes, timed */
+        device->now[node_lustre_other_ops] += said.samples; /* `read` and `write` are the same calls as those with bytes, timed */
     }
 }
 
@@ -476,12 +442,10 @@ void sources_read(struct reading *reading)
         device->was_present = device->is_present;
         device->is_present = false;
     }
-    read_pressure(reading, "/proc/pressure/cpu", node_slices_cpu_stall_ns, -1);
-    read_pressure(reading, "/proc/pressure/memory", node_slices_memory_stall_ns, node_slices_memory_full_stall_ns);
-    read_pressure(reading, "/proc/pressure/io", node_slices_io_stall_ns, node_slices_io_full_stall_ns);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (read_file(reading, files[i].path))
+            procfs_take_lines(text, files[i].lines, files[i].behind, reading->now);
     read_tcp(reading);
-    read_memory(reading);
-    read_refaults(reading);
     read_networks(reading);
     read_blocks(reading);
     read_nfs(reading);

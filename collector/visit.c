@@ -12,8 +12,8 @@
 
 int visits_begin(struct visits *visits)
 {
-    visits->copy = mmap(NULL, sizeof *visits->copy, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return visits->copy == MAP_FAILED ? -ENOMEM : 0;
+    visits->copy = raw_memory(sizeof *visits->copy);
+    return visits->copy == NULL ? -ENOMEM : 0;
 }
 
 void visits_end(struct visits *visits)

@@ -236,9 +236,8 @@ static bool read_what_is_there(int fd, struct segment *segment, size_t begin, si
 
 struct segment *adopt_copy(int fd)
 {
-    struct segment *segment =
-        (struct segment *)syscall(SYS_mmap, NULL, sizeof(struct segment), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (segment == MAP_FAILED)
+    struct segment *segment = raw_memory(sizeof *segment);
+    if (segment == NULL)
         return NULL;
     /* First the head, whose commit the rest must not be older than; nobody reads more of what cannot be understood than says so. */
     bool is_read = read_part(fd, segment, 0, offsetof(struct segment, process)) && adopt_is_of_this_build(segment) &&

@@ -114,10 +114,9 @@ static void load_table(void)
 {
     if (table.mounts == NULL) {
         size_t bytes = SYSTEM_MOUNTS_MAX * sizeof *table.mounts + MOUNTINFO_BYTES;
-        void *memory = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED)
+        table.mounts = raw_memory(bytes);
+        if (table.mounts == NULL)
             return;
-        table.mounts = memory;
         table.text = (char *)(table.mounts + SYSTEM_MOUNTS_MAX);
     }
     table.count = 0;

@@ -114,6 +114,13 @@ static inline int raw_unlink(const char *path)
     return raw_unlink_at(AT_FDCWD, path);
 }
 
+/* Private memory of zeros, which is there as far as it is touched; NULL: there is none. */
+static inline void *raw_memory(size_t bytes)
+{
+    void *memory = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
 /* Whatever the umask says. */
 static inline int raw_chmod_fd(int fd, unsigned mode)
 {

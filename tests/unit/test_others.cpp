@@ -68,7 +68,7 @@ struct Node {
     }
     void has_segment(uint32_t pid, uint32_t user) const
     {
-        profiled->of[profiled->used++] = { .user = user, .pid = pid, .pid_namespace = 0, .created_ns = 0 };
+        profiled->of[profiled->used++] = { .pid = pid, .user = user, .pid_namespace = 0, .created_ns = 0 };
     }
 
     std::string root;
