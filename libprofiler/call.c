@@ -203,6 +203,30 @@ int64_t call_wrote_unusually(enum operation operation, int fd, int64_t offset, i
     return moved_unusually(KIND_write, operation, fd, offset, moved, start_tick, end_tick);
 }
 
+static void go_past_cache(int fd, uint64_t synced)
+{
+    struct thread *thread = &thread_state;
+    void *volatile frame;
+    if (!is_on() || !guard_is_free(thread, &frame))
+        return;
+    guard_set(thread, &frame);
+    const struct stream *stream = stream_of(thread->lane, fd);
+    if (thread->lane != NULL && stream->descriptor == descriptor_word(fd))
+        files_go_past_cache(engine.home.segment, stream, synced);
+    guard_clear(thread);
+}
+
+void call_synced(int fd, int64_t moved)
+{
+    if (moved > 0)
+        go_past_cache(fd, (uint64_t)moved);
+}
+
+void call_set_flags(int fd)
+{
+    go_past_cache(fd, 0);
+}
+
 /* How much of a copy's time is that of reading: half of it, if not one of the two lies in memory. */
 static uint64_t reading_ticks(const struct call *call, descriptor from, descriptor to)
 {

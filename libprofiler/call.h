@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/uio.h>
 #include <wchar.h>
 
 struct call {
@@ -105,6 +106,14 @@ void call_copied(const struct call *call, int from, int64_t from_offset, int to,
 
 /* A metadata or sync call on a descriptor, or on a name (relative to `dirfd`, as in the *at calls). */
 void call_touched(const struct call *call, int fd, bool is_error);
+
+/* After call_wrote: the call asked that what it wrote be in storage when it returned. Leaves errno alone. */
+#define CALL_SYNCS (RWF_DSYNC | RWF_SYNC)
+void call_synced(int fd, int64_t moved);
+
+/* The descriptor's flags were set to others. */
+void call_set_flags(int fd);
+
 void call_named(const struct call *call, int dirfd, const char *path, bool is_error);
 /* One that told the device it found. */
 void call_named_on(const struct call *call, int dirfd, const char *path, uint64_t device, uint32_t mode);

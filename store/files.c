@@ -307,11 +307,32 @@ static uint32_t new_row(struct segment_home *home)
 
 CALL_DATA bool files_any_past_cache;
 
+/* The column in a row of a segment: what the descriptor's flags said, and above it the bytes whose calls asked to be in storage at their return. */
+enum { BY_FLAGS = 3, SYNCED_BYTE = BY_FLAGS + 1 };
+
 /* Whether what is written is in storage when the call returns, and with it what a file system notes of it (2). */
 static unsigned past_cache_of(int fd)
 {
     long flags = files_any_past_cache ? syscall(SYS_fcntl, fd, F_GETFL) : 0;
     return flags < 0 ? 0 : (flags & O_DSYNC) != 0 ? 2 : (flags & O_DIRECT) != 0;
+}
+
+void files_go_past_cache(struct segment *segment, const struct stream *stream, uint64_t synced)
+{
+    if (stream->file == 0 || stream->file >= FILES_MAX)
+        return;
+    uint64_t *row = segment->files.file[stream->file].row;
+    if (synced != 0)
+        __atomic_fetch_add(&row[files_past_cache], synced * SYNCED_BYTE, __ATOMIC_RELAXED);
+    else if (row[files_write_bytes] + stream->counter[FILE_SUM(files_write_bytes)] == 0)
+        __atomic_fetch_or(&row[files_past_cache], past_cache_of(stream->fd), __ATOMIC_RELAXED);
+}
+
+/* The column as it goes into the profile. A file is as its bytes are, but for a twentieth: one with few commits among many cached writes is cached. */
+static uint64_t past_cache_in_profile(const uint64_t *row)
+{
+    uint64_t synced = row[files_past_cache] / SYNCED_BYTE, written = row[files_write_bytes];
+    return synced != 0 && synced >= written - written / 20 ? 2 : row[files_past_cache] & BY_FLAGS;
 }
 
 void files_enter(struct segment_home *home, struct stream *stream, uint32_t mount, const char *path)
@@ -420,16 +441,18 @@ unsigned files_rows(const struct segment *segment, struct file_rows *made)
         while (hash != 0 && at[place].file != 0 && segment->files.file[at[place].file].path_hash != hash)
             place = (place + 1) % places;
         if (hash != 0 && at[place].file != 0) {
-            uint64_t *same = made->row[at[place].row];
-            for (unsigned column = files_opens; column < FILE_COLUMNS; column++)
+            uint64_t *same = made->row[at[place].row], past = past_cache_in_profile(file->row);
+            for (unsigned column = files_opens; column < files_past_cache; column++)
                 same[column] += file->row[column];
+            same[files_past_cache] = same[files_past_cache] > past ? same[files_past_cache] : past;
             continue;
         }
         if (hash != 0) {
             at[place].file = (uint16_t)i;
             at[place].row = (uint16_t)count;
         }
-        memcpy(made->row[count++], file->row, sizeof made->row[0]);
+        memcpy(made->row[count], file->row, sizeof made->row[0]);
+        made->row[count++][files_past_cache] = past_cache_in_profile(file->row);
     }
     return count;
 }

@@ -42,6 +42,10 @@ bool files_refer(struct segment *segment, struct stream *stream);
 /* Whether what the stream counted, and `more` of each on top, is enough for a row. */
 bool files_is_worth(const struct segment *segment, const struct stream *stream, uint64_t more_bytes, uint64_t more_ns);
 
+/* A write of `synced` bytes was in storage when it returned, since the call asked for that (RWF_DSYNC), whatever the descriptor's flags. 0: the
+ * flags are others now, which counts if nothing was written before. */
+void files_go_past_cache(struct segment *segment, const struct stream *stream, uint64_t synced);
+
 /* Gives the stream's file a row, which the stream then names. Caller holds the lock. */
 void files_enter(struct segment_home *home, struct stream *stream, uint32_t mount, const char *path);
 

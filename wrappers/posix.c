@@ -38,7 +38,17 @@ SAME_AS(__pwrite64, pwrite);
 TRANSFER(writev, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count), wrote, NO_OFFSET)
 TRANSFER(pwritev, pwritev, (int fd, const struct iovec *parts, int count, off_t offset), (fd, parts, count, offset), wrote, offset)
 SAME_AS(pwritev64, pwritev);
-TRANSFER(pwritev, pwritev2, (int fd, const struct iovec *parts, int count, off_t offset, int flags), (fd, parts, count, offset, flags), wrote, offset)
+/* Not TRANSFER: a call of it may ask for what O_DSYNC asks for. */
+INTERPOSE(ssize_t, pwritev2, (int fd, const struct iovec *parts, int count, off_t offset, int flags))
+{
+    struct call call = call_begin(OP_pwritev);
+    ssize_t moved = NEXT(pwritev2)(fd, parts, count, offset, flags);
+    call_stop(&call);
+    call_wrote(&call, fd, offset, moved);
+    if (__builtin_expect((flags & CALL_SYNCS) != 0, 0))
+        call_synced(fd, moved);
+    return moved;
+}
 SAME_AS(pwritev64v2, pwritev2);
 
 INTERPOSE(off_t, lseek, (int fd, off_t offset, int whence))

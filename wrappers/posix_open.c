@@ -141,8 +141,8 @@ INTERPOSE(int, fcntl, (int fd, int command, ...))
     struct call call = call_begin(OP_fcntl);
     int result = REAL(fcntl)(fd, command, argument);
     call_end(&call);
-    if (command == F_SETFL)
-        files_note_flags((int)(intptr_t)argument);
+    if (command == F_SETFL && (files_note_flags((int)(intptr_t)argument) & FILES_PAST_CACHE) != 0)
+        call_set_flags(fd);
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
         descriptor_copied(fd, result);
     call_touched(&call, fd, result < 0);

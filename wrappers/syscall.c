@@ -12,8 +12,8 @@
 
 /* What a call does, in the order of its arguments. */
 enum action {
-    NONE, READS, READS_AT, WRITES, WRITES_AT, SENDS, MOVES, TEES, GIVES_PAGES, OPENS, OPENS_AT, CLOSES, CLOSES_RANGE, COPIES, CONTROLS, SEEKS,
-    TOUCHES, NAMES, NAMES_AT, NAMES_NONE, SUBMITS, REAPS, SETS_UP_RING, REGISTERS, ENTERS_RING, ENDS,
+    NONE, READS, READS_AT, WRITES, WRITES_AT, WRITES_AT_AS_ASKED, SENDS, MOVES, TEES, GIVES_PAGES, OPENS, OPENS_AT, CLOSES, CLOSES_RANGE, COPIES,
+    CONTROLS, SEEKS, TOUCHES, NAMES, NAMES_AT, NAMES_NONE, SUBMITS, REAPS, SETS_UP_RING, REGISTERS, ENTERS_RING, ENDS,
     GOES_ELSEWHERE, LOCKS_MEMORY, FORBIDS, FORBIDS_AS_PRCTL,
 };
 
@@ -33,8 +33,8 @@ static struct meaning meaning_of(long number)
     case SYS_write: return (struct meaning){ WRITES, OP_write };
     case SYS_writev: return (struct meaning){ WRITES, OP_writev };
     case SYS_pwrite64: return (struct meaning){ WRITES_AT, OP_pwrite };
-    case SYS_pwritev:
-    case SYS_pwritev2: return (struct meaning){ WRITES_AT, OP_pwritev };
+    case SYS_pwritev: return (struct meaning){ WRITES_AT, OP_pwritev };
+    case SYS_pwritev2: return (struct meaning){ WRITES_AT_AS_ASKED, OP_pwritev };
     case SYS_sendfile: return (struct meaning){ SENDS, OP_sendfile };
     case SYS_copy_file_range: return (struct meaning){ MOVES, OP_copy_file_range };
     case SYS_splice: return (struct meaning){ MOVES, OP_splice };
@@ -179,7 +179,12 @@ static void count(struct meaning meaning, const struct call *call, const long *a
     case READS: call_read(call, fd, NO_OFFSET, result); break;
     case READS_AT: call_read(call, fd, offset_of(argument[3]), result); break;
     case WRITES: call_wrote(call, fd, NO_OFFSET, result); break;
-    case WRITES_AT: call_wrote(call, fd, offset_of(argument[3]), result); break;
+    case WRITES_AT:
+    case WRITES_AT_AS_ASKED:
+        call_wrote(call, fd, offset_of(argument[3]), result);
+        if (meaning.action == WRITES_AT_AS_ASKED && (argument[5] & CALL_SYNCS) != 0)
+            call_synced(fd, result);
+        break;
     case SENDS: call_copied(call, (int)argument[1], copy_beginning(address(argument[2]), result), fd, NO_OFFSET, result); break;
     case MOVES:
         call_copied(call, fd, copy_beginning(address(argument[1]), result), (int)argument[2], copy_beginning(address(argument[3]), result),
@@ -252,7 +257,7 @@ INTERPOSE_SYMBOL(long, system_call, syscall, (long number, long a, long b, long 
 
 __attribute__((noinline)) static long counted(struct meaning meaning, long number, long a, long b, long c, long d, long e, long f)
 {
-    const long argument[] = { a, b, c, d, e };
+    const long argument[] = { a, b, c, d, e, f };
     struct call call = call_begin(meaning.operation);
     uint64_t prepared = prepare(meaning, &call, argument);
     long result = REAL(system_call)(number, a, b, c, d, e, f);

@@ -40,3 +40,40 @@ def test_a_flag_that_is_set_later_counts(job: Job) -> None:
     assert job.run([PYTHON, "-c", aligned.format(set_it)], cwd=job.data).status == 0
     (past,) = job.profile().files.filter(job.profile().files["write_bytes"] == 1 << 20)["past_cache"]
     assert past > 0
+
+
+VECTORED = "import os; f = os.open('out', os.O_CREAT | os.O_WRONLY); {}"
+COMMIT = "[os.pwritev(f, [bytes(1 << 18)], i << 18, {}) for i in range(4)]"
+
+
+@pytest.mark.parametrize(
+    ("writes", "past"),
+    [
+        (COMMIT.format("os.RWF_DSYNC"), 2),
+        (COMMIT.format("os.RWF_SYNC"), 2),
+        (COMMIT.format("0"), 0),
+        # One commit among cached writes makes no file one of synchronous writes.
+        (COMMIT.format("os.RWF_DSYNC * (i == 3)"), 0),
+        # By its number: 328 is pwritev2.
+        (
+            "import ctypes as c; b = c.create_string_buffer(1 << 20); v = (c.c_size_t * 2)(c.addressof(b), 1 << 20); "
+            "c.CDLL(None).syscall(c.c_long(328 if os.uname().machine == 'x86_64' else 287), f, v, 1, c.c_long(0), "
+            "c.c_long(0), 2)",
+            2,
+        ),
+    ],
+    ids=["dsync", "sync", "cached", "one commit", "by number"],
+)
+def test_calls_that_ask_to_be_synchronous_count(job: Job, writes: str, past: int) -> None:
+    assert job.run([PYTHON, "-c", VECTORED.format(writes)], cwd=job.data).status == 0
+    (out,) = job.profile().files.filter(job.profile().files["write_bytes"] == 1 << 20)["past_cache"]
+    assert out == past
+
+
+def test_a_file_that_is_made_anew_keeps_its_mark(job: Job) -> None:
+    """Each is another file of the same name: their rows become one."""
+    again = "f = os.open('out', os.O_CREAT | os.O_WRONLY | os.O_DSYNC); os.write(f, bytes(1 << 18)); "
+    replaced = again + "g = os.dup(f); os.unlink('out'); "
+    assert job.run([PYTHON, "-c", "import os; " + replaced * 3 + again], cwd=job.data).status == 0
+    (out,) = job.profile().files.filter(job.profile().files["write_bytes"] == 1 << 20)["past_cache"]
+    assert out == 2
