@@ -196,7 +196,7 @@ ALONE = $(addprefix tests/, \
 IN_PAIRS = $(addprefix tests/, \
   $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py hostile_processes.py life.py life_asleep.py live.py load.py real_stress.py \
     sampled.py sites.py)) \
-  bench \
+  bench guest/test_short.py \
   $(addprefix endtoend/,$(addprefix test_,live_costs.py slurm.py footprint.py stdio_served.py)) \
   $(addprefix fault/,$(addprefix test_,busiest_files.py hung_recovery.py hung_spool.py pid_namespaces.py sudden_death.py valgrind.py)))
 
@@ -228,6 +228,7 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	$(MAKE) --no-print-directory all
 	-$(MAKE) --no-print-directory axe
 	-$(MAKE) --no-print-directory promtool
+	-make/setup guest
 	rm -f $(FAILED)
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit > $(BUILD)/engine.log 2>&1 & testing_engine=$$!; \
 	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
@@ -244,7 +245,7 @@ SOAK_ROUNDS ?= 50
 SOAK_FUZZ_SECONDS ?= 600
 
 .PHONY: guest
-guest:  ## tests on a kernel that this machine may lack (NFS), in a guest under emulation; as root, about 6 min
+guest:  ## tests on a kernel that this machine may lack (NFS), in a guest under emulation; as root, about 5 min
 	make/setup guest
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all
 	$(PYTEST) -q tests/guest

@@ -30,6 +30,7 @@ on() {
 for n in 1 2 3; do
     on $n bash -c "hostname c$n; ip link set lo up; ip addr add 10.9.0.1$n/24 dev e$n; ip link set e$n up"
 done
+ip link show ifb0 > /dev/null 2>&1 || ip link add ifb0 type ifb
 ip link set ifb0 up
 tc qdisc add dev br0 ingress
 tc filter add dev br0 parent ffff: matchall action mirred egress redirect dev ifb0

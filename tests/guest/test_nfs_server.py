@@ -14,7 +14,7 @@ NEIGHBOURS = {"victim": "c2", "victim-of-other": "other", "victim-of-own-node": 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_servers("nfs_server.sh", tmp_path_factory.mktemp("guest"))
+    return run_servers(tmp_path_factory.mktemp("guest"), "nfs.sh", "nfs_server.sh")
 
 
 @pytest.mark.parametrize("job", NEIGHBOURS)

@@ -12,7 +12,7 @@ MIB = 1 << 20
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_servers("samba_server.sh", tmp_path_factory.mktemp("guest"))
+    return run_servers(tmp_path_factory.mktemp("guest"), "samba_server.sh")
 
 
 @pytest.mark.parametrize(("job", "neighbour"), [("victim", "10.9.0.12"), ("victim-of-other", "other")])

@@ -1,12 +1,14 @@
 """What jobs in a guest were told, held against their own stopwatch."""
 
 import json
+import os
+import platform
 from pathlib import Path
 
 import pytest
 from support.command_line import run_slicewise
-from support.programs import BUILD
-from testbed.guest import guest_in
+from support.programs import BUILD, need
+from testbed.guest import NoPackages, guest_in
 
 HERE = Path(__file__).resolve().parents[1] / "guest"
 TIMEOUT_SECONDS = 1800.0
@@ -14,14 +16,23 @@ TIMEOUT_SECONDS = 1800.0
 MOST_ERROR = 0.15
 
 
-def run_servers(script: str, out: Path) -> Path:
-    """Runs a script of a file server and its clients in the guest; gives what it left: `profiles`, and `took`."""
-    return run_in_guest(out, "nodes.sh", script)
+def run_servers(out: Path, *scripts: str) -> Path:
+    """Runs scripts of a file server and its clients in the guest; gives what they left: `profiles`, and `took`."""
+    return run_in_guest(out, "nodes.sh", *scripts)
 
 
 def run_in_guest(out: Path, *scripts: str) -> Path:
-    """Runs scripts in the guest, one after the other as one; gives what they left."""
-    guest_in(BUILD / "guest").run([HERE / script for script in scripts], out, BUILD, TIMEOUT_SECONDS)
+    """Runs scripts in the guest, one after the other as one; gives what they left. Skips where no guest can be made."""
+    if platform.machine() != "x86_64" or not Path("/etc/debian_version").exists():
+        pytest.skip("no guest: it is made of Debian's packages for x86-64")
+    if os.geteuid() != 0:
+        pytest.skip("no guest: reading this machine's root directory needs root")
+    need("qemu-system-x86_64", "busybox", "cpio", "depmod", "apt-get")
+    try:
+        guest = guest_in(BUILD / "guest")
+    except NoPackages as unreached:
+        pytest.skip(f"no guest: {unreached}")
+    guest.run([HERE / script for script in scripts], out, BUILD, TIMEOUT_SECONDS)
     return out
 
 
@@ -30,7 +41,7 @@ def seconds_of(ran: Path) -> dict[str, float]:
     return {name: float(seconds) for name, seconds in map(str.split, (ran / "took").read_text().splitlines())}
 
 
-def assert_blamed(ran: Path, job: str, neighbour: str, most_elsewhere: float) -> None:
+def assert_blamed(ran: Path, job: str, neighbour: str, most_elsewhere: float, most_error: float = MOST_ERROR) -> None:
     """What a job lost is told, and all of it, but for a part, is one neighbour's."""
     took = seconds_of(ran)
     done = run_slicewise("blame", job, "--alone", "alone", "--json", directory=ran / "profiles")
@@ -38,7 +49,7 @@ def assert_blamed(ran: Path, job: str, neighbour: str, most_elsewhere: float) ->
     found = json.loads(done.stdout)
     lost = took[job] - took["alone"]
     assert lost > 1.0
-    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=MOST_ERROR)
+    assert found["lost_seconds"]["value"] == pytest.approx(lost, rel=most_error)
     (one,) = [each for each in found["neighbours"] if each["job"]]
     assert one["job"] == neighbour
     assert one["lost_seconds"]["value"] == pytest.approx(lost, rel=most_elsewhere)

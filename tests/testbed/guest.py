@@ -1,6 +1,7 @@
 """A guest with Debian's own kernel, under emulation: for what the kernel of this machine may lack, such as NFS.
 
-All of it comes from Debian's packages. It takes 2 min to make, and 1 min to boot; no processor has to help.
+Its root directory is this machine's, read only and through 9p, below a directory of the packages that are missing here.
+So there is no image to make but the few modules that mount it. No processor has to help.
 """
 
 import shutil
@@ -10,24 +11,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGES = (
-    "kmod", "iproute2", "procps", "nfs-common", "nfs-kernel-server", "samba", "cifs-utils", "dmsetup", "python3",
+    "linux-image-amd64", "kmod", "iproute2", "procps", "nfs-common", "nfs-kernel-server", "samba", "cifs-utils",
+    "dmsetup", "python3",
 )  # fmt: skip
-# Of the kernel's modules these are of no use in a guest of two processors and one link.
-UNUSED = (
-    "sound", "drivers/gpu", "drivers/media", "drivers/net/wireless", "drivers/net/ethernet", "drivers/usb",
-    "drivers/scsi", "drivers/infiniband", "drivers/iio", "drivers/staging", "drivers/hwmon", "drivers/input",
-    "drivers/mtd", "drivers/ata",
-)  # fmt: skip
+# What mounts the root directory.
+MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 MEMORY_MIB, PROCESSORS = 3500, 2
 # Our programs there.
 PLACE = "opt/slicewise"
-INIT = """#!/bin/bash
-export PATH=/opt/slicewise/bin:/usr/sbin:/usr/bin:/sbin:/bin
+MOUNT_9P = "mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144"
+BOOT = f"""#!/bin/sh
+mkdir -p /proc /extra /host /up /new
+mount -t proc proc /proc; mount -t tmpfs tmpfs /up; mkdir /up/upper /up/work
+for module in $(cat /modules/order); do insmod /modules/$module; done
+{MOUNT_9P},ro,cache=loose host /host
+{MOUNT_9P},ro,cache=loose extra /extra
+mount -t overlay -o lowerdir=/extra:/host,upperdir=/up/upper,workdir=/up/work overlay /new
+exec switch_root /new /bin/bash /guest-init
+"""
+# It makes what the packages' own scripts would have made.
+INIT = f"""export PATH=/opt/slicewise/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 mkdir -p /dev/shm /out
 for place in /dev/shm /tmp /run; do mount -t tmpfs tmpfs $place; done
-for module in virtio_pci 9pnet_virtio 9p; do modprobe $module; done
-mount -t 9p -o trans=virtio,version=9p2000.L out /out
+{MOUNT_9P} out /out
+grep -q ^_rpc: /etc/passwd || echo "_rpc:x:990:65534::/run/rpcbind:/usr/sbin/nologin" >> /etc/passwd
+mkdir -p /var/lib/nfs && touch /var/lib/nfs/etab /var/lib/nfs/rmtab
 bash /out/script > /out/log 2>&1
 echo $? > /out/status
 sync
@@ -36,18 +45,17 @@ sleep 60
 """
 
 
-def codename() -> str:
-    """The codename of the Debian that runs here."""
-    lines = Path("/etc/os-release").read_text().splitlines()
-    return dict(line.split("=", 1) for line in lines if "=" in line)["VERSION_CODENAME"]
+class NoPackages(Exception):
+    """Debian's archive was not reached, or its list here is too old."""
 
 
 @dataclass(frozen=True)
 class Guest:
-    """A root directory, and a kernel for it."""
+    """A directory of what is there beside this machine's root directory, a kernel, and what it boots from."""
 
-    root: Path
+    extra: Path
     kernel: Path
+    initrd: Path
 
     def run(self, scripts: Sequence[Path], out: Path, built: Path, timeout_seconds: float) -> str:
         """What scripts, one after the other as one, printed there; they have an empty directory `out` as /out. built:
@@ -56,20 +64,18 @@ class Guest:
         Raises RuntimeError with the end of the log if it failed, or did not end.
         """
         for name in ("bin/slicewise-collect", "lib/libslicewise.so"):
-            (self.root / PLACE / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(built / name, self.root / PLACE / name)
-        (self.root / "init").write_text(INIT)
-        (self.root / "init").chmod(0o755)
+            (self.extra / PLACE / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(built / name, self.extra / PLACE / name)
+        (self.extra / "guest-init").write_text(INIT)
         (out / "script").write_text("".join(script.read_text() for script in scripts))
-        memory = self.root.parent / "initrd.gz"
-        pack = f"find . -xdev | cpio --quiet -o -H newc | gzip -1 > {memory}"
-        subprocess.run(["bash", "-o", "pipefail", "-c", pack], cwd=self.root, check=True)
+        shared = {"host": ("/", ",readonly=on"), "extra": (self.extra, ",readonly=on"), "out": (out, "")}
         command = [
             "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", str(MEMORY_MIB), "-smp",
-            str(PROCESSORS), "-nographic", "-no-reboot", "-net", "none", "-kernel", self.kernel, "-initrd", memory,
+            str(PROCESSORS), "-nographic", "-no-reboot", "-net", "none", "-kernel", self.kernel, "-initrd", self.initrd,
             "-append", "console=ttyS0 rdinit=/init quiet panic=1 mitigations=off",
-            "-virtfs", f"local,path={out},mount_tag=out,security_model=none",
         ]  # fmt: skip
+        for tag, (path, options) in shared.items():
+            command += ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,multidevs=remap{options}"]
         with (out / "console").open("wb") as console:
             subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=console, stderr=console, timeout=timeout_seconds, check=True
@@ -83,24 +89,50 @@ class Guest:
 
 def guest_in(folder: Path) -> Guest:
     """The guest, made in a folder if it is not there."""
-    root, kernel = folder / "root", folder / "kernel"
+    extra, initrd = folder / "extra", folder / "initrd"
     if not (folder / "made").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        packages = f"--include={','.join(PACKAGES)}"
-        subprocess.run(["debootstrap", "--variant=minbase", packages, codename(), root], check=True)
-        wanted = ["apt-cache", "depends", "linux-image-amd64"]
-        depends = subprocess.run(wanted, capture_output=True, text=True, check=True).stdout
-        (name,) = [line.split()[1] for line in depends.splitlines() if line.strip().startswith("Depends: linux-image-")]
-        subprocess.run(["apt-get", "download", name], cwd=folder, check=True)
-        subprocess.run(["dpkg", "-x", next(folder.glob("linux-image-*.deb")), kernel], check=True)
-        (modules,) = (kernel / "lib/modules").iterdir()
-        for unused in UNUSED:
-            shutil.rmtree(modules / "kernel" / unused, ignore_errors=True)
-        there = root / "lib/modules" / modules.name
-        shutil.copytree(modules, there, symlinks=True)
-        subprocess.run(["strip", "--strip-debug", *there.rglob("*.ko")], check=True)
-        subprocess.run(["chroot", root, "depmod", modules.name], check=True)
+        archives = folder / "archives"
+        (archives / "partial").mkdir(parents=True)
+        for place in ("bin", "sbin", "lib", "lib64"):
+            (extra / "usr" / place).mkdir(parents=True)
+            (extra / place).symlink_to(f"usr/{place}")
+        fetch = ["apt-get", "install", "--download-only", "--yes", "--quiet", "--no-install-recommends"]
+        options = ("Debug::NoLocking=1", "APT::Sandbox::User=root", f"Dir::Cache::archives={archives}")
+        fetch += [word for option in options for word in ("-o", option)]
+        fetched = subprocess.run([*fetch, *PACKAGES], capture_output=True, text=True, check=False)
+        if fetched.returncode != 0:  # its list may be older than the archive
+            subprocess.run(["apt-get", "update", "--quiet"], check=False)
+            fetched = subprocess.run([*fetch, *PACKAGES], capture_output=True, text=True, check=False)
+        if fetched.returncode != 0:
+            raise NoPackages(f"apt-get has no packages: {fetched.stderr.strip().splitlines()[-1:]}")
+        unpack = 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"'
+        for archive in archives.glob("*.deb"):
+            subprocess.run(["bash", "-o", "pipefail", "-c", unpack, "-", archive, extra], check=True)
+        shutil.rmtree(archives)
+        _make_initrd(extra, folder / "boot", initrd)
         (folder / "made").touch()
-    (image,) = (kernel / "boot").glob("vmlinuz-*")
-    return Guest(root, image)
+    (kernel,) = (extra / "boot").glob("vmlinuz-*")
+    return Guest(extra, kernel, initrd)
+
+
+def _make_initrd(extra: Path, boot: Path, initrd: Path) -> None:
+    (modules,) = (extra / "lib/modules").iterdir()
+    subprocess.run(["depmod", "--basedir", extra, modules.name], check=True)
+    show = ["modprobe", "--dirname", extra, "--set-version", modules.name, "--show-depends", "--all", *MODULES]
+    needed = subprocess.run(show, capture_output=True, text=True, check=True).stdout
+    paths = dict.fromkeys(Path(line.split()[1]) for line in needed.splitlines() if line.startswith("insmod "))
+    for place in ("bin", "dev", "modules"):
+        (boot / place).mkdir(parents=True)
+    for path in paths:
+        shutil.copy(path, boot / "modules")
+    (boot / "modules/order").write_text("\n".join(path.name for path in paths))
+    busybox = shutil.which("busybox")
+    assert busybox is not None
+    shutil.copy(busybox, boot / "bin/busybox")
+    for name in ("sh", "mount", "mkdir", "insmod", "cat", "switch_root"):
+        (boot / "bin" / name).symlink_to("busybox")
+    (boot / "init").write_text(BOOT)
+    (boot / "init").chmod(0o755)
+    with initrd.open("wb") as file:
+        subprocess.run(["bash", "-c", "find . | cpio --quiet -o -H newc"], cwd=boot, stdout=file, check=True)
