@@ -18,7 +18,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_neighbour_by_another_version_name_and_export_is_blamed(ran):
-    """NFS 4.2 to an alias of the server, and NFS 3 to its address. Of 3 s lost on a busy machine 45 % stayed unexplained,
+    """NFS 4.2 to an alias of the server, and NFS 3 to its address. Of 3 s lost on a busy machine 45 % were unexplained,
     of 5 s on a quiet one 20 %: so short a session tells who it was, and how much in all.
     """
     assert_blamed(ran, "victim", "other", most_elsewhere=0.6, most_error=0.25)
