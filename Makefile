@@ -29,11 +29,15 @@ ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a
 # In the library what every process runs lies together, first, and so do its variables: a process that does nothing brings few pages into memory.
 STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c $(addprefix libprofiler/,symbol.c elf_object.c)
 ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
+# What few processes use lies last, so that what all use is on fewer pages: a division of libgcc's, too.
+SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,filter hardware io_uring memory_lock module mpi_library python regions site unwind) \
+  $(addprefix store/,errand keep local region samples sha256 volume))
 STORE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard store/*.c))
 USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/spawn.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c
 FIRST_WRAPPERS = $(BUILD)/objects/wrappers/raw_syscall.o $(BUILD)/objects/wrappers/life.o
 WRAPPER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(USUAL_WRAPPERS) $(filter-out $(USUAL_WRAPPERS),$(sort $(wildcard wrappers/*.c))))
-LIBRARY_OBJECTS = $(FIRST_WRAPPERS) $(ENGINE_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS))
+USUAL_OBJECTS = $(FIRST_WRAPPERS) $(filter-out $(SELDOM),$(ENGINE_OBJECTS))
+LIBRARY_OBJECTS = $(USUAL_OBJECTS) $(filter-out $(FIRST_WRAPPERS),$(WRAPPER_OBJECTS)) $(SELDOM)
 # Linked against the names of an old glibc (make/packages.mk): a build is preloaded into programs of containers and of other nodes, too.
 NAMES_OF_GLIBC = $(if $(OLDEST_GLIBC),-L$(abspath $(BUILD)/old_glibc))
 LIBRARY_LINK = -Wl,--version-script=$(BUILD)/generated/exports.map -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--sort-section=name \
@@ -109,7 +113,7 @@ $(BUILD)/objects/%.o: %.c $(GENERATED)
 
 $(LINKED)/lib/libslicewise.so: $(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(BUILD)/objects/zstd_unused.o $(BUILD)/generated/exports.map
 	@mkdir -p $(@D)
-	$(CC) -shared -nostartfiles -o $@ $(LIBRARY_OBJECTS) $(BUILD)/objects/zstd_unused.o $(ZSTD_ARCHIVE) $(NAMES_OF_GLIBC) $(LDFLAGS) $(LIBRARY_LINK)
+	$(CC) -shared -nostartfiles -o $@ $(USUAL_OBJECTS) -lgcc $(filter-out $(USUAL_OBJECTS),$(LIBRARY_OBJECTS)) $(BUILD)/objects/zstd_unused.o $(ZSTD_ARCHIVE) $(NAMES_OF_GLIBC) $(LDFLAGS) $(LIBRARY_LINK)
 
 # That this links shows that the store needs nothing of the engine; and the collector has no constructor that would profile the collector itself.
 $(LINKED)/bin/slicewise-collect: $(COLLECTOR_OBJECTS) $(BUILD)/objects/turns/turn.o $(STORE_OBJECTS) $(BUILD)/objects/zstd_unused.o

@@ -30,7 +30,7 @@ extern const char *gnu_get_libc_version(void) __attribute__((weak));
 extern struct r_debug _r_debug __attribute__((weak));
 
 /* The first ones apart, where memory is touched anyway: most programs have no more. */
-static START_DATA struct object first_at_start[FIRST_OBJECTS];
+static CALL_DATA struct object first_at_start[FIRST_OBJECTS];
 static struct object more_at_start[OBJECTS_MAX - FIRST_OBJECTS];
 static START_DATA struct {
     _Atomic unsigned state; /* of the next four: how far they are */

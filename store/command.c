@@ -13,30 +13,31 @@
 #include <sys/auxv.h>
 
 /* How an interpreter is told what to run. names: an option that comes before a name. code: one before code. skips: one before a value. Without
- * any it is the first argument that is no option. */
+ * any it is the first argument that is no option. No pointers: for those the loader would write to one more page of every process. */
+enum { OPTION_BYTES = 26 };
 struct interpreter {
-    const char *program, *names[3], *code, *skips[6];
+    char program[8], names[3][OPTION_BYTES], code[8], skips[6][OPTION_BYTES];
 };
 
 /* A program is one of these if its name begins so and goes on with digits and points alone: python3.11. */
 static const struct interpreter interpreters[] = {
     { "python", { "-m" }, "-c", { "-W", "-X", "--check-hash-based-pycs" } },
     { "pypy", { "-m" }, "-c", { "-W", "-X" } },
-    { "perl", { NULL }, "-e", { "-I" } },
-    { "ruby", { NULL }, "-e", { "-I", "-r" } },
-    { "Rscript", { "-f" }, "-e", { NULL } },
-    { "R", { "-f", "--file" }, "-e", { NULL } },
-    { "julia", { NULL }, "-e", { "-L", "-J", "-t", "-p" } },
-    { "java", { "-jar", "-m" }, NULL, { "-cp", "-classpath", "--class-path", "-p", "--module-path" } },
-    { "node", { NULL }, "-e", { "-r" } },
-    { "lua", { NULL }, "-e", { "-l" } },
+    { "perl", { "" }, "-e", { "-I" } },
+    { "ruby", { "" }, "-e", { "-I", "-r" } },
+    { "Rscript", { "-f" }, "-e", { "" } },
+    { "R", { "-f", "--file" }, "-e", { "" } },
+    { "julia", { "" }, "-e", { "-L", "-J", "-t", "-p" } },
+    { "java", { "-jar", "-m" }, "", { "-cp", "-classpath", "--class-path", "-p", "--module-path" } },
+    { "node", { "" }, "-e", { "-r" } },
+    { "lua", { "" }, "-e", { "-l" } },
     { "php", { "-f" }, "-r", { "-d", "-c" } },
-    { "tclsh", { NULL }, NULL, { NULL } },
-    { "octave", { NULL }, "--eval", { NULL } },
-    { "bash", { NULL }, "-c", { "-O", "-o", "--rcfile" } },
-    { "dash", { NULL }, "-c", { "-o" } },
-    { "sh", { NULL }, "-c", { "-o" } },
-    { "zsh", { NULL }, "-c", { "-o" } },
+    { "tclsh", { "" }, "", { "" } },
+    { "octave", { "" }, "--eval", { "" } },
+    { "bash", { "" }, "-c", { "-O", "-o", "--rcfile" } },
+    { "dash", { "" }, "-c", { "-o" } },
+    { "sh", { "" }, "-c", { "-o" } },
+    { "zsh", { "" }, "-c", { "-o" } },
 };
 enum { CODE_DIGITS = 8, MOST_IN_ONE_WORD = 5 };
 #define DOTS "..."
@@ -62,9 +63,9 @@ static const struct interpreter *interpreter_of(const char *program)
     return NULL;
 }
 
-static bool is_one_of(const char *argument, const char *const *options, size_t count)
+static bool is_one_of(const char *argument, const char (*options)[OPTION_BYTES], size_t count)
 {
-    for (size_t i = 0; i < count && options[i] != NULL; i++)
+    for (size_t i = 0; i < count && options[i][0] != '\0'; i++)
         if (strcmp(argument, options[i]) == 0)
             return true;
     return false;
@@ -90,7 +91,7 @@ static char last_option(const char *word)
 static bool is_before_code(const struct interpreter *interpreter, const char *option)
 {
     const char *code = interpreter->code;
-    return code != NULL && (strcmp(option, code) == 0 || (code[2] == '\0' && last_option(option) == code[1]));
+    return code[0] != '\0' && (strcmp(option, code) == 0 || (code[2] == '\0' && last_option(option) == code[1]));
 }
 
 /* Finds what an interpreter runs. Returns whether that is code on its command line. */

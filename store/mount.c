@@ -24,8 +24,8 @@ static CALL_DATA struct {
     unsigned count;
 } table;
 
-/* The kernel's numbers of those mounts in the segment that are NFS; 0: one mount a device. */
-static CALL_DATA uint64_t ids[MOUNTS_MAX];
+/* The kernel's numbers of those mounts in the segment that are NFS; 0: one mount a device. Touched where there are any. */
+static uint64_t ids[MOUNTS_MAX];
 CALL_DATA bool mount_has_ids;
 
 enum object object_of_mode(uint32_t mode)
