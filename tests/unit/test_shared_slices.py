@@ -92,12 +92,25 @@ def test_metadata_calls_have_a_speed_and_no_share():
 
 
 def test_directions_that_do_not_meet_are_not_shared():
-    """The neighbour reads as it likes, and the job writes as fast beside much as beside little: a duplex link."""
+    """Too few slices in calls to see whether they meet."""
+    few = job({"write": [3.0, 3.1] * 3}, {"read": [1.0, 4.0] * 3}, [1.0] * 6)
+    assert part_alone(few, KNOWN, 1.0) == DO_NOT_MEET
     reads = [1.0, 1.0, 4.0, 4.0] * 4
-    apart = job({"write": [3.0, 3.1] * 8}, {"read": reads}, [1.0] * 16)
-    assert part_alone(apart, KNOWN, 1.0) == DO_NOT_MEET
     meets = job({"write": [5.0 - read for read in reads]}, {"read": reads}, [1.0] * 16)
     assert part_alone(meets, KNOWN, 1.0) == PartAlone(pytest.approx(0.5), ERROR_OF_SHARE, is_sure=True)
+
+
+@pytest.mark.parametrize(("noise", "part"), [(0.1, 0.75), (2.0, DO_NOT_MEET)])
+def test_directions_that_pass_each_other_by_cost_nothing(noise, part):
+    """Others read as they like, and all writers get as much together: a duplex link, or a limit of each direction.
+    What writers get may vary too much to see that.
+    """
+    chance = np.random.default_rng(1)
+    mine, reads = 3 + noise * chance.uniform(-1, 1, 40), 3 + chance.uniform(-1, 1, 40)
+    both = job({"write": list(mine)}, {"write": [1.0] * 40, "read": list(reads)}, [1.0] * 40)
+    found = part_alone(both, KNOWN, 1.0)
+    share = found.of_shared if isinstance(found, PartAlone) else found
+    assert share == (part if isinstance(part, str) else pytest.approx(part, abs=0.01))
 
 
 def test_what_is_known_for_some_slices_together_only_is_refused():
