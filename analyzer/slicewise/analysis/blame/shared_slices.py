@@ -33,9 +33,9 @@ QUARTILE = 75
 WORTH_ASKING = 0.1
 FEWEST_PAIRS = 4
 MEET = -0.5
-# They pass each other by where a byte of the other direction took less than this of a byte of the job's, at the end of
-# its interval: limits of each direction, and links, which send both ways at once. On a limited disk under eleven jobs it
-# took -0.1 to 0.1; where the two meet, it takes about 1.
+# They pass each other by where a byte of the other direction took less than this of a byte of the job's, at its
+# interval's end: limits of each direction, and links, which send both ways at once. On a limited disk under eleven jobs
+# it took -0.1 to 0.1; where the two meet, it takes about 1.
 PASSES_BY = 0.5
 # Own speed counts from so many slices without company and such a part of the work on; and not where the job was so much
 # slower in them than beside others, for then it was not the storage that it waited for.
