@@ -25,7 +25,7 @@ int belonging_begin(struct belonging *belonging, const char *root, uint32_t laun
 
 static struct seen *find(const struct belonging *belonging, uint32_t pid)
 {
-    return bsearch(&pid, belonging->seen, belonging->used, sizeof *belonging->seen, procfs_by_pid);
+    return procfs_find(&pid, belonging->seen, belonging->used, sizeof *belonging->seen);
 }
 
 /* Everybody who is there; of those who were there before what was known of them. */

@@ -27,7 +27,7 @@ int others_begin(struct others *others, const char *root, uint64_t slice_ns, uin
 
 static struct other *find(struct other *table, unsigned used, uint32_t pid)
 {
-    return bsearch(&pid, table, used, sizeof *table, procfs_by_pid);
+    return procfs_find(&pid, table, used, sizeof *table);
 }
 
 /* Who it is. Returns false if it is gone. */
@@ -114,8 +114,7 @@ void others_look(struct others *others)
 static bool has_segment(const struct profiled_by_users *profiled, const struct other *one)
 {
     uint32_t pid = one->inner_pid != 0 ? one->inner_pid : one->pid;
-    const struct profiled_by_user *end = profiled->of + profiled->used,
-                                  *segment = bsearch(&pid, profiled->of, profiled->used, sizeof *segment, procfs_by_pid);
+    const struct profiled_by_user *end = profiled->of + profiled->used, *segment = procfs_find(&pid, profiled->of, profiled->used, sizeof *segment);
     while (segment != NULL && segment > profiled->of && segment[-1].pid == pid)
         segment--;
     for (; segment != NULL && segment < end && segment->pid == pid; segment++) {
@@ -130,7 +129,7 @@ static bool has_segment(const struct profiled_by_users *profiled, const struct o
 
 static bool is_own(const struct others *others, const struct own *own, unsigned own_used, const struct other *one)
 {
-    const struct own *found = bsearch(&one->pid, own, own_used, sizeof *own, procfs_by_pid);
+    const struct own *found = procfs_find(&one->pid, own, own_used, sizeof *own);
     bool may_be = one->user == others->job_user || others->job_user == 0;
     return may_be && found != NULL && found->start_ticks == one->start_ticks;
 }

@@ -291,6 +291,11 @@ int procfs_by_pid(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
+void *procfs_find(const uint32_t *pid, const void *table, size_t used, size_t row_bytes)
+{
+    return used > 0 ? bsearch(pid, table, used, row_bytes, procfs_by_pid) : NULL;
+}
+
 long procfs_list(const char *root, uint32_t *pids, size_t most)
 {
     char path[512];

@@ -46,6 +46,8 @@ void procfs_place(const char *root, uint32_t thread, char *place, size_t room);
 
 /* For bsearch and qsort: rows by the number of their process, their first member. */
 int procfs_by_pid(const void *one, const void *other);
+/* The row of a process in a table in that order, or NULL; a table without rows may be NULL. */
+void *procfs_find(const uint32_t *pid, const void *table, size_t used, size_t row_bytes);
 
 /* When a process began, in CLOCK_REALTIME. */
 uint64_t procfs_began_ns(uint64_t start_ticks);

@@ -72,7 +72,8 @@ def test_parts_add_up_to_the_loss_and_no_answer_contradicts_itself(name):
                 continue
             parts = sum(one.lost.value for one in told.neighbours) + told.unexplained_seconds
             assert parts == pytest.approx(told.lost.value, abs=1e-9)
-    assert {"high", "unknown"} <= confidences  # both kinds were looked at
+    assert "high" in confidences
+    assert len(confidences) > 1
 
 
 @pytest.mark.parametrize(("neighbours", "mean", "within"), [(1, 4, 0.95), (2, 7, 0.93)])

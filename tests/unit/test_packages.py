@@ -116,7 +116,7 @@ def test_two_wheels_of_one_commit_are_equal(portable, wheel, tmp_path):
 
 def test_library_and_collector_take_little_room(portable):
     sizes = {name: (portable / name).stat().st_size for name in NATIVE if "reader" not in name}
-    assert sum(sizes.values()) < 1_975_000, sizes  # with its scripts the runtime is to stay under 2 MB
+    assert sum(sizes.values()) < 1_985_000, sizes  # with its scripts the runtime is to stay under 2 MB
 
 
 def test_the_version_is_the_same_in_c_in_python_and_for_who_cites():

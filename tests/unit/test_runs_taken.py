@@ -182,15 +182,6 @@ def test_a_warm_run_is_none_for_a_cold_one(tmp_path, neighbour):
     assert "cold: taken as a standalone run." in explanation(told)
 
 
-@pytest.mark.parametrize(("fetched", "is_taken"), [(0.04, True), (1, False)])
-def test_what_is_read_in_an_instant_says_nothing_of_warmth(tmp_path, neighbour, fetched, is_taken):
-    """A server that reads some files of its own, cold alone and warm now: 1 MiB in all, or 20."""
-    job = write(tmp_path / "job", 1, FIRST, 20, mib=fetched, fetched=0)
-    cold = write(tmp_path / "cold", 11, FIRST - 1000, 20, mib=fetched, fetched=fetched)
-    told = told_of(job, neighbour, [], [cold])
-    assert [(run.job, "page cache" in run.why_not) for run in told.runs] == [("cold", not is_taken)]
-
-
 def test_a_cold_run_is_none_for_a_warm_one(tmp_path, neighbour):
     job = write(tmp_path / "job", 1, FIRST, 40, fetched=0)
     cold = write(tmp_path / "cold", 21, FIRST - 2000, 20, mib=20, fetched=20)

@@ -30,7 +30,7 @@ from slicewise.analysis.runs import storage as storages
 from slicewise.analysis.runs.limits import from_disk, has_limits, limits_of
 from slicewise.analysis.runs.matching import synced_otherwise
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, LITTLE_BYTES, LITTLE_OF_RUNTIME, SECOND_NS
+from slicewise.constants import EQUAL_VOLUMES, LEAST_STRANGER, LITTLE_OF_RUNTIME, SECOND_NS
 from slicewise.digest.activity import runtime_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import BYTES
@@ -177,7 +177,7 @@ def other_warmth(own: Fetched | None, run: Fetched | None) -> str:
     if own is None or run is None:
         return ""
     least = LEAST_READ * max(own.read + own.wrote, run.read + run.wrote)
-    is_little = max(own.read, run.read) < least or abs(own.of_files - run.of_files) < max(least, LITTLE_BYTES)
+    is_little = max(own.read, run.read) < least or abs(own.of_files - run.of_files) < least
     is_by_memory = own.is_again and own.is_by_faults
     if is_little or is_by_memory or abs(own.from_storage - run.from_storage) <= WARMTH_APART:
         return ""
