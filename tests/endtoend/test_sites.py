@@ -190,7 +190,7 @@ def test_python_frames_are_shown_as_python_frames(job: Job, python):
 
 
 def test_a_script_s_lines_are_known_in_bash(job: Job, tmp_path):
-    """Of a function it is not known in which file it stands, nor of a script that another one reads."""
+    """It is not known in which file a function stands, nor which script another one reads."""
     more, script = tmp_path / "more.sh", tmp_path / "append.sh"
     more.write_text("for ((i = 0; i < 3000; i++)); do echo a >> $1; done\n")
     script.write_text(

@@ -193,11 +193,12 @@ def _strands(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> Str
     seconds = calls.group_by("process").agg(pl.sum_horizontal(SECONDS.values()).sum())
     first = first_of_strand(lifetimes, dict(seconds.iter_rows()))
     first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns, most_both)
-    pair = _handing_on(who, by_strand(calls, first)["process"].unique().sort().to_list(), first)
+    strands = by_strand(calls, first)
+    pair = _handing_on(who, strands["process"].unique().to_list(), first)
     if not (first or pair):
         return Strands(calls, "processes")
-    strands = by_strand(calls, first)
-    strands = _one_at_a_time(by_strand(strands, pair), grid_ns) if pair else strands
+    if pair:
+        strands = _one_at_a_time(by_strand(strands, pair), grid_ns)
     # A process that mattered beside many brief ones may be next to nothing beside all of them together.
     strands = strands.with_columns(its=in_calls().sum().over("process"))
     return Strands(strands.filter(pl.col("its") >= LEAST_SHARE_OF_TIME * pl.col("its").max()).drop("its"), "strands")
