@@ -38,6 +38,10 @@ $(BUILD)/bench/turns: $(BUILD)/objects/tests/bench/turns.o $(addprefix $(BUILD)/
 	@mkdir -p $(@D)
 	$(CC) -o $@ $^ $(ZSTD_ARCHIVE) $(LDFLAGS) -ldl -lpthread
 
+.PHONY: bench-periods
+bench-periods: $(VENV)/.installed $(BUILD)/peers/.installed  ## how well the next burst of periodic I/O is known, beside FTIO
+	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.periods $(BUILD)
+
 .PHONY: bench-turns
 bench-turns: $(BUILD)/bench/turns $(BUILD)/bin/slicewise-collect  ## round trips of a coordinator, and 1,000 jobs at 5,000 rounds a second
 	@PYTHONPATH=tests $(BENCH_PYTHON) -m bench.turns $(BUILD)

@@ -70,6 +70,24 @@ def test_no_next_burst_of_io_without_a_period_or_that_has_ended():
     assert next_burst(np.append(regular, np.zeros(60)), TAU) is None
 
 
+@pytest.mark.parametrize(("varies", "least", "most"), [(0.15, 0.9, 1.0), (1.0, 0.0, 0.02)])
+def test_bursts_that_vary_are_foretold_and_bursts_at_random_are_not(varies, least, most):
+    """Their distances add up, so that they repeat at no lag."""
+    random, told, held = np.random.default_rng(5), [], []
+    for _ in range(60):
+        apart = 156 * random.gamma(varies**-2, varies**2, 14)
+        begins = (np.cumsum(apart) / TAU).astype(int)
+        moved = np.zeros(begins[-1] + 10)
+        moved[begins[:, np.newaxis] + np.arange(4)] = 1
+        for last, coming in pairwise(begins[6:]):
+            now = last + 6
+            if coming > now:
+                told.append(due := next_burst(moved[:now], TAU))
+                held.append(due is None or due.low <= (coming - now) * TAU <= due.high)
+    assert least <= np.mean([due is not None for due in told]) <= most
+    assert np.mean(held) > 0.93
+
+
 @pytest.mark.parametrize("small", [0.3, 0.5, 0.6])
 def test_a_small_checkpoint_half_way_is_not_the_period(small):
     assert period_of(train(156, 20, amounts=(1.0, small))) == pytest.approx(312, abs=TAU / 4)
