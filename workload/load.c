@@ -24,12 +24,14 @@ struct load {
     const char *path;
     int64_t volume_bytes; /* of a whole group, in one repeat */
     int64_t transfer_bytes;
+    int64_t block_bytes; /* that a process has in one stretch of the shared file; 0: all that it moves */
     int64_t small_bytes; /* of the calls of every second transfer; 0: all calls are of a whole transfer */
     int64_t rate_bytes;  /* that each process moves at most in a second; 0: as many as it can */
     int repeats;
     int files;  /* of each process, which are written and removed again one by one; 0: none */
     int second; /* ranks of the second group */
-    bool is_mpiio, is_collective, is_reading, is_shared, is_strided, is_direct, is_stored_by_call, is_synced, is_removed, is_phased, is_scheduled;
+    bool is_mpiio, is_collective, is_reading, is_shared, is_strided, is_random, is_direct, is_stored_by_call, is_synced, is_removed, is_phased,
+        is_scheduled;
     double compute_seconds;
     double start_at; /* seconds of CLOCK_REALTIME; 0: at once */
     double phases_at[PHASES_MOST]; /* seconds after the start at which each repeat begins, where is_scheduled */
@@ -43,12 +45,14 @@ struct group {
     bool is_second;
 };
 
-/* The transfers of one rank: `count` of them, the first at byte `offset` of its file, the next ones `stride` bytes further. */
+/* The transfers of one rank: `count` of them in blocks, the first block at byte `offset` of its file, the next ones `stride` bytes further. */
 struct part {
     char path[4096];
     int64_t offset, stride;
+    int64_t a_block; /* transfers */
     int64_t count;
     int64_t rounds; /* transfers of the rank that has most: collective calls need every rank to take part */
+    int64_t *order; /* in which they are done; NULL: one after the other */
 };
 
 static const char usage[] =
@@ -61,6 +65,8 @@ static const char usage[] =
     "  --read             read files that an earlier job wrote with the same options\n"
     "  --shared           one file PATH; else a file PATH.RANK a process\n"
     "  --strided          the processes' transfers lie in turn in the shared file; else each process has one stretch of it\n"
+    "  --block BYTES      the processes' stretches of so many bytes lie in turn in the shared file\n"
+    "  --random           each process does its transfers in an order of chance\n"
     "  --direct           O_DIRECT (posix)\n"
     "  --dsync            O_DSYNC: each transfer is stored before the next begins (posix)\n"
     "  --fsync            sync each file after each repeat of writing\n"
@@ -135,6 +141,12 @@ static void check(const struct load *load, int ranks)
         refuse("--collective needs --api mpiio and --shared");
     if (load->is_strided && !load->is_shared)
         refuse("--strided needs --shared");
+    if (load->block_bytes > 0 && (!load->is_shared || load->is_strided))
+        refuse("--block needs --shared, and not --strided, whose blocks are one transfer");
+    if (load->block_bytes > 0 && (load->block_bytes % load->transfer_bytes != 0 || load->volume_bytes % load->block_bytes != 0))
+        refuse("a block is a multiple of the transfer size, and the volume one of it");
+    if (load->is_random && load->files > 0)
+        refuse("--random does not go with --files");
     if (load->files > 0 && (load->is_mpiio || load->is_shared || load->is_reading))
         refuse("--files needs --api posix, and neither --shared nor --read");
     if (load->small_bytes > 0 && (load->is_mpiio || load->transfer_bytes % load->small_bytes != 0))
@@ -152,14 +164,30 @@ static void check(const struct load *load, int ranks)
 static struct load parse(int argc, char **argv, int rank)
 {
     static const struct option options[] = {
-        { "volume", required_argument, NULL, 'v' },   { "transfer", required_argument, NULL, 't' }, { "repeats", required_argument, NULL, 'n' },
-        { "api", required_argument, NULL, 'a' },      { "collective", no_argument, NULL, 'c' },     { "read", no_argument, NULL, 'r' },
-        { "shared", no_argument, NULL, 's' },         { "strided", no_argument, NULL, 'i' },        { "direct", no_argument, NULL, 'd' },
-        { "dsync", no_argument, NULL, 'D' },          { "fsync", no_argument, NULL, 'f' },          { "remove", no_argument, NULL, 'x' },
-        { "start-at", required_argument, NULL, '@' }, { "second", required_argument, NULL, '2' },   { "delay", required_argument, NULL, '+' },
-        { "files", required_argument, NULL, 'F' },    { "mixed", required_argument, NULL, 'm' },    { "rate", required_argument, NULL, 'R' },
-        { "phases", no_argument, NULL, 'p' },         { "compute", required_argument, NULL, 'C' },
-        { "phases-at", required_argument, NULL, 'P' }, { "help", no_argument, NULL, 'h' },
+        { "volume", required_argument, NULL, 'v' },
+        { "transfer", required_argument, NULL, 't' },
+        { "repeats", required_argument, NULL, 'n' },
+        { "api", required_argument, NULL, 'a' },
+        { "collective", no_argument, NULL, 'c' },
+        { "read", no_argument, NULL, 'r' },
+        { "shared", no_argument, NULL, 's' },
+        { "strided", no_argument, NULL, 'i' },
+        { "direct", no_argument, NULL, 'd' },
+        { "dsync", no_argument, NULL, 'D' },
+        { "fsync", no_argument, NULL, 'f' },
+        { "remove", no_argument, NULL, 'x' },
+        { "start-at", required_argument, NULL, '@' },
+        { "second", required_argument, NULL, '2' },
+        { "delay", required_argument, NULL, '+' },
+        { "files", required_argument, NULL, 'F' },
+        { "mixed", required_argument, NULL, 'm' },
+        { "rate", required_argument, NULL, 'R' },
+        { "phases", no_argument, NULL, 'p' },
+        { "compute", required_argument, NULL, 'C' },
+        { "phases-at", required_argument, NULL, 'P' },
+        { "block", required_argument, NULL, 'b' },
+        { "random", no_argument, NULL, 'o' },
+        { "help", no_argument, NULL, 'h' },
         { 0 },
     };
     struct load load = { .volume_bytes = 64 << 20, .transfer_bytes = 1 << 20, .repeats = 1 };
@@ -174,6 +202,8 @@ static struct load parse(int argc, char **argv, int rank)
         case 'r': load.is_reading = true; break;
         case 's': load.is_shared = true; break;
         case 'i': load.is_strided = true; break;
+        case 'b': load.block_bytes = bytes_of(optarg); break;
+        case 'o': load.is_random = true; break;
         case 'd': load.is_direct = true; break;
         case 'D': load.is_stored_by_call = true; break;
         case 'f': load.is_synced = true; break;
@@ -211,6 +241,21 @@ static struct group group_of(const struct load *load, int rank, int ranks)
     return group;
 }
 
+/* The same for a rank in each run, so that who reads goes the way of nobody else. */
+static int64_t *order_of(int64_t count, int rank)
+{
+    int64_t *order = malloc((size_t)(count > 0 ? count : 1) * sizeof *order);
+    if (order == NULL)
+        fail(1, "no memory for the order of %lld transfers", (long long)count);
+    unsigned short state[3] = { 0x330E, (unsigned short)rank, (unsigned short)(rank >> 16) };
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = (int64_t)(erand48(state) * (double)(i + 1));
+        order[i] = order[at];
+        order[at] = i;
+    }
+    return order;
+}
+
 static struct part part_of(const struct load *load, const struct group *group)
 {
     int64_t transfers = load->volume_bytes / load->transfer_bytes;
@@ -219,15 +264,22 @@ static struct part part_of(const struct load *load, const struct group *group)
         .count = transfers * (group->rank + 1) / group->ranks - first,
         .offset = load->is_shared ? first * load->transfer_bytes : 0,
         .stride = load->transfer_bytes,
+        .a_block = 1,
         .rounds = (transfers + group->ranks - 1) / group->ranks,
     };
     if (load->files > 0)
         part.count = load->files;
-    if (load->is_strided) {
-        part.count = (transfers - group->rank + group->ranks - 1) / group->ranks;
-        part.offset = group->rank * load->transfer_bytes;
-        part.stride = group->ranks * load->transfer_bytes;
+    int64_t block_bytes = load->is_strided ? load->transfer_bytes : load->block_bytes;
+    if (block_bytes > 0) {
+        int64_t blocks = load->volume_bytes / block_bytes;
+        part.a_block = block_bytes / load->transfer_bytes;
+        part.count = (blocks - group->rank + group->ranks - 1) / group->ranks * part.a_block;
+        part.rounds = (blocks + group->ranks - 1) / group->ranks * part.a_block;
+        part.offset = group->rank * block_bytes;
+        part.stride = group->ranks * block_bytes;
     }
+    if (load->is_random)
+        part.order = order_of(part.count, group->rank);
     const char *second = group->is_second ? ".second" : "";
     int length = load->is_shared ? snprintf(part.path, sizeof part.path, "%s%s", load->path, second)
                                  : snprintf(part.path, sizeof part.path, "%s%s.%d", load->path, second, group->rank);
@@ -258,8 +310,7 @@ static union file open_part(const struct load *load, const struct group *group, 
         check_mpi(MPI_File_open(load->is_shared ? group->comm : MPI_COMM_SELF, part->path, mode, MPI_INFO_NULL, &file.mpi), "open", part->path);
         return file;
     }
-    int flags = (load->is_reading ? O_RDONLY : O_WRONLY | O_CREAT) | (load->is_direct ? O_DIRECT : 0) |
-                (load->is_stored_by_call ? O_DSYNC : 0);
+    int flags = (load->is_reading ? O_RDONLY : O_WRONLY | O_CREAT) | (load->is_direct ? O_DIRECT : 0) | (load->is_stored_by_call ? O_DSYNC : 0);
     file.fd = open(part->path, flags, 0644);
     if (file.fd < 0)
         fail(1, "open %s: %s", part->path, strerror(errno));
@@ -289,9 +340,17 @@ static void close_posix(const char *path, int fd)
         fail(1, "close %s: %s", path, strerror(errno));
 }
 
+/* The byte of its file at which a rank's i-th transfer begins. */
+static int64_t place_of(const struct load *load, const struct part *part, int64_t i)
+{
+    if (part->order != NULL && i < part->count)
+        i = part->order[i];
+    return part->offset + i / part->a_block * part->stride + i % part->a_block * load->transfer_bytes;
+}
+
 static int64_t transfer_mpiio(const struct load *load, const struct part *part, MPI_File file, char *buffer, int64_t i)
 {
-    MPI_Offset offset = part->offset + i * part->stride;
+    MPI_Offset offset = place_of(load, part, i);
     int size = i < part->count ? (int)load->transfer_bytes : 0;
     MPI_Status status;
     int error;
@@ -331,7 +390,7 @@ static int64_t move_one(const struct load *load, const struct part *part, union 
         return pass_file(load, part, buffer, i);
     if (load->is_mpiio)
         return transfer_mpiio(load, part, file.mpi, buffer, i);
-    transfer_posix(load, part->path, file.fd, buffer, part->offset + i * part->stride, load->small_bytes > 0 && i % 2 == 1);
+    transfer_posix(load, part->path, file.fd, buffer, place_of(load, part, i), load->small_bytes > 0 && i % 2 == 1);
     return load->transfer_bytes;
 }
 
@@ -468,6 +527,7 @@ int main(int argc, char **argv)
     struct moved moved = move(&load, &group, &part, file, buffer, before);
     double end = now();
     report(&load, &group, start, end, &moved);
+    free(part.order);
     free(buffer);
     MPI_Finalize();
     return 0;

@@ -45,7 +45,13 @@ def letters(content: bytes) -> str:
 
 
 @pytest.mark.parametrize("api", [[], ["--api", "mpiio"], ["--api", "mpiio", "--collective"]])
-@pytest.mark.parametrize(("layout", "expected"), [([], "AABBBCCC"), (["--strided"], "ABCABCAB")])
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        ([], "AABBBCCC"), (["--strided"], "ABCABCAB"), (["--block", "8K"], "AABBCCAA"),
+        (["--block", "8K", "--random"], "AABBCCAA"), (["--random"], "AABBBCCC"),
+    ],
+)  # fmt: skip
 def test_a_shared_file(tmp_path, api, layout, expected):
     options = [*api, *layout, "--shared", "--volume", "32K", "--fsync", tmp_path / "file"]
     [(ranks, did, size, _)] = lines(load(3, *options, "--repeats", "2"))
@@ -54,6 +60,22 @@ def test_a_shared_file(tmp_path, api, layout, expected):
     [(_, did, size, _)] = lines(load(3, *options, "--read", "--remove"))
     assert (did, size) == ("read", 32 * KIB)
     assert not (tmp_path / "file").exists()
+
+
+def test_transfers_in_an_order_of_chance_are_each_done_once(tmp_path):
+    """And no two processes have one order."""
+    need("strace")
+    traced = ["strace", "-ff", "-y", "-e", "trace=pwrite64", "-o", tmp_path / "log"]
+    lines(load(2, "--random", "--volume", "128K", tmp_path / "file", before=traced))
+    text = "".join(log.read_text() for log in tmp_path.glob("log.*"))
+    orders = [
+        [int(at) for at in re.findall(rf"pwrite64\(\d+<\S+/file\.{rank}>, .*, (\d+)\) += 4096", text)]
+        for rank in (0, 1)
+    ]
+    for order in orders:
+        assert sorted(order) == list(range(0, 64 * KIB, 4 * KIB))
+        assert order != sorted(order)
+    assert orders[0] != orders[1]
 
 
 def test_a_file_a_process(tmp_path):
@@ -151,6 +173,9 @@ def test_phases_begin_when_they_are_due_or_when_the_one_before_is_over(tmp_path)
         (["--api", "hdf"], "there is no API 'hdf'"),
         (["--collective"], "--collective needs --api mpiio and --shared"),
         (["--strided"], "--strided needs --shared"),
+        (["--block", "8K"], "--block needs --shared, and not --strided"),
+        (["--shared", "--block", "6K"], "a block is a multiple of the transfer size"),
+        (["--files", "2", "--random"], "--random does not go with --files"),
         (["--api", "mpiio", "--direct"], "--direct and --dsync need --api posix"),
         (["--delay", "1"], "--delay needs a second group: --second N"),
         (["--files", "2", "--read"], "--files needs --api posix, and neither --shared nor --read"),

@@ -18,7 +18,7 @@ from unit.test_delta import OFFSETS, jobs_of, times_by_shares, times_in_turn
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = set(re.findall(r"^    \"  (--[a-z-]+)", (ROOT / "workload/load.c").read_text(), re.MULTILINE))
-NAMES = ("device", "network", "request", "servers", "sizes", "stripe", "writers")
+NAMES = ("device", "network", "pairs", "request", "servers", "sizes", "stripe", "writers")
 NOTHING = pl.DataFrame(schema=EVIDENCE_SCHEMA)
 NO_LEVELS = pl.DataFrame(schema=RESOURCES_SCHEMA)
 
@@ -33,15 +33,15 @@ def test_a_shipped_plan_is_one(name):
     assert len(plan.panels) >= 4
     for panel in plan.panels:
         assert panel.sweep
-        assert panel.plan.offsets == [-40, -30, -20, -10, 0, 10, 20, 30, 40]
+        assert panel.plan.offsets == ([0] if name == "pairs" else [-40, -30, -20, -10, 0, 10, 20, 30, 40])
         for command in (panel.plan.a, panel.plan.b, panel.setup, panel.teardown):
             assert "{" not in command.replace("{start}", "")
             shlex.split(command)
-        for command, name in ((panel.plan.a, "a"), (panel.plan.b, "b")):
+        for command, job in ((panel.plan.a, "a"), (panel.plan.b, "b")):
             words = shlex.split(command)
             load = words[words.index("slicewise-load") + 1 :]
             assert {word for word in load if word.startswith("--")} <= OPTIONS
-            assert name in re.split(r"[/-]", load[-1])
+            assert job in re.split(r"[/-]", load[-1])
         assert panel.plan.a != panel.plan.b
         assert panel.plan.slice_seconds is not None
         for nodes, command in ((panel.plan.nodes_a, panel.plan.a), (panel.plan.nodes_b, panel.plan.b)):
