@@ -59,6 +59,13 @@ def test_shares_are_percent_and_have_gaps_where_nothing_was_shared():
     np.testing.assert_array_equal(drawn(chart, "B").y, [np.nan, np.nan, 20, 20, np.nan, np.nan, np.nan])
 
 
+def test_progress_goes_from_nothing_to_all_and_is_flat_where_a_transfer_stands_still():
+    frame = moved([("A", 101, MIB), ("A", 102, MIB), ("A", 104, 2 * MIB), ("B", 105, MIB)])
+    chart = throughput.progress(frame, COLOURS, SLICES, SLICE_NS)
+    np.testing.assert_array_equal(drawn(chart, "A").y, [np.nan, 0, 25, 50, 50, 100, np.nan])
+    np.testing.assert_array_equal(drawn(chart, "B").y, [*[np.nan] * 5, 0, 100])
+
+
 def test_clock_charts_share_one_axis_range():
     frame = moved([("A", 101, MIB)])
     charts = [

@@ -206,7 +206,7 @@ def test_the_page_tells_the_same_and_mentions_the_quiet_direction_in_a_line(resu
     assert list(page.sentences) == told.opening(result, result.directions["write"])
     assert page.sections[-1].heading == "Reads"
     assert page.sections[-1].chart is None
-    assert sum(section.is_linked for section in page.sections) == 3
+    assert sum(section.is_linked for section in page.sections) == 4
     for section in page.sections:
         assert section.chart is None or section.note
 

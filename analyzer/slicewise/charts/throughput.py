@@ -138,6 +138,30 @@ def shares(
     return chart
 
 
+def progress(
+    frame: pl.DataFrame, colours: Mapping[str, str], slices: range, slice_ns: int, region: tuple[int, int] | None = None
+) -> Figure:
+    """How much of each job's bytes had been moved by then; flat where its transfer stood still.
+
+    frame: job, slice, bytes (any number of rows a job and slice).
+    """
+    limits = {"range": [0, 100], "rangemode": "normal", "fixedrange": True}
+    chart = style.over_clock(260, slices, slice_ns, "moved by then (%)", **limits)
+    for job, colour in colours.items():
+        moved = np.append(0.0, np.cumsum(per_slice(frame.filter(pl.col("job") == job), "bytes", slices)))
+        # From the slice in which it begins to the one in which it ends.
+        is_under_way = np.append(moved[1:] > 0, True) & (np.append(0.0, moved[:-1]) < moved[-1])
+        chart.add_scatter(
+            x=edges_of(slices, slice_ns), y=np.where(is_under_way, 100 * moved / (moved[-1] or 1.0), np.nan),
+            name=style.safe(style.shortened(job)), mode="lines", line={"width": 2, "color": colour},
+            hovertemplate="%{y:.3~g} %",
+        )  # fmt: skip
+    if region:
+        edges = style.clock_times(region, slice_ns)
+        style.shade_region(chart, edges[0], edges[1])
+    return chart
+
+
 def directions(
     frame: pl.DataFrame,
     slices: range,

@@ -320,6 +320,12 @@ def _sections(overlap: Overlap, direction: DirectionOverlap) -> list[Section]:
         _throughput_section(overlap, direction, slices, region, behind),
         *([_shares_section(overlap, direction, slices, region)] if len(direction.shares) else []),
         Section(
+            heading=f"How far each job's transfer was: {words.DID[direction.direction]} by then",
+            chart=throughput.progress(direction.activity, colours_of(overlap), slices, overlap.slice_ns, region),
+            note="Flat where a transfer stood still; the steeper, the faster.",
+            is_linked=True,
+        ),
+        Section(
             heading=f"Who {words.DID[direction.direction]} when: processes by slices",
             text=[
                 "A row is a process, grouped by job, node and rank; the stronger the colour, the more it moved in that "
