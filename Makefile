@@ -205,10 +205,10 @@ IN_PAIRS = $(addprefix tests/, \
   $(addprefix fault/,$(addprefix test_,busiest_files.py hung_recovery.py hung_spool.py pid_namespaces.py sudden_death.py valgrind.py)))
 
 # What `make check` leaves to `make test`, since it takes long: packages and releases, whole days of a site, all scenarios of blame, fits and
-# predictions, catalogs in a browser, on workers of dask, and killed. It makes fewer random cases, and leaves out the C tests of deaths at any
+# predictions, catalogs in a browser, and killed. It makes fewer random cases, and leaves out the C tests of deaths at any
 # moment and of hostile segments.
 NOT_DAILY = $(addprefix tests/property/test_,hostile_names.py blame.py) $(addprefix tests/unit/test_,pythons.py skips.py packages.py \
-  slim_packages.py recipes.py worst.py blame_all.py catalog_dask.py catalog_page.py fitted_model.py predict.py copies_mixed.py)
+  slim_packages.py recipes.py worst.py blame_all.py catalog_page.py fitted_model.py predict.py copies_mixed.py)
 NOT_DAILY_TEST = unit/test_catalog.py::test_killed_at_any_moment
 DAILY_EXAMPLES = 10
 

@@ -62,10 +62,6 @@ bench-analyzer: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.i
 bench-catalog: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what a catalog costs: to fill it, and to ask it (CATALOG="--days 30 --jobs 100000")
 	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog $(CATALOG)
 
-.PHONY: bench-catalog-workers
-bench-catalog-workers: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## what a day costs on 1, 4 and 16 Dask workers (WORKERS="--jobs 100000")
-	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog_workers $(WORKERS)
-
 .PHONY: bench-catalog-month
 bench-catalog-month: $(BUILD)/lib/libslicewise-reader.so $(BUILD)/generate $(VENV)/.installed  ## whether the program that a simulated month suffers from is found, with what it cost: 10 min
 	@PYTHONPATH=tests:analyzer $(BENCH_PYTHON) -m bench.catalog_month $(MONTH)

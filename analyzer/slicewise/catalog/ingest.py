@@ -7,30 +7,23 @@ fuller one stays. A profile whose files are as they were is not read again.
 from __future__ import annotations
 
 import errno
+import os
 import secrets
-import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from slicewise.catalog.find import JOBS_AT_ONCE, JobFiles, chunks
 from slicewise.catalog.rows import read_rows
 from slicewise.catalog.schema import FRAMES, KEY, conform
-from slicewise.catalog.store import (
-    ASIDE,
-    BATCH_PREFIX,
-    Batch,
-    Catalog,
-    Writing,
-    number_of_name,
-    write_batch,
-    write_frame,
-)
-from slicewise.catalog.workers import OneByOne, Threads, Workers
+from slicewise.catalog.store import ASIDE, BATCH_PREFIX, Batch, Catalog, Writing, number_of_name, write_batch
 from slicewise.constants import EQUAL_VOLUMES, SAMPLE_NS, WORTH_NAMING_BYTES
 from slicewise.digest.processes import SERVED
 from slicewise.errors import UserError
@@ -53,14 +46,15 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 CLOCKS_APART_NS = 3_600_000_000_000
 # What is fuller of two profiles of one job, most telling first.
 FULLNESS = ("profiled", "all_processes", "finished", "records", "moved", "calls")
-PART_PREFIX = "part-"
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 
 @dataclass(frozen=True)
 class JobsPart:
     """Jobs that were read together. jobs: their frame of that name, with the day of each; processes: key and process;
-    records: rows of process_slices by key; damaged: keys. frames: all of it, or, if it lies aside, nothing; bytes: that
-    these take in memory; place: where it lies.
+    records: rows of process_slices by key; damaged: keys. frames: all of it; bytes: that these take in memory.
     """
 
     jobs: pl.DataFrame
@@ -69,37 +63,17 @@ class JobsPart:
     damaged: frozenset[int]
     frames: Mapping[str, pl.DataFrame]
     bytes: int
-    place: Path | None = None
-
-    def frame(self, name: str) -> pl.DataFrame:
-        return self.frames[name] if self.place is None else pl.read_parquet(self.place / f"{name}.parquet", glob=False)
-
-    def names(self) -> list[str]:
-        return list(self.frames) if self.place is None else sorted(file.stem for file in self.place.glob("*.parquet"))
-
-    def remove(self) -> None:
-        """Take its files away; those of somebody who was killed go when the catalog is next changed."""
-        if self.place is not None:
-            shutil.rmtree(self.place, ignore_errors=True)
 
 
-def part_of(frames: Mapping[str, pl.DataFrame], catalog: Path | None) -> JobsPart:
-    """Jobs' frames as a part. catalog: where the frames are to be put aside; None: they stay in memory."""
-    place = None
-    if catalog is not None:
-        place = catalog / ASIDE / f"{PART_PREFIX}{secrets.token_hex(8)}"
-        place.mkdir(parents=True)
-        for name, frame in frames.items():
-            write_frame(frame, place / f"{name}.parquet", compression="lz4", statistics=False)
+def part_of(frames: Mapping[str, pl.DataFrame]) -> JobsPart:
     jobs = frames["jobs"]
     return JobsPart(
         jobs,
         frames["processes"].select(KEY, "process"),
         dict(jobs.select(KEY, "records").iter_rows()),
         frozenset(frames["damage"][KEY] if "damage" in frames else ()),
-        frames if place is None else {},
-        sum(int(frame.estimated_size()) for frame in frames.values()) if place is None else 0,
-        place,
+        frames,
+        sum(int(frame.estimated_size()) for frame in frames.values()),
     )
 
 
@@ -112,7 +86,7 @@ class Piece:
 
     def names(self) -> list[str]:
         if isinstance(self.source, JobsPart):
-            return self.source.names()
+            return list(self.source.frames)
         unknown = sorted(set(self.source.rows) - set(FRAMES))
         if unknown:
             raise UserError(
@@ -122,7 +96,7 @@ class Piece:
         return list(self.source.rows)
 
     def frame(self, name: str) -> pl.DataFrame:
-        frame = self.source.frame(name) if isinstance(self.source, JobsPart) else self.source.read(name)
+        frame = self.source.frames[name] if isinstance(self.source, JobsPart) else self.source.read(name)
         return frame if self.keys is None else frame.filter(pl.col(KEY).is_in(list(self.keys)))
 
 
@@ -194,17 +168,15 @@ def ingest(
     is_waiting: Callable[[], None] | None = None,
     rows_a_batch: int = ROWS_A_BATCH,
     jobs_at_once: int = JOBS_AT_ONCE,
-    workers: Workers | None = None,
 ) -> Ingested:
     """Take profiles into a catalog. progress: is told how many profiles, and bytes of them, are done since last time.
 
-    is_waiting: is called if another process changes the catalog; then this one waits. workers: who reads the profiles
-    and writes the batches, if not this process; what they read and write goes through files beside the catalog's days.
-    Raises UserError where the catalog's disk is full; what came in until then stays.
+    is_waiting: is called if another process changes the catalog; then this one waits. Raises UserError where the
+    catalog's disk is full; what came in until then stays.
     """
     try:
         with catalog.locked(is_waiting) as writing:
-            return _Ingest(writing, rows_a_batch, jobs_at_once, workers).run(places, progress)
+            return _Ingest(writing, rows_a_batch, jobs_at_once).run(places, progress)
     except OSError as error:
         if error.errno not in FULL:
             raise
@@ -213,18 +185,22 @@ def ingest(
         ) from error
 
 
-def read_parts(places: Sequence[JobFiles], catalog: Path, is_aside: bool) -> tuple[list[JobsPart], list[str]]:
-    unread: list[str] = []
-    aside = catalog if is_aside else None
-    return [part_of(frames, aside) for frames in read_rows(places, unread, Catalog(catalog).salt)], unread
+def _ahead(function: Callable[[T], U], tasks: Iterable[T]) -> Iterator[U]:
+    """What the function gives for each task, in order, by a thread a core; they are as many tasks ahead."""
+    count = max(1, len(os.sched_getaffinity(0)))
+    with ThreadPoolExecutor(count) as pool:
+        begun: deque[Future[U]] = deque()
+        for task in chain(tasks, [None] * count):
+            if task is not None:
+                begun.append(pool.submit(function, task))
+            if begun and (task is None or len(begun) > count):
+                yield begun.popleft().result()
 
 
 class _Ingest:
-    def __init__(self, writing: Writing, rows_a_batch: int, jobs_at_once: int, workers: Workers | None) -> None:
+    def __init__(self, writing: Writing, rows_a_batch: int, jobs_at_once: int) -> None:
         self.writing, self.catalog = writing, writing.catalog
         self.rows_a_batch, self.jobs_at_once = rows_a_batch, jobs_at_once
-        self.is_aside = workers is not None
-        self.readers, self.writers = workers or Threads(), workers or OneByOne()
         self.salt = self.catalog.salt
         self.done = Ingested()
         self.pending: list[_Pending] = []
@@ -241,19 +217,22 @@ class _Ingest:
         progress(self.done.known, sum(place.size for place in places) - sum(place.size for place in fresh))
         of_servers = [place for place in fresh if is_of_servers(place.path)]
         together = list(chunks([place for place in fresh if place not in of_servers], self.jobs_at_once))
-        tasks = ((chunk, self.catalog.path, self.is_aside) for chunk in together)
-        for own, (parts, unread) in zip(together, self.readers.each(read_parts, tasks), strict=True):
+        for own, (parts, unread) in zip(together, _ahead(self._read, together), strict=True):
             for part in parts:
                 self._take(part)
             self.done.unread += unread
             progress(len(own), sum(place.size for place in own))
         for place in of_servers:  # as many jobs as a day has lie in one file, and not in memory
             for frames in read_rows([place], self.done.unread, self.salt):
-                self._take(part_of(frames, self.catalog.path if self.is_aside else None))
+                self._take(part_of(frames))
             progress(1, place.size)
         self._put()
         self._merge()
         return self.done
+
+    def _read(self, places: Sequence[JobFiles]) -> tuple[list[JobsPart], list[str]]:
+        unread: list[str] = []
+        return [part_of(frames) for frames in read_rows(places, unread, self.salt)], unread
 
     def _fingerprints(self, places: Sequence[JobFiles]) -> set[int]:
         """Of profiles that came in as they are. What was changed last at some time came in later."""
@@ -288,7 +267,6 @@ class _Ingest:
             self.waiting.setdefault(row["job"], []).append(one)
             self.processes[one.key] = processes[one.key]
         if not taken.keys:
-            part.remove()
             return
         self.done.damaged += len(part.damaged & taken.keys)
         self.done.records += taken.records
@@ -365,15 +343,11 @@ class _Ingest:
                 days.setdefault(batch.day, []).append(Piece(batch, set(batch.read("jobs")[KEY]) - gone))
         self._write(days, [batch for batch, _ in self.replaced.values()])
         self.days |= set(days)
-        for one in self.pending:
-            one.part.remove()
         self.pending, self.waiting, self.processes, self.replaced = [], {}, {}, {}
         self.last_put = time.monotonic()
 
     def _write(self, days: Mapping[str, Sequence[Piece]], removes: Sequence[Batch]) -> None:
-        tasks = ((self.catalog.path, pieces) for pieces in days.values())
-        names = self.writers.each(write_aside, tasks)
-        self.writing.install(dict(zip(days, names, strict=True)), removes)
+        self.writing.install({day: write_aside(self.catalog.path, pieces) for day, pieces in days.items()}, removes)
 
     def _merge(self) -> None:
         """Put small batches of a day together where there are many."""

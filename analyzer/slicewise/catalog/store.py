@@ -151,7 +151,7 @@ class Catalog:
 
     def __init__(self, path: Path) -> None:
         """Open a catalog that is there. Raises UserError where there is none."""
-        self.path = path.absolute()  # workers may be elsewhere
+        self.path = path.absolute()
         try:
             about, fault = sums.read_record(path / ABOUT, sums.fault_of_catalog)
         except FileNotFoundError as error:

@@ -91,10 +91,6 @@ BANDWIDTH_ABOVE = option("--bandwidth-above RATE", "Only sizes that give as much
 AGAINST = option("--against FOLDER", "A folder of public IO500 results, to say where these lie among them.", PATH)
 ALL_USERS = flag("--all-users", "Show all users' jobs; root alone may.")
 CATALOG = argument("CATALOG", "The catalog's directory.", PATH)
-DASK = option(
-    "--dask SCHEDULER",
-    "Use the workers of this Dask scheduler: its address or its file; local: one process for each core here.",
-)
 TIMES = (
     option("--since TIME", "Only jobs that ended after TIME: 2026-11-22, or 2026-11-22T10:30."),
     option("--until TIME", "Only jobs that began before TIME."),

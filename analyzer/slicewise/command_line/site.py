@@ -72,7 +72,6 @@ COMMANDS = [
                 ["plain", "hash"],
             ),
             flag("--show-names", "In a new catalog: tell all users the names of their neighbours, not only its owner."),
-            shared.DASK,
             *shared.ANSWER,
         ),
         command(
@@ -149,7 +148,6 @@ COMMANDS = [
                 default="job",
             ),
             flag("--unasked", "List the jobs that blame was not asked about, and the most that each can have lost."),
-            shared.DASK,
             *shared.ANSWER,
         ),
         command(
@@ -162,7 +160,6 @@ COMMANDS = [
             shared.CATALOG,
             *shared.TIMES,
             shared.ASK,
-            shared.DASK,
             *shared.ANSWER,
         ),
         command(
@@ -177,7 +174,6 @@ COMMANDS = [
             *shared.TIMES,
             shared.ASK,
             option("--seconds NUMBER", "With --ask: stop asking after so many seconds.", Number(0), default=60),
-            shared.DASK,
             shared.HTML,
         ),
     ),

@@ -24,7 +24,6 @@ from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError
 from slicewise.report.site import site_tables
 from slicewise.report.tables import for_terminal
-from slicewise.running.dask_workers import workers_at
 from slicewise.terminal.output import wants_json, write_answer, write_text
 from slicewise.terminal.times import time_ns, user_number
 from slicewise.text import words
@@ -60,17 +59,15 @@ def _steady(command: Command) -> Command:
     return again
 
 
-def ingest(
-    catalog: Path, paths: list[Path], names: Literal["plain", "hash"] | None, show_names: bool, dask: str | None
-) -> None:
+def ingest(catalog: Path, paths: list[Path], names: Literal["plain", "hash"] | None, show_names: bool) -> None:
     kept = Catalog.make(catalog, names == "hash", show_names)
     if names is not None and kept.has_names != (names == "plain"):
         has = "names as they are" if kept.has_names else "hashed names"
         raise UserError(f"{catalog}: was made with {has}, and a catalog keeps one kind; leave out --names {names}")
     found = places(paths)
-    with workers_at(dask) as workers, _progress(len(found), sum(place.size for place in found)) as progress:
+    with _progress(len(found), sum(place.size for place in found)) as progress:
         wait = functools.partial(say, f"{catalog}: somebody else changes it; waiting")
-        done = take_in(kept, found, progress, wait, workers=workers)
+        done = take_in(kept, found, progress, wait)
     for line in done.unread:
         say(line)
     parts = [
@@ -205,14 +202,12 @@ def worst(
     asked: int | None,
     by: Literal["job", "program", "user"],
     unasked: bool,
-    dask: str | None,
 ) -> None:
     from slicewise.analysis.site.worst import head, together, unasked_jobs  # numpy comes along
     from slicewise.analysis.site.worst import worst as ask
 
     opened = Catalog(catalog)
-    with workers_at(dask) as workers:
-        found = ask(opened, *_window(opened, since, until), asked, workers)
+    found = ask(opened, *_window(opened, since, until), asked)
     if unasked:
         rows = unasked_jobs(opened, found)
         if not wants_json():
@@ -227,14 +222,13 @@ def worst(
 
 
 @_steady
-def variation(catalog: Path, since: str | None, until: str | None, asked: int | None, dask: str | None) -> None:
+def variation(catalog: Path, since: str | None, until: str | None, asked: int | None) -> None:
     from slicewise.analysis.site.variation import variation as find  # numpy comes along
     from slicewise.analysis.site.worst import worst as ask
 
     opened = Catalog(catalog)
     times = _window(opened, since, until)
-    with workers_at(dask) as workers:
-        found = find(opened, *times, ask(opened, *times, asked, workers))
+    found = find(opened, *times, ask(opened, *times, asked))
     table = [for_terminal(site_tables.repeats_table(found.sets.iter_rows(named=True)))] if found.runs else []
     write_answer(lambda: site_tables.variation_record(found), [site_tables.variation_sentence(found), *table])
 
@@ -246,7 +240,6 @@ def page(
     until: str | None,
     asked: int | None,
     seconds: float,
-    dask: str | None,
     html: Path | None,
 ) -> None:
     # numpy and plotly come along
@@ -255,8 +248,7 @@ def page(
     from slicewise.report.site.site_page import site_page
 
     opened = Catalog(catalog)
-    with workers_at(dask) as workers:
-        found = summary(opened, *_window(opened, since, until), asked, seconds, workers)
+    found = summary(opened, *_window(opened, since, until), asked, seconds)
     where = html or Path(f"catalog-{words.local_time(found.start_ns):%Y-%m-%d}.html")
     told = site_page(found, str(catalog))
     write_page(told, where)

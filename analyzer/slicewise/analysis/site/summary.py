@@ -13,7 +13,6 @@ from slicewise.analysis.site.load import SiteLoad, by_day, changed_programs, loa
 from slicewise.analysis.site.worst import Worst, worst
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
-from slicewise.catalog.workers import Workers
 from slicewise.constants import DAY_NS
 from slicewise.digest.processes import COUNTED
 
@@ -136,19 +135,12 @@ class SiteSummary:
         return self.days.height >= FEWEST_DAYS
 
 
-def summary(
-    catalog: Catalog,
-    start_ns: int,
-    end_ns: int,
-    most_asked: int | None,
-    most_seconds: float,
-    workers: Workers | None = None,
-) -> SiteSummary:
-    """What a page says of the time between two instants. most_asked, most_seconds, workers: as of `worst`."""
+def summary(catalog: Catalog, start_ns: int, end_ns: int, most_asked: int | None, most_seconds: float) -> SiteSummary:
+    """What a page says of the time between two instants. most_asked, most_seconds: as of `worst`."""
     # Blame, which takes longest, is asked here, so that Ctrl-C ends it at once.
     with ThreadPoolExecutor(1) as beside:
         rest = beside.submit(_all_but_blame, catalog, start_ns, end_ns)
-        asked = worst(catalog, start_ns, end_ns, most_asked, workers, most_seconds)
+        asked = worst(catalog, start_ns, end_ns, most_asked, most_seconds)
         return rest.result()(worst=asked)
 
 

@@ -27,7 +27,6 @@ from slicewise.catalog.kept import KeptJob, key_text
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.catalog.sums import Damaged
-from slicewise.catalog.workers import OneByOne, Workers
 from slicewise.constants import DAY_NS
 from slicewise.contract import seconds_allowed
 from slicewise.digest.company import runs_like
@@ -184,7 +183,7 @@ class _Day:
 
 @lru_cache(maxsize=1)
 def _day(catalog: Path, day_ns: int, _: object) -> _Day:
-    """A day, read once by each worker while the catalog stays as it is."""
+    """A day, read once while the catalog stays as it is."""
     return _Day(Catalog(catalog), day_ns)
 
 
@@ -193,22 +192,20 @@ def worst(
     start_ns: int,
     end_ns: int,
     most_asked: int | None = None,
-    workers: Workers | None = None,
     most_seconds: float = inf,
 ) -> Worst:
-    """Ask blame of the jobs that ran between two instants. workers: who asks. most_asked: only those that can have lost
-    most, at most so many; None: all. most_seconds: after so long no further one is asked, where not all are. Who was
-    asked before is not asked again, and counts.
+    """Ask blame of the jobs that ran between two instants. most_asked: only those that can have lost most, at most so
+    many; None: all. most_seconds: after so long no further one is asked, where not all are. Who was asked before is not
+    asked again, and counts.
     """
-    hands = workers or OneByOne()
     ran = (pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns)
     began = catalog.scan("jobs", catalog.batches_between(start_ns, end_ns)).filter(ran)
     days = began.select((pl.col("start_ns") // DAY_NS * DAY_NS).unique().sort()).collect().to_series().to_list()
-    found = hands.each(_known, ((catalog.path, day, most_asked is None) for day in days))
+    found = [_known(catalog.path, day, most_asked is None) for day in days]
     known = pl.concat([KEPT.to_frame().with_columns(day=pl.lit(0, pl.Int64)), *found]).filter(ran)
     known = known.sort("at_most_seconds", KEY, descending=[True, False])
     if most_asked is not None:
-        known = _ask_most(catalog, known, most_asked, most_seconds, hands)
+        known = _ask_most(catalog, known, most_asked, most_seconds)
     _day.cache_clear()
     asked = known.filter(pl.col("confidence").is_not_null())
     told = []
@@ -237,19 +234,16 @@ def _known(catalog: Path, day_ns: int, asks_all: bool) -> pl.DataFrame:
     return known.with_columns(day=pl.lit(day_ns, pl.Int64))
 
 
-def _ask_most(
-    catalog: Catalog, known: pl.DataFrame, most_asked: int, most_seconds: float, hands: Workers
-) -> pl.DataFrame:
+def _ask_most(catalog: Catalog, known: pl.DataFrame, most_asked: int, most_seconds: float) -> pl.DataFrame:
     """The rows of KEPT, with blame asked of the first ones. most_asked, most_seconds: as of `worst`."""
     asks = known.head(most_asked).filter(pl.col("confidence").is_null()).select("day", KEY)
     if most_seconds == inf:
         asks = asks.sort("day", maintain_order=True)
     is_one_day = asks["day"].n_unique() == 1 or most_seconds == inf
-    tasks = ((catalog.path, *one, is_one_day) for one in asks.iter_rows())
     began = time.monotonic()
     told: list[_Answer] = []
-    for one in hands.each(_answer_alone, tasks):
-        told.append(one)
+    for day_ns, key in asks.iter_rows():
+        told.append(_answer_alone(catalog.path, day_ns, key, is_one_day))
         if time.monotonic() - began > most_seconds:
             break
     known = _with(known, told)
