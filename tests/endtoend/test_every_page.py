@@ -60,7 +60,7 @@ COMMANDS = {
     "compare": ("compare", ALONE, JOB), "compare-three": ("compare", ALONE, JOB, OTHER),
     "copies": ("predict", "--copies", ALONE, "--capacity", "2GiB/s"), "campaign": ("study", "campaign", "."),
     "model-check": ("study", "model", "check", "."), "policy": ("turns", "policy", OTHER, JOB),
-    "policy-probability": ("turns", "probability", "."), "size": ("storage", "size", JOB),
+    "policy-probability": ("turns", "probability", "."),
     "catalog-page": ("catalog", "page", "catalog"),
     "expect-place": ("storage", "place", JOB, OTHER, "--box", "../io500"),
     "delta": ("study", "delta", "read", "../sweep/delta-turns"),

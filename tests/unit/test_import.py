@@ -118,9 +118,6 @@ def test_what_a_log_does_not_say_is_unknown(tmp_path):
     assert "3 processes\n" in info
     assert " node" not in info.splitlines()[0]
     assert json_of("report", "--detail", job["profile"])["hosts"] == []
-    size = answer_of("storage", "size", job["profile"], "--html", tmp_path / "size.html")
-    assert "which lacks the sizes of calls" in size
-    assert "too little" not in size
     assert slicewise_command("catalog", "ingest", tmp_path / "catalog", tmp_path / "jobs").status == 0
     quality = slicewise_command("catalog", "quality", tmp_path / "catalog")
     assert quality.text.startswith("1 job, all complete. Unknown what share of the bytes of 1 was seen (1 imported)")

@@ -354,7 +354,7 @@ def test_the_command_says_writes_and_prints_json(table, tmp_path):
 @pytest.mark.parametrize(
     ("options", "wrong"),
     [
-        ([], "nothing to read: give profiles, or a table"),
+        ([], "missing option '--table'"),
         (["--table", "none.csv"], "none.csv: cannot be read"),
         (["--own", "big"], "--own big is not an amount"),
         (["--latency-below", "5"], "--latency-below 5 is not a time; give one such as 5ms"),

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 import rich.console
 from rich.table import Table
+from slicewise.analysis.size.points import write_table
 from slicewise.estimate import Estimate
 from slicewise.text import words
 from support.command_line import slicewise_command
 from support.io500_results import write_result
 from support.jobs import write_competing_jobs, write_job
+from support.size_tables import measured
 
 MIB = 1 << 20
 NOON = 1_700_000_000_000_000_000
@@ -26,7 +28,7 @@ COMMANDS = (
     "overlap 48213 48190 --alone alone-48190 --html PAGE", "compare alone-48190 48190 --html PAGE",
     "predict --copies alone-48190 --capacity 2GiB/s --html PAGE", "study campaign . --html PAGE",
     "study model check . --html PAGE", "predict alone-48213 alone-48190", "turns policy 48213 48190 --html PAGE",
-    "turns probability . --html PAGE", "storage size 48190 --html PAGE", "storage expect ../io500",
+    "turns probability . --html PAGE", "storage size --table ../sizes.csv --html PAGE", "storage expect ../io500",
     "storage place 48190 48213 --box ../io500 --html PAGE",
     "config", "catalog list ../catalog", "catalog show ../catalog 48190",
     "catalog worst ../catalog", "catalog quality ../catalog --all",
@@ -148,6 +150,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_job(jobs / "alone-48190", 12, 12, {range(39): 101.0}, program="/opt/postproc")
     assert slicewise_command("catalog", "ingest", place / "catalog", jobs).status == 0
     write_result(place / "io500" / "run", (0.05, 0.1), (2.0, 10))
+    write_table(measured(0.05, 4), place / "sizes.csv")
     return jobs
 
 

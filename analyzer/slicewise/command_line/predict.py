@@ -49,18 +49,14 @@ COMMANDS = [
         command(
             "size",
             "size:read",
-            """Say which transfer size to take, and what a job's own sizes cost it: from profiles, tables of
-            measurements, or both.
-            """,
-            "slicewise storage size slicewise/48213 --table /scratch/slicewise-size.csv --latency-below 5ms",
-            argument(
-                "[PROFILE...]",
-                "Jobs' directories or .swz files; the first is told what it loses.",
-                PATH,
-                name="profiles",
-            ),
+            """Say which transfer size to take, from tables of measurements.""",
+            "slicewise storage size --table /scratch/slicewise-size.csv --latency-below 5ms",
             option(
-                "--table FILE.csv", "Measurements, with the columns of docs/size.md; repeatable.", PATH, multiple=True
+                "--table FILE.csv",
+                "Measurements, with the columns of docs/size.md; repeatable.",
+                PATH,
+                multiple=True,
+                required=True,
             ),
             shared.OWN,
             shared.LATENCY_BELOW,

@@ -1,24 +1,16 @@
-"""Find the best transfer size: bandwidth and latency by size, and what a job's own sizes cost it."""
+"""Find the best transfer size: bandwidth and latency by size."""
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import polars as pl
-from rich.console import RenderableType
 
-from slicewise.analysis.size.job import JobSizes, job_sizes
-from slicewise.analysis.size.points import POINTS, curves, read_table, write_table
-from slicewise.analysis.size.profiles import accesses_of, points_of
+from slicewise.analysis.size.points import read_table, write_table
 from slicewise.analysis.size.size import Requirements, SizeResult, size_result
-from slicewise.catalog.sources import beside as find_beside
-from slicewise.catalog.sources import job_identity, read_digests
-from slicewise.digest.beside import Surroundings
 from slicewise.errors import UserError
-from slicewise.report.coverage.unseen import unseen_lines
-from slicewise.report.page import Page, page_path, write_page
-from slicewise.report.size import own_sizes, size_report
-from slicewise.report.tables import Table, for_terminal, line_for_terminal
+from slicewise.report.page import page_path, write_page
+from slicewise.report.size import size_report
+from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.running.size_campaign import SizePlan, run_size_campaign
 from slicewise.terminal.output import page_line, write_answer
 from slicewise.text.amounts import amount, duration
@@ -26,38 +18,13 @@ from slicewise.text.safe_text import visible
 
 
 def read(
-    profiles: list[Path],
-    table: list[Path],
-    own: str | None,
-    latency_below: str | None,
-    bandwidth_above: str | None,
-    html: Path | None,
+    table: list[Path], own: str | None, latency_below: str | None, bandwidth_above: str | None, html: Path | None
 ) -> None:
     bounds, own_size = _bounds(latency_below, bandwidth_above), None if own is None else _bytes("--own", own)
-    places, tables = profiles or [], table or []
-    if not places and not tables:
-        raise UserError(
-            "nothing to read: give profiles, or a table with --table FILE.csv, or measure: "
-            "slicewise storage measure DIR"
-        )
-    measured = pl.concat([pl.DataFrame(schema=POINTS), *(read_table(path) for path in tables)])
-    job, seen, unseen = _jobs(places, measured)
-    first = places[0] if places else tables[0]
-    page = html or page_path(first, f"size-{job.digest.job if job is not None else tables[0].stem}")
-    busiest = job.costs[0].accesses if job is not None and job.costs else None
-    if own_size is None and busiest is not None:
-        own_size = busiest.size
-    points = pl.concat([measured, seen])
-    if points.is_empty():
-        assert job is not None
-        _show_job(job, page, unseen)
-        return
-    notes = own_sizes.PROFILE_NOTES if places else []
-    found = size_result(points, bounds, own_size, notes, None if busiest is None else busiest.curve)
-    sections = own_sizes.job_sections(job) if job is not None else []
-    title = "Which transfer size to take" if job is None else f"Transfer sizes of {job.digest.job}"
-    write_page(size_report.size_page(found, title, sections, unseen), page)
-    _show(found, page, {"job": None if job is None else own_sizes.job_record(job)}, job)
+    found = size_result(pl.concat([read_table(path) for path in table]), bounds, own_size)
+    page = html or page_path(table[0], f"size-{table[0].stem}")
+    write_page(size_report.size_page(found, "Which transfer size to take"), page)
+    _show(found, page)
 
 
 def run(
@@ -93,37 +60,7 @@ def run(
     page = html or directory / "slicewise-size.html"
     found = size_result(campaign.points, bounds, own_size, [*campaign.notes, f"The measurements are in {kept}."])
     write_page(size_report.size_page(found, f"Transfer sizes on {found.first.curve.curve.mount}"), page)
-    _show(found, page, {})
-
-
-def _jobs(places: list[Path], measured: pl.DataFrame) -> tuple[JobSizes | None, pl.DataFrame, list[str]]:
-    if not places:
-        return None, pl.DataFrame(schema=POINTS), []
-    digests = read_digests(places, distributions=True)
-    given = {job_identity(place) for place in places}
-    around = find_beside(places[0], Surroundings())
-    neighbours = [place for place in around.neighbours if job_identity(place) not in given]
-    others = [*digests, *(read_digests(neighbours) if neighbours else [])]
-    beside = {digest.job: [other for other in others if other is not digest] for digest in digests}
-    accesses = {digest.job: accesses_of(digest, beside[digest.job]) for digest in digests}
-    seen = points_of([each for found in accesses.values() for each in found], beside)
-    points = pl.concat([measured, seen])
-    job = job_sizes(digests[0], accesses[digests[0].job], curves(points) if points.height else [])
-    return job, seen, unseen_lines(digests)
-
-
-def _show_job(job: JobSizes, page: Path, unseen: list[str]) -> None:
-    """A job whose calls make no point: they are of several sizes."""
-    title, lines = f"Transfer sizes of {job.digest.job}", own_sizes.job_lines(job)
-    write_page(Page(title, "Slicewise size", lines, sections=own_sizes.job_sections(job), unseen=unseen), page)
-    write_answer(
-        lambda: {"curves": [], "job": own_sizes.job_record(job), "page": page},
-        [*lines, "", *_shown(own_sizes.job_tables(job)), page_line(page)],
-    )
-
-
-def _shown(tables: list[Table]) -> list[RenderableType]:
-    return [part for table in tables for part in (for_terminal(table), "")]
+    _show(found, page)
 
 
 def _bytes(option: str, text: str) -> int:
@@ -148,17 +85,16 @@ def _bounds(latency_below: str | None, bandwidth_above: str | None) -> Requireme
     return Requirements(None if latency_below is None else duration(latency_below, "--latency-below"), rate)
 
 
-def _show(found: SizeResult, page: Path, more: dict[str, Any], job: JobSizes | None = None) -> None:
-    several = [size_report.curves_table(found.advices)] if len(found.advices) > 1 else []
+def _show(found: SizeResult, page: Path) -> None:
+    tables = [size_report.sizes_table(found.first)]
+    tables += [size_report.curves_table(found.advices)] if len(found.advices) > 1 else []
     write_answer(
-        lambda: size_report.size_record(found, page) | more,
+        lambda: size_report.size_record(found, page),
         [
-            *(own_sizes.job_lines(job) if job is not None else []),
             *size_report.opening(found),
             "",
-            *_shown(own_sizes.job_tables(job) if job is not None else []),
             line_for_terminal(size_report.curve_words(found.first.curve.curve)),
-            *_shown([size_report.sizes_table(found.first), *several]),
+            *(part for table in tables for part in (for_terminal(table), "")),
             *size_report.effects(found),
             *size_report.notes(found),
             page_line(page),

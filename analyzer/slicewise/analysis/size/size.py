@@ -179,11 +179,10 @@ class SizeResult:
 
 
 def size_result(
-    points: pl.DataFrame, bounds: Requirements, own: int | None = None, notes: Sequence[str] = (), like: object = None
+    points: pl.DataFrame, bounds: Requirements, own: int | None = None, notes: Sequence[str] = ()
 ) -> SizeResult:
     """What the points (`points.POINTS`, at least one) say. own: the size that is used now. notes: what is to be known
-    of where they are from. like: a `points.Curve` that is told first where it is among them, whatever its number of
-    processes.
+    of where they are from.
     """
     found = curves(points)
     advices = [
@@ -199,7 +198,7 @@ def size_result(
     off = sum(abs(ratio - 1) > LAW_TOLERANCE for ratio in ratios)
     return SizeResult(
         points=points,
-        advices=sorted(advices, key=lambda advice: _rank(advice.curve, like)),
+        advices=sorted(advices, key=lambda advice: _rank(advice.curve)),
         bounds=bounds,
         own=own,
         effects=company_effects(found),
@@ -210,14 +209,10 @@ def size_result(
     )
 
 
-def _rank(curve: SizeCurve, like: object) -> tuple[int, ...]:
-    """Asked for, several sizes, without company, file per process, sequential, writes, by most processes: in that
-    order.
-    """
+def _rank(curve: SizeCurve) -> tuple[int, ...]:
+    """Several sizes, without company, file per process, sequential, writes, by most processes: in that order."""
     of = curve.curve
-    asked = [getattr(like, name, None) != getattr(of, name) for name in ("mount", "direction", "access", "sharing")]
     return (
-        sum(asked) if like is not None else 0,
         -min(len(curve.points), 2),
         bool(of.beside),
         of.sharing != "file per process",

@@ -353,15 +353,14 @@ def models_table(found: Predictions) -> Table:
     return table
 
 
-def size_page(found: SizeResult, title: str, sections: Sequence[Section] = (), unseen: Sequence[str] = ()) -> Page:
-    """The page. sections: those that come first. unseen: lines on what the profiles could not see or have lost."""
+def size_page(found: SizeResult, title: str) -> Page:
     return Page(
         title=title,
         kicker="Slicewise size",
         sentences=opening(found),
         facts=_facts(found),
-        sections=[*sections, *_sections(found)],
-        unseen=[*found.notes, *unseen],
+        sections=list(_sections(found)),
+        unseen=list(found.notes),
     )
 
 
