@@ -43,7 +43,7 @@ GROUPS = {
         "recover": "What did killed processes count? Complete their profiles.",
         "catalog": "Of all jobs, who lost most, and who cost others most?",
         "serve": "How can I look with a browser, Prometheus or Grafana?",
-        "import": "How do I take in logs of Darshan, DFTracer, or my own?",
+        "import": "How do I take in logs of Darshan, or my own?",
         "export": "How do I take a profile to another tool?",
     },
 }
@@ -73,6 +73,7 @@ RENAMED = {
     "model": "study model",
     "catalog overlaps": "catalog show",
     "import recorder": "import csv",
+    "import dftracer": "import csv",
     "delta sweep": "study sweep",
     "delta plan": "study plan",
     "delta": "study delta",
@@ -80,7 +81,6 @@ RENAMED = {
     "policy jobs": "turns policy",
     "policy simulate": "turns simulate",
     "policy probability": "turns probability",
-    "policy replay": "turns replay",
     "policy": "turns policy",
     "coordinate": "turns wait",
 }
@@ -90,6 +90,8 @@ GONE = {
     "model invert": "use: slicewise overlap JOB JOB (inverses)",
     "study model invert": "use: slicewise overlap JOB JOB (inverses)",
     "policy claims": "the coordinator bounds what false claims gain (docs/coordination.md)",
+    "turns replay": "a log has the jobs that each decision was made for (docs/coordination.md)",
+    "policy replay": "a log has the jobs that each decision was made for (docs/coordination.md)",
     "turns claims": "the coordinator bounds what false claims gain (docs/coordination.md)",
 }
 WELCOME = """\

@@ -8,7 +8,7 @@ CampaignDirection = Literal["auto", "read", "write"]
 # What a folded stack counts.
 Cost = Literal["time", "bytes", "calls"]
 # Other tools' formats of a profile.
-ExportFormat = Literal["ftio", "perfetto", "folded", "csv", "parquet"]
+ExportFormat = Literal["ftio", "folded", "csv", "parquet"]
 # How jobs that take turns decide, what can only be simulated, and what a policy is judged by.
 Policy = Literal["interfere", "fcfs", "interrupt", "delay", "dynamic", "set10"]
 Simulable = Literal[Policy, "set10_shares"]

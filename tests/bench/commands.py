@@ -34,7 +34,6 @@ LOAD = (
 )  # fmt: skip
 INFO = (*SLICEWISE, "report", "--detail", "JOB")
 REPORT = (*SLICEWISE, "report", "JOB", "--html", "PAGE")
-PERFETTO = (*SLICEWISE, "export", "JOB", "--format", "perfetto", "-o", "PAGE")
 BLAME = (*SLICEWISE, "blame", "JOB", "--html", "PAGE")
 INGEST = (*SLICEWISE, "catalog", "ingest", "PAGE", "JOB")
 OVERLAP = (*SLICEWISE, "overlap", "JOBS", "--html", "PAGE")
@@ -61,7 +60,7 @@ SHAPES: dict[str, tuple[Shape, dict[str, Row]]] = {
     "a tiny job": (TINY, {"--help": Row((*SLICEWISE, "--help"), 0.15), "info": Row(INFO, 0.35)}),
     "1,024 processes x 15 min": (
         Shape(1024, 225, has_collector=True),
-        {"info": Row(INFO, 1.0, 300), "report": Row(REPORT, 2.0, 300), "perfetto": Row(PERFETTO, 5.0, 300)},
+        {"info": Row(INFO, 1.0, 300), "report": Row(REPORT, 2.0, 300)},
     ),
     "10,000 short processes": (Shape(10_000, 1, has_collector=True), {"info": Row(INFO, 1.5)}),
     "24 h of one process": (Shape(1, 21_600, has_collector=True), {"info": Row(INFO, 0.7)}),

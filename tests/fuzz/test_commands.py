@@ -23,7 +23,7 @@ PROFILES = int(os.environ.get("SLICEWISE_FUZZ_PROFILES", "4"))
 COMMANDS = (
     "report JOB --detail", "report JOB --detail --json --phases", "report JOB --html PAGE",
     "overlap JOB OTHER --html PAGE", "overlap OTHER JOB --alone JOB --html PAGE", "report JOB --flamegraph --html PAGE",
-    "export JOB --format ftio", "export JOB --format folded", "export JOB --format perfetto",
+    "export JOB --format ftio", "export JOB --format folded",
     "export JOB --format parquet --table sites", "export JOB --format csv --table hardware", "export JOB --format csv",
     "study model fit JOB OTHER", "study model check JOB OTHER --json",
     "study delta read JOB OTHER", "recover --merge JOB -o MERGED",
@@ -136,11 +136,6 @@ def test_slices_that_no_clock_tells_of_are_damage_or_one_line(other, tmp_path, t
 def test_a_slice_long_before_the_others_is_no_trouble(other, tmp_path):
     """A node's clock may have been set while it ran."""
     assert_answers(list(COMMANDS), write_job(tmp_path / "job", changed("slices", slice=3)), other, tmp_path, "slice 3")
-
-
-def test_a_site_of_very_many_samples_is_no_trouble(other, tmp_path):
-    tables = changed("sites", samples=1 << 50)
-    assert_answers(["export JOB --format perfetto"], write_job(tmp_path / "job", tables), other, tmp_path, "samples")
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 100, os.urandom(5000), b"not a profile\n"], ids=range(4))

@@ -1,11 +1,10 @@
 """What Python reads and others may have written, with bytes changed: an answer, or one line, never a traceback.
 
-Hypothesis changes sound files: CSV, DFTracer traces, results of IO500, plans of sweeps and config.toml.
+Hypothesis changes sound files: CSV, results of IO500, plans of sweeps and config.toml.
 `make soak` tries more of each kind (tests/conftest.py).
 """
 
 import contextlib
-import gzip
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -61,36 +60,15 @@ def csv() -> bytes:
     return "\n".join([head, *lines, ""]).encode()  # fmt: skip
 
 
-def trace() -> bytes:
-    event = '{"id":1,"name":"%s","cat":"%s","pid":5,"tid":5,"ts":%d,"dur":10,"ph":"%s","args":{"hhash":9,%s}}'
-    start = 1_700_000_000_000_000
-    return "\n".join([
-        "[", event % ("HH", "dftracer", start, "M", '"name":"n7","value":9'),
-        event % ("FH", "dftracer", start, "M", '"name":"/scratch/a","value":1'),
-        event % ("start", "dftracer", start, "X", '"cmd_hash":2'),
-        event % ("write", "POSIX", start + 5_000_000, "X", '"fhash":1,"ret":1000,"count":2000'),
-        event % ("read", "POSIX", start + 9_000_000, "X", '"fhash":1,"ret":7,"count":8'), "]",
-    ]).encode()  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("kind", "suffix", "seed"),
-    [
-        ("csv", ".csv", csv),
-        ("dftracer", ".pfw", trace),
-        ("dftracer", ".pfw.gz", lambda: gzip.compress(trace(), mtime=0)),
-    ],
-)
-def test_imports(tmp_path: Path, kind: str, suffix: str, seed: Callable[[], bytes]) -> None:
-    content = seed()
+def test_imports(tmp_path: Path) -> None:
+    content = csv()
 
     @quickly
     @given(changes)
     def check(made: list[Change]) -> None:
-        file = tmp_path / f"job{suffix}"
+        file = tmp_path / "job.csv"
         file.write_bytes(changed(content, made))
-        job = ["--job", "j"] if kind == "dftracer" else []
-        assert_answers("import", kind, file, *job, "--into", tmp_path / "jobs")
+        assert_answers("import", "csv", file, "--into", tmp_path / "jobs")
         shutil.rmtree(tmp_path / "jobs", ignore_errors=True)
 
     check()

@@ -213,7 +213,6 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         assert len({len(row) for row in rows}) == 1
         texts = [cell for row in rows for cell in row if not re.fullmatch(r"-?[\d.e+-]+", cell)]
         assert not any(cell.startswith(("=", "+", "-", "@")) for cell in texts)
-    assert said("export", job, "--format", "perfetto").output
     json.loads(said("export", job, "--format", "ftio").text)
     assert said("export", job, "--format", "parquet", "--table", "processes").output
     assert_safe(said("recover", "--merge", job, "-o", folder / "merged\x1b[0m.swz").text)

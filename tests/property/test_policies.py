@@ -7,9 +7,9 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slicewise.analysis.policies.replay import replay
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
 from slicewise.kinds import METRICS, POLICIES, Simulable
+from support.decided_again import replay
 
 CAPACITY = 100.0
 volumes = st.floats(1.0, 5000.0)

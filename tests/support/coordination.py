@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from slicewise.profile.reader import read_profile
-from support.command_line import slicewise_command
+from support.decided_again import replay
 from support.programs import COLLECTOR, Job
 from support.waiting import wait_until
 
@@ -73,8 +73,7 @@ def coordinator(
 
 def assert_replays(service: Coordinator) -> None:
     """Every decision that it logged is the one that its policy's rule gives."""
-    replayed = slicewise_command("turns", "replay", service.log)
-    assert replayed.status == 0, replayed.text + replayed.errors
+    assert replay(service.log.read_text().splitlines(), "log").disagreements == []
 
 
 def start_burst(

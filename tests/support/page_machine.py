@@ -23,7 +23,6 @@ from support.jobs import write_competing_jobs_and_runs_alone
 from support.pages import Block
 from support.programs import BUILD, ROOT, need_built
 from support.size_tables import measured
-from unit.test_import import TRACE
 
 STAND_INS = Path(__file__).parent / "stand_ins"
 ALIASES = {"srun": "mpirun", "podman": "container", "docker": "container", "apptainer": "container"}
@@ -35,7 +34,7 @@ IN_A_CLONE = re.compile(r"^make\b", re.MULTILINE)
 BUILT = ("bin", "lib", "objects", "generated", "generate", ".tools")
 SHARED = ("tests", "demo")
 # Directories of the machine that lie in the reader's: `.opt-slicewise` there is /opt/slicewise.
-PLACES = ("opt-slicewise", "opt-darshan", "opt-dftracer", "etc-slicewise", "scratch-me", "logs")
+PLACES = ("opt-slicewise", "opt-darshan", "etc-slicewise", "scratch-me", "logs")
 LONGEST_SECONDS = 600
 # What a batch system's prologue is given.
 JOB, USER = "48213", str(os.getuid())
@@ -129,7 +128,7 @@ class Machine:
             clone_into(here)
         elif "tests/" in self._text:
             (here / "tests").symlink_to(ROOT / "tests")
-        for folder, library in re.findall(r"/opt/(darshan|dftracer)/(\S+\.so)", self._text):
+        for folder, library in re.findall(r"/opt/(darshan)/(\S+\.so)", self._text):
             made = here / f".opt-{folder}" / library
             made.parent.mkdir(parents=True, exist_ok=True)
             empty = ["gcc", "-shared", "-x", "c", "/dev/null", "-o", str(made)]
@@ -200,15 +199,12 @@ class Machine:
         (self.here / ".dpkg.cfg").write_text(settings)
 
     def _bring_logs(self) -> None:
-        """A log of Darshan's, of the package's own tests, and a trace of DFTracer's."""
+        """A log of Darshan's, of the package's own tests."""
         need_built(BUILD / "peers" / "bin" / "python", how="make build/peers/.installed")
         (log,) = (BUILD / "peers").glob("lib/python*/site-packages/darshan/tests/input/sample-dxt-simple.darshan")
         day = self.here / ".logs" / "2026/11/22"
         day.mkdir(parents=True)
         shutil.copy(log, day)
-        (self.here / "traces").mkdir()
-        trace = "\n".join(TRACE).replace("/scratch/", "/p/lustre1/")
-        (self.here / "traces" / "job.pfw.gz").write_bytes(gzip.compress(trace.encode()))
 
     def _inside_out(self, path: str) -> str:
         """Where a path of the page's shell lies outside of the sandbox."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slicewise.analysis.policies.after_the_fact import after_the_fact
-from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, Simulated, simulate
 from slicewise.digest.shared import read_digests
 from slicewise.kinds import Metric, Policy
+from support.decided_again import replay as decided_again
 
 from testbed.policy_plans import ONCE, ONCE_AT, RECORDED, SCENARIOS, Scenario, Turns
 

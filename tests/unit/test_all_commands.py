@@ -155,7 +155,7 @@ COMPLAINTS = {
     "report a b": "report: got unexpected extra argument (b); see: slicewise report --help",
     "overlap a b --direction wriet": "overlap: invalid value for '--direction': "
     "'wriet' is not one of 'auto', 'read', 'write'; see: slicewise overlap --help",
-    "export a": "export: missing option '--format'. Choose from: ftio, perfetto, folded, csv, parquet; "
+    "export a": "export: missing option '--format'. Choose from: ftio, folded, csv, parquet; "
     "see: slicewise export --help",
     "catalog worst c --most 0": "catalog worst: invalid value for '--most': 0 is not in the range x>=1; "
     "see: slicewise catalog worst --help",

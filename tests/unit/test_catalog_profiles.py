@@ -1,7 +1,6 @@
 """A job that a catalog keeps is taken by every command that takes a profile, also when its profile is gone."""
 
 import ast
-import json
 from pathlib import Path
 
 import pytest
@@ -79,7 +78,6 @@ def test_a_kept_job_is_told_as_its_profile_where_that_still_lies(whole, words):
         ("turns", "probability", "48213", "48190"),
         ("predict", "--copies", "48190", "--capacity", "2GiB/s"),
         ("export", "48213", "--format", "ftio"),
-        ("export", "48213", "--format", "perfetto", "-o", "trace"),
         ("export", "48213", "--format", "folded"),
     ],
 )

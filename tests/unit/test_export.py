@@ -1,6 +1,5 @@
 """What `slicewise export` writes, read back by the tools that it is for (in tests/peers.lock; polars reads its own)."""
 
-import base64
 import io
 import json
 import os
@@ -23,7 +22,7 @@ FIRST = 425_000_000
 
 @pytest.fixture
 def _needs_peers() -> None:
-    """FTIO and Perfetto, to open exports with."""
+    """FTIO, to open exports with."""
     need_built(PEERS / "python", how="make build/peers/.installed")
 
 
@@ -94,71 +93,6 @@ def test_the_bandwidth_for_ftio_adds_up_to_the_bytes(profile):
         assert told["bandwidth"]["b_overlap_avr"][-1] == 0
 
 
-READ_TRACE = """
-import json, sys
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
-trace = Trace()
-trace.ParseFromString(sys.stdin.buffer.read())
-from google.protobuf.unknown_fields import UnknownFieldSet
-from google.protobuf.json_format import MessageToDict
-print(json.dumps([MessageToDict(packet) for packet in trace.packet]))
-print(sum(len(UnknownFieldSet(packet)) for packet in trace.packet))
-"""
-
-
-@pytest.fixture(scope="module")
-def packets(profile):
-    """The trace's packets as Perfetto's own classes read them."""
-    done = subprocess.run(
-        [PEERS / "python", "-c", READ_TRACE],
-        input=export(profile, "--format", "perfetto"), check=True, capture_output=True, timeout=120,
-    )  # fmt: skip
-    told, unknown = done.stdout.splitlines()
-    assert int(unknown) == 0
-    return json.loads(told)
-
-
-@pytest.mark.usefixtures("_needs_peers")
-def test_a_perfetto_trace_has_each_processs_counters(packets):
-    described = [packet["trackDescriptor"] for packet in packets if "trackDescriptor" in packet]
-    tracks = {track["uuid"]: track for track in described}
-    processes = {uuid: track["process"] for uuid, track in tracks.items() if "process" in track}
-    assert [process["processName"] for process in processes.values()] == [
-        "rank 0 on n1 (simulation, pid 99)",
-        "rank 1 on n2 (simulation, pid 99)",
-    ]
-    assert len({process["pid"] for process in processes.values()}) == 2
-    values = {}
-    for packet in packets:
-        if "trackEvent" in packet:
-            track = tracks[packet["trackEvent"]["trackUuid"]]
-            key = processes[track["parentUuid"]]["pid"], track["name"], track["counter"]["unitName"]
-            values.setdefault(key, []).append((int(packet["timestamp"]), packet["trackEvent"]["doubleCounterValue"]))
-            assert packet["trackEvent"]["type"] == "TYPE_COUNTER"
-    written = values[1, "bytes write", "bytes/s"]
-    assert written[:2] == [(FIRST * TAU * S, 25 * MIB), ((FIRST + 1) * TAU * S, 25 * MIB)]
-    assert written[5] == ((FIRST + 5) * TAU * S, 0)
-    assert values[2, "bytes read", "bytes/s"] == [((FIRST + 20) * TAU * S, 2 * MIB), ((FIRST + 21) * TAU * S, 0)]
-    assert values[2, "time in write calls", "%"][0][1] == pytest.approx(75)
-    assert [value for _, value in values[1, "PAPI_TOT_INS", "count/s"]] == [7 / 4, 8 / 4, 9 / 4, 0]
-    assert values[1, "perf::TASK-CLOCK", "ns/s"][0][1] == 1250
-
-
-@pytest.mark.usefixtures("_needs_peers")
-def test_a_perfetto_trace_has_the_call_sites_as_samples(packets):
-    (interned,) = [packet["internedData"] for packet in packets if "internedData" in packet]
-    names = {entry["iid"]: base64.b64decode(entry["str"]).decode() for entry in interned["functionNames"]}
-    frames = {entry["iid"]: names[entry["functionNameId"]] for entry in interned["frames"]}
-    stacks = {entry["iid"]: [frames[frame] for frame in entry["frameIds"]] for entry in interned["callstacks"]}
-    samples = [(packet["perfSample"]["pid"], *stacks[packet["perfSample"]["callstackIid"]], int(packet["timestamp"]))
-               for packet in packets if "perfSample" in packet]  # fmt: skip
-    assert len(samples) == 80
-    first = [sample for sample in samples if sample[0] == 1]
-    assert {sample[1:-1] for sample in first} == {("main", "checkpoint", "pwrite"), ("main", "load;all", "read")}
-    assert all(FIRST * TAU * S < sample[-1] < (FIRST + 1) * TAU * S for sample in first[:30])
-    assert packets[0]["clockSnapshot"]["primaryTraceClock"] == "BUILTIN_CLOCK_REALTIME"
-
-
 def test_folded_stacks_by_time_bytes_and_calls(profile):
     by = {cost: export(profile, "--format", "folded", "--cost", cost).decode() for cost in ("time", "bytes", "calls")}
     assert by["time"] == "main;checkpoint;pwrite 600000\nmain;load:all;read 200000\n"
@@ -202,5 +136,5 @@ def test_mistakes_are_one_line(profile, arguments, said):
 
 def test_a_profile_without_call_sites_or_events_exports_to_every_format(tmp_path):
     bare = build_profile(tmp_path / "bare", [{"process": 1}])
-    for name in ("ftio", "perfetto", "folded", "csv", "parquet"):
+    for name in ("ftio", "folded", "csv", "parquet"):
         export(bare, "--format", name)

@@ -1,7 +1,5 @@
 """`slicewise import`: what is in a log comes out byte by byte, in the right slices, and what is amiss is named."""
 
-import gzip
-import json
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +7,7 @@ import pytest
 from slicewise.digest.digest import read_digest
 from slicewise.digest.quality import imported
 from slicewise.imports import write
-from support.command_line import answer_of, json_of, slicewise_command
+from support.command_line import json_of, slicewise_command
 from support.io500_results import write_result
 
 S = 1_000_000_000
@@ -95,7 +93,7 @@ def test_an_imported_job_is_taken_wherever_a_profile_is(tmp_path):
         ("recover", "--merge", one, "-o", tmp_path / "one.swz"), ("catalog", "ingest", tmp_path / "catalog", jobs),
         ("catalog", "verify", tmp_path / "catalog"), ("catalog", "quality", tmp_path / "catalog", "--all"),
         ("storage", "place", one, "--box", box),
-        *(("export", one, "--format", kind, "-o", tmp_path / kind) for kind in ("csv", "perfetto", "ftio")),
+        *(("export", one, "--format", kind, "-o", tmp_path / kind) for kind in ("csv", "ftio")),
     ]  # fmt: skip
     said = {}
     for command in commands:
@@ -199,91 +197,6 @@ def test_another_job_of_the_same_name_is_not_overwritten(tmp_path):
     assert "holds another job" in refusal("csv", tmp_path / "job.csv", "--into", tmp_path / "jobs")
     (tmp_path / "jobs" / "job" / "n1.swz").write_bytes(b"")
     assert "holds a profile already" in refusal("csv", tmp_path / "job.csv", "--into", tmp_path / "jobs")
-
-
-def event(
-    name: str, at_us: int, length_us: int, category: str = "POSIX", pid: int = 5, phase: str | int = "X", **arguments
-) -> str:
-    body = {"id": 1, "name": name, "cat": category, "pid": 5, "tid": 5, "ts": START * 10**6 + at_us,
-            "dur": length_us, "ph": phase, "args": {"hhash": 9, **arguments}}  # fmt: skip
-    return json.dumps(body)
-
-
-NAMES = [
-    json.dumps({"name": kind, "cat": "dftracer", "pid": 5, "tid": 5, "ph": "M", "args": {"name": name, "value": value}})
-    for kind, name, value in (("HH", "n7", 9), ("FH", "/scratch/a", 1), ("SH", "./cm1.exe in", 2))
-]  # fmt: skip
-TRACE = [
-    "[", *NAMES,
-    event("start", 0, 0, "dftracer", cmd_hash=2),
-    event("open", 0, 10, fhash=1),
-    event("write", 3_000_000, 2_000_000, fhash=1, ret=1000, count=2000),
-    event("fread", 6_000_000, 100, "STDIO", fhash=1, ret=3, size=5, count=8),
-    event("read", 7_000_000, 100, fhash=1, ret=-1, count=8),
-    event("write", 7_000_000, 100, fname="/proc/self/comm", ret=3),
-    event("train", 0, 10**7, "ai"),
-    event("end", 10**7, 0, "dftracer"),
-    "]",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("suffix", [".pfw", ".pfw.gz"])
-def test_a_dftracer_trace(tmp_path, suffix):
-    file = tmp_path / f"job{suffix}"
-    content = "\n".join(TRACE).encode()
-    file.write_bytes(gzip.compress(content[:700]) + gzip.compress(content[700:]) if suffix.endswith("gz") else content)
-    arguments = ("--job", "48213", "--mount", "/scratch=lustre,mds:/s", "--into", tmp_path / "jobs")
-    (job,) = told("dftracer", file, *arguments)
-    assert (job["read_bytes"], job["write_bytes"], job["notes"]) == (15, 1003, [])
-    digest = read_digest(job["profile"])
-    assert digest.processes.select("node", "pid", "program").row(0) == ("n7", 5, "cm1.exe")
-    assert digest.jobs.select("read_bytes", "write_bytes", "read_ops", "meta_ops").row(0) == (15, 1000, 2, 1)
-    assert digest.process_slices["write_bytes"].to_list() == [500, 500]
-    assert digest.storages.select("type", "source", "node", "point").row(0) == ("lustre", "mds:/s", "", "/scratch")
-
-
-NUMBERS = {"X": 1, "M": 4}
-
-
-@pytest.mark.parametrize(("unit", "times"), [("US", 1), ("NS", 1000)])
-def test_a_trace_of_dftracer_2_2(tmp_path, unit, times):
-    """It has numbers for letters, and may tell the unit of its times."""
-    lines = [json.loads(line) for line in TRACE if line.startswith("{")]
-    for line in lines:
-        line |= {"ph": NUMBERS[line["ph"]], "type": 3}
-        line |= {name: line[name] * times for name in ("ts", "dur") if name in line}
-    told_unit = {"hhash": 9, "name": "time_metric", "value": unit}
-    about = {"name": "CM", "cat": "dftracer", "pid": 5, "ph": 4, "args": told_unit}
-    file = tmp_path / "new.pfw"
-    file.write_text("\n".join(json.dumps(line) for line in (about, *lines)))
-    (job,) = told("dftracer", file, "--mount", "/scratch=lustre,mds:/s", "--into", tmp_path / "jobs")
-    assert (job["read_bytes"], job["write_bytes"], job["notes"]) == (15, 1003, [])
-    digest = read_digest(job["profile"])
-    assert digest.processes.select("node", "program").row(0) == ("n7", "cm1.exe")
-    assert digest.process_slices["write_bytes"].to_list() == [500, 500]
-
-
-def test_damaged_traces_are_named(tmp_path):
-    coarse = {"name": "CM", "cat": "dftracer", "pid": 5, "ph": 4, "args": {"name": "time_metric", "value": "MS"}}
-    whole = "\n".join(TRACE)
-    for name, content, wrong in (
-        ("tail.pfw", whole[:-60].encode(), "its end is damaged: line 12 is no JSON"),
-        ("tail.pfw.gz", gzip.compress(whole.encode())[:-20], "its end is damaged: it does not unpack further"),
-        ("middle.pfw", whole.replace('"open"', '"open').encode(), "line 6 is no JSON"),
-        ("sums.pfw", event("read", 0, 1, phase="C", ret=1).encode(), "holds calls in sum"),
-        ("newer_sums.pfw", event("read", 0, 1, phase=3, ret=1).encode(), "holds calls in sum"),
-        ("coarse.pfw", f"{json.dumps(coarse)}\n{event('read', 0, 1, ret=1)}".encode(), "has times in MS, too coarse"),
-        ("unsized.pfw", event("read", 0, 1).encode(), "1 read or write says not how many bytes"),
-        ("nothing.pfw", b"[\n]\n", "holds no calls"),
-        ("strange.pfw", b"[1, 2]\n", "is no event of DFTracer"),
-    ):
-        file = tmp_path / name
-        file.write_bytes(content)
-        assert wrong in refusal("dftracer", file, "--into", tmp_path / "jobs"), name
-    (job,) = told("dftracer", tmp_path / "tail.pfw", "--cut", "--into", tmp_path / "jobs")
-    assert job["write_bytes"] == 1003
-    assert "calls are missing" in job["notes"][0]
-    assert "1 process has no end" in job["notes"][1]
 
 
 def test_recorder_says_the_way_out(tmp_path):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 from slicewise.analysis.policies.comparison import compare
-from slicewise.analysis.policies.replay import Present, decide, predict, set_of
+from slicewise.analysis.policies.decisions import Present, decide, predict, set_of
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob, simulate
 from slicewise.kinds import METRICS, POLICIES
 

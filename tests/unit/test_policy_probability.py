@@ -16,10 +16,10 @@ from slicewise.analysis.policies.probability import (
     read_job_log,
     sizes,
 )
-from slicewise.analysis.policies.replay import replay
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
 from slicewise.errors import UserError
 from support.command_line import answer_of, json_of, refusal_of, slicewise_command
+from support.decided_again import replay
 from support.tabled_jobs import EPOCH, write_job
 
 S = 1_000_000_000
@@ -325,16 +325,3 @@ def test_one_difference_is_told_once():
 def test_what_is_no_decision_log_is_refused_in_one_line(text):
     with pytest.raises(UserError, match=r"^log: "):
         replay(text.splitlines(), "log")
-
-
-def test_the_command_says_whether_a_log_agrees(tmp_path):
-    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
-    good.write_text("\n".join(lines(INTERRUPTED)))
-    bad.write_text("\n".join(lines(INTERRUPTED[:5])))
-    ended = [slicewise_command("turns", "replay", path) for path in (good, bad, tmp_path / "none")]
-    assert [one.status for one in ended] == [0, 1, 2]
-    assert "agree" in ended[0].text
-    assert "By the policy: pause 1, authorise 2." in ended[1].text
-    assert ended[2].errors.count("\n") == 1
-    record = json.loads(slicewise_command("turns", "replay", bad, "--json").text)
-    assert (record["agrees"], record["disagreements"][0]["line"]) == (False, 4)

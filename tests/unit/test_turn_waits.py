@@ -9,13 +9,11 @@ import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.turn import with_turn
 from slicewise.analysis.compare.compare import compare
-from slicewise.analysis.job.sites import sites
 from slicewise.analysis.job.turns import TurnWaits, turns
-from slicewise.analysis.job.usage import hardware
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
-from slicewise.export import perfetto, tables
+from slicewise.export import tables
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous
@@ -267,5 +265,3 @@ def test_exports_have_it(small: Digest) -> None:
     frame = tables.table(read_profile(small.path), "waits")
     assert frame["waited_ns"].sum() == 10 * 10**9
     assert frame["start_ns"].min() == (FIRST + 2) * SLICE_NS
-    trace = b"".join(perfetto.perfetto_trace(small, hardware(small), sites(small, ())))
-    assert b"time waiting for its turn" in trace

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from slicewise.digest import digest as one_profile
 from slicewise.digest import shared as profiles
-from slicewise.digest.beside import Beside, Surroundings, job_directory, servers_beside
+from slicewise.digest.beside import Beside, Surroundings, servers_beside
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import with_names_of_their_own
 from slicewise.errors import UserError
@@ -131,16 +131,6 @@ def profile_place(place: Path) -> Path:
     if digest.profile_path is None:
         raise UserError(f"{place}: {digest.lacks('tables')}")
     return digest.profile_path
-
-
-def job_identity(place: Path) -> Path:
-    """What two places have in common that are one job: its directory, or, of a job of the catalog, its key."""
-    kept = kept_job(place)
-    if kept is None:
-        return job_directory(place)
-    from slicewise.catalog.kept import key_text
-
-    return Path(key_text(kept[1].key))
 
 
 def beside(place: Path, around: Surroundings) -> Beside:

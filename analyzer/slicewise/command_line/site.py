@@ -217,7 +217,7 @@ COMMANDS = [
     ),
     group(
         "import",
-        """Turn other profilers' logs into profiles: Darshan, DFTracer, CSV, and servers' counts.
+        """Turn other profilers' logs into profiles: Darshan, CSV, and servers' counts.
 
         Each job becomes a directory that every command takes where it takes a PROFILE.
         """,
@@ -250,19 +250,6 @@ COMMANDS = [
             *shared.ANSWER,
         ),
         command(
-            "dftracer",
-            "import_:dftracer",
-            """Import DFTracer's traces; all files belong to one job.""",
-            "slicewise import dftracer traces/*.pfw.gz --job 48213 --mount /p/lustre1=lustre,10.0.0.1@tcp:/l1",
-            argument("FILE...", "Traces of one job: .pfw or .pfw.gz.", PATH, name="files"),
-            option("--job NAME", "The job's name; else the first file's."),
-            shared.MOUNT,
-            flag("--cut", "Take what there is of a trace whose end is missing."),
-            shared.INTO,
-            shared.SLICE,
-            *shared.ANSWER,
-        ),
-        command(
             "jobstats",
             "import_:jobstats",
             """Import what file servers counted by job: sampled texts of Lustre, exports of what monitors it, CSV.
@@ -287,8 +274,8 @@ COMMANDS = [
     command(
         "export",
         "export:export",
-        """Write a profile in another format: FTIO's JSON, a Perfetto trace, folded stacks, CSV or Parquet.""",
-        "slicewise export slicewise/48213 --format perfetto -o 48213.pftrace",
+        """Write a profile in another format: FTIO's JSON, folded stacks, CSV or Parquet.""",
+        "slicewise export slicewise/48213 --format parquet -o 48213.parquet",
         shared.PROFILE,
         option(
             "--format",

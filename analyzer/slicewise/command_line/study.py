@@ -177,7 +177,7 @@ COMMANDS = [
     ),
     group(
         "turns",
-        """Taking turns with I/O: wait for a turn, what turns would have gained, and what a coordinator decided.""",
+        """Taking turns with I/O: wait for a turn, and what turns would have gained.""",
         command(
             "policy",
             "policy:jobs",
@@ -230,16 +230,6 @@ COMMANDS = [
             ),
             shared.SERVERS,
             *shared.PAGE,
-        ),
-        command(
-            "replay",
-            "policy:replay",
-            """Check a coordinator's log: make every decision again, and say where it is not the policy's. Exit status
-            1 if not.
-            """,
-            "slicewise turns replay /var/log/slicewise-decisions.jsonl",
-            argument("LOG", "A decision log of slicewise-collect coordinate.", PATH),
-            *shared.ANSWER,
         ),
         command(
             "wait",

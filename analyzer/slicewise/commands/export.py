@@ -6,22 +6,19 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from slicewise.analysis.job.sites import sites
-from slicewise.analysis.job.usage import hardware
 from slicewise.catalog.sources import profile_place, read_digest
 from slicewise.errors import UserError
-from slicewise.export import ftio, perfetto, tables
+from slicewise.export import ftio, tables
 from slicewise.export.folded import folded_text
 from slicewise.export.table_names import TABLES
 from slicewise.kinds import Cost, ExportFormat
 from slicewise.profile.reader import read_profile
 
-IS_BINARY = ("perfetto", "parquet")
-
 
 def export(
     profile: Path, format: ExportFormat, table: str, cost: Cost, symbols: list[Path], output: Path | None
 ) -> None:
-    if output is None and format in IS_BINARY and sys.stdout.isatty():
+    if output is None and format == "parquet" and sys.stdout.isatty():
         raise UserError(f"--format {format}: is not text for a terminal; name a file with -o FILE")
     pieces = iter(_pieces(profile, format, table, cost, symbols or []))
     first = next(pieces, b"")  # what cannot be read is told before a file is made
@@ -40,9 +37,6 @@ def _pieces(path: Path, format: ExportFormat, table: str, cost: Cost, symbols: S
     match format:
         case "ftio":
             return [ftio.ftio_json(read_digest(path)).encode()]
-        case "perfetto":
-            digest = read_digest(path, needs_axis=False)
-            return perfetto.perfetto_trace(digest, hardware(digest), sites(digest, symbols))
         case "folded":
             digest = read_digest(path, in_sum=True, needs_axis=False)
             return [folded_text(sites(digest, symbols), cost).encode()]

@@ -1,4 +1,4 @@
-"""Turn other profilers' logs into profiles: Darshan, DFTracer, CSV, and servers' counts."""
+"""Turn other profilers' logs into profiles: Darshan, CSV, and servers' counts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,15 +30,6 @@ def darshan(
 
     jobs, refused = read_logs(logs, _slice_ns(slice_seconds), heat_map, _mounts(mount), round(shift * 1e9))
     _write(jobs, refused, into)
-
-
-def dftracer(
-    files: list[Path], job: str | None, mount: list[str], cut: bool, into: Path, slice_seconds: float | None
-) -> None:
-    from slicewise.imports.dftracer import read_traces
-
-    found = read_traces(files, job, _slice_ns(slice_seconds), _mounts(mount), cut)
-    _write([found], [], into)
 
 
 def jobstats(logs: list[Path], storage: str | None, into: Path, slice_seconds: float | None) -> None:

@@ -3,7 +3,6 @@
 import gzip
 import math
 import zlib
-from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import RenderableType
@@ -14,7 +13,6 @@ from slicewise.analysis.capacity.capacity import Capacity
 from slicewise.analysis.policies.after_the_fact import after_the_fact
 from slicewise.analysis.policies.comparison import PolicyComparison, compare, sweep
 from slicewise.analysis.policies.probability import ASSUMED_IO_SHARE, io_share_of, of_log, of_profiles, read_job_log
-from slicewise.analysis.policies.replay import replay as decided_again
 from slicewise.analysis.policies.simulation import IoPhase, PolicyJob
 from slicewise.analysis.runs.matching import that_fit
 from slicewise.analysis.sharing.model import read_model
@@ -33,7 +31,6 @@ from slicewise.terminal.output import page_line, write_answer
 from slicewise.text import amounts, words
 
 JOB_KEYS = ("volume", "processes", "start", "cap", "unit", "period", "phases")
-DISAGREES_STATUS = 1
 GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -150,13 +147,6 @@ def probability(profiles: list[Path], swf: Path | None, io_share: float | None, 
             *([page_line(page)] if page else []),
         ],
     )
-
-
-def replay(log: Path) -> None:
-    found = decided_again(_lines_of(log), str(log))
-    write_answer(lambda: {"agrees": found.agrees, **asdict(found)}, [*policy_report.replay_lines(found, str(log))])
-    if not found.agrees:
-        raise SystemExit(DISAGREES_STATUS)
 
 
 def _content_of(path: Path) -> bytes:

@@ -101,11 +101,6 @@ def csv_cell(text: str) -> str:
     return f"'{visible(text)}" if text.startswith(FORMULA_BEGINS) else visible(text)
 
 
-def utf8(text: str) -> bytes:
-    """Text for a binary format that holds UTF-8 (Perfetto's)."""
-    return visible(text).encode()
-
-
 def form_of_names(environment: Mapping[str, str]) -> str:
     """Which form the environment asks for. What is none of them the library complains about, and takes for full."""
     form = environment.get("SLICEWISE_NAMES", "")

@@ -12,7 +12,7 @@ import polars as pl
 from slicewise.analysis.capacity.capacity import Capacity, fastest_alone, got_together, own_slices_demand
 from slicewise.analysis.job.phases import phases_on, served_on
 from slicewise.analysis.policies.comparison import PolicyComparison, compare
-from slicewise.analysis.policies.replay import machine_cost
+from slicewise.analysis.policies.decisions import machine_cost
 from slicewise.analysis.policies.simulation import IoPhase, Outcome, PolicyJob, Simulated
 from slicewise.analysis.runs.campaign import campaign_of, campaign_there
 from slicewise.analysis.runs.matching import Run, match_standalone, runs_to_compare

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from slicewise.analysis.policies.replay import SAME_COST
+from slicewise.analysis.policies.decisions import SAME_COST
 from slicewise.analysis.policies.simulation import Capacity, PolicyJob, Simulated, simulate
 from slicewise.kinds import POLICIES, Metric, Policy, Simulable
 

@@ -1,5 +1,5 @@
 """What a policy makes of jobs that alternate between computing and I/O on one storage: an event simulation. Any unit of
-volume, as long as capacity and caps are that unit a second. Who may go is `replay.decide`'s; the rates are the sharing
+volume, as long as capacity and caps are that unit a second. Who may go is `decisions.decide`'s; the rates are the sharing
 model's (`sharing/proportional.py`).
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from slicewise.analysis.policies.replay import Present, decide, machine_cost, set_of, turns_by_delay
+from slicewise.analysis.policies.decisions import Present, decide, machine_cost, set_of, turns_by_delay
 from slicewise.analysis.sharing.proportional import VOLUME_ROUNDING, checked_capacity, fair_rates, require_sound
 from slicewise.constants import NO_SECONDS
 from slicewise.kinds import Metric, Simulable

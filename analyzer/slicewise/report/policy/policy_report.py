@@ -10,7 +10,6 @@ import polars as pl
 
 from slicewise.analysis.policies.after_the_fact import LEAST_GAIN, AfterTheFact
 from slicewise.analysis.policies.comparison import PolicyComparison, Sweep
-from slicewise.analysis.policies.replay import Replay
 from slicewise.analysis.policies.simulation import Outcome, Simulated, Stretch
 from slicewise.charts import policy as charts
 from slicewise.constants import TOO_FAR_OFF
@@ -138,21 +137,6 @@ def meanings(comparison: PolicyComparison) -> list[str]:
     return [
         f"{one.policy}: {MEANINGS[one.policy]}{f'; here {words.seconds(one.delay)}' if one.policy == 'delay' else ''}."
         for one in comparison.simulated
-    ]
-
-
-def replay_lines(found: Replay, name: str) -> list[str]:
-    if found.agrees:
-        return [
-            f"All decisions of {name} agree with the policy ({words.listing(found.policies)}): "
-            f"{words.count(found.decisions, 'decision')} after {words.count(found.changes, 'event')}."
-        ]
-    first = found.disagreements[0]
-    return [
-        f"{words.count(len(found.disagreements), 'event')} of {found.changes:,} in {name} led to other decisions than "
-        f"the policy's ({words.listing(found.policies)}).",
-        f"The first: line {first.line}, {first.event} at {first.time_seconds:.6f} s. "
-        f"Logged: {first.logged}. By the policy: {first.expected}.",
     ]
 
 
