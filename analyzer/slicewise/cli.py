@@ -86,6 +86,8 @@ RENAMED = {
 }
 # What is gone, and what to use instead, until version 3.
 GONE = {
+    "model check": "use: slicewise study campaign DIR (checked)",
+    "study model check": "use: slicewise study campaign DIR (checked)",
     "catalog page --pages": "use: slicewise blame JOB",
     "model invert": "use: slicewise overlap JOB JOB (inverses)",
     "study model invert": "use: slicewise overlap JOB JOB (inverses)",

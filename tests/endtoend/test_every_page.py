@@ -59,7 +59,7 @@ COMMANDS = {
     "report": ("report", JOB), "blame": ("blame", JOB), "overlap": ("overlap", OTHER, JOB, "--alone", ALONE),
     "compare": ("compare", ALONE, JOB), "compare-three": ("compare", ALONE, JOB, OTHER),
     "copies": ("predict", "--copies", ALONE, "--capacity", "2GiB/s"), "campaign": ("study", "campaign", "."),
-    "model-check": ("study", "model", "check", "."), "policy": ("turns", "policy", OTHER, JOB),
+    "policy": ("turns", "policy", OTHER, JOB),
     "policy-probability": ("turns", "probability", "."),
     "catalog-page": ("catalog", "page", "catalog"),
     "expect-place": ("storage", "place", JOB, OTHER, "--box", "../io500"),

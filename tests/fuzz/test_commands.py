@@ -25,7 +25,7 @@ COMMANDS = (
     "overlap JOB OTHER --html PAGE", "overlap OTHER JOB --alone JOB --html PAGE", "report JOB --flamegraph --html PAGE",
     "export JOB --format ftio", "export JOB --format folded",
     "export JOB --format parquet --table sites", "export JOB --format csv --table hardware", "export JOB --format csv",
-    "study model fit JOB OTHER", "study model check JOB OTHER --json",
+    "study model fit JOB OTHER", "study campaign JOB OTHER --json",
     "study delta read JOB OTHER", "recover --merge JOB -o MERGED",
 )  # fmt: skip
 MOST_SECONDS = 60

@@ -182,7 +182,7 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         ["turns", "policy", job, sound, "--capacity", "1GiB/s", "--html", folder / "p"],
         ["turns", "probability", job, sound, "--html", folder / "p"],
         ["study", "model", "fit", job, sound],
-        ["study", "model", "check", job, sound],
+        ["study", "campaign", job, sound, "--html", folder / "c"],
     ):
         done = slicewise_command(*command)
         assert done.status in (0, 1, 2)
@@ -194,7 +194,7 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         ["overlap", job, sound, "--html", folder / "o"],
         ["compare", job, sound, "--html", folder / "c"],
         ["predict", "--copies", job, "--capacity", "1GiB/s", "--html", folder / "d"],
-        ["study", "model", "check", job, sound],
+        ["study", "campaign", job, sound, "--html", folder / "c"],
     ):
         done = slicewise_command(*command, "--json")
         assert_safe(done.text)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from slicewise.analysis.predict.fitted import SeenJob, SeenRun, fitted_to, is_better
-from slicewise.analysis.predict.halfway import misfits_of, off_while_running
 from slicewise.analysis.predict.laws import Laws, laws_of
+from slicewise.analysis.predict.misfits import misfits_of
 from slicewise.analysis.predict.predict import ServiceRates, doubt_of, predicted_seconds, times_of, tried_on
 from slicewise.analysis.runs.on_storage import AloneRun
 from slicewise.estimate import Estimate
@@ -13,12 +13,11 @@ from slicewise.estimate import Estimate
 
 @dataclass(frozen=True)
 class HeldOutJob:
-    """A job's time as foretold. doubt: said beforehand; is_off_in_time: while it ran; is_warned: afterwards."""
+    """A job's time as foretold. doubt: said beforehand; is_warned: afterwards."""
 
     seen: SeenJob
     seconds: Estimate
     doubt: str
-    is_off_in_time: bool
     is_warned: bool
 
 
@@ -43,18 +42,17 @@ def held_out(
         laws = laws_of(others, [runs[place].sizes for place in kept])
         left_out = set(range(len(runs))) - set(kept)
         if fitted is not None and is_better(fitted.errors(runs, left_out), laws):
-            seconds, in_time = fitted.seconds(number), fitted.is_off_in_time(number)
+            seconds = fitted.seconds(number)
             off = {one.job for one, row in zip(run.jobs, fitted.rows[number], strict=True) if row["misfit"]}
             errors, is_by_model = fitted.errors(runs, left_out), True
         else:
             plans = [(one.alone, one.start) for one in run.jobs]
             seconds = predicted_seconds(plans, served, laws, times_of(run, runs, tried))
-            in_time = off_while_running(run, served, laws.chosen, seconds)
             off = {one.job for one in misfits_of(run, served, laws.chosen, seconds)}
             errors, is_by_model = laws.errors, False
         jobs = []
-        for one, value, is_off in zip(run.jobs, seconds, in_time, strict=True):
+        for one, value in zip(run.jobs, seconds, strict=True):
             beside = [other.alone for other in run.jobs if other is not one]
             doubt = doubt_of(one.alone, beside, errors, served)
-            jobs.append(HeldOutJob(one, value, doubt, is_off, one.job in off))
+            jobs.append(HeldOutJob(one, value, doubt, one.job in off))
         yield HeldOutRun(run, laws, jobs, is_by_model)

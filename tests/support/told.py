@@ -17,8 +17,7 @@ class Told:
     """A time that was told of a job in a run of several (seconds), and the one that was observed (took, s).
 
     runs: what ran together, the same for repeats; place: the job's there; jobs: how many; doubt: what was said against
-    it beforehand; is_warned: what the run itself shows, said afterwards; is_off_in_time: said while the job ran;
-    repeat: of this run, from 1 on.
+    it beforehand; is_warned: what the run itself shows, said afterwards; repeat: of this run, from 1 on.
     """
 
     runs: str
@@ -28,7 +27,6 @@ class Told:
     seconds: Estimate
     doubt: str
     is_warned: bool
-    is_off_in_time: bool = False
     repeat: int = 1
 
     @property
@@ -44,20 +42,13 @@ class Told:
         """The interval's upper end over its lower end."""
         return self.seconds.high / self.seconds.low if self.seconds.low > 0 else math.inf
 
-    @property
-    def is_told_in_time(self) -> bool:
-        """Whether a warning came before the job ended."""
-        return bool(self.doubt) or self.is_off_in_time
-
 
 @dataclass(frozen=True)
 class Warned:
-    """How many times came with a warning: of each kind, with one before the job ended (in_time), with any at all."""
+    """How many times came with a warning: of each kind, with any at all."""
 
     beforehand: int
-    running: int
     afterwards: int
-    in_time: int
     at_all: int
 
 
@@ -122,10 +113,8 @@ def figures_of_told(told: Sequence[Told], bad: float) -> ToldFigures:
 def _warned(told: Sequence[Told]) -> Warned:
     return Warned(
         sum(bool(one.doubt) for one in told),
-        sum(one.is_off_in_time for one in told),
         sum(one.is_warned for one in told),
-        sum(one.is_told_in_time for one in told),
-        sum(one.is_told_in_time or one.is_warned for one in told),
+        sum(bool(one.doubt) or one.is_warned for one in told),
     )
 
 

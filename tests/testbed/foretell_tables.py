@@ -42,7 +42,7 @@ def outcomes(directory: Path) -> list[Outcome]:
     return [
         Outcome(
             runs=run.text, place=job.seen.job, jobs=len(one.jobs), took=job.seen.seconds, seconds=job.seconds,
-            doubt=job.doubt, is_warned=job.is_warned, is_off_in_time=job.is_off_in_time, run=run,
+            doubt=job.doubt, is_warned=job.is_warned, run=run,
             alone=job.seen.alone.seconds,
         )
         for run, one in zip(recorded_runs, held_out(storage, seen, served, quiet), strict=True)
@@ -110,6 +110,5 @@ JOB: dict[str, Callable[[Outcome], Any]] = {
     "RE": lambda one: one.error,
     "within": lambda one: one.is_within,
     "doubted": lambda one: bool(one.doubt),
-    "told while it ran": lambda one: one.is_off_in_time,
     "told afterwards": lambda one: one.is_warned,
 }

@@ -8,22 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.tables import Table
-from testbed.usual_tables import SHARED_OUT, Told, by_servers, figures_table, foretold_runs, shared_out
-
-# What is asked where it is known which file is on which server.
-PLACED = "campaign --placement"
+from testbed.usual_tables import SHARED_OUT, Told, figures_table, foretold_runs, shared_out
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What is asked about. recordings: that show it; is_in: which of their times count; is_placed: whether it is known
-    which file is on which server; of_model: what it is for the model of sharing, if it looks at a part of it.
+    """What is asked about. recordings: that show it; is_in: which of their times count; of_model: what it is for the
+    model of sharing, if it looks at a part of it.
     """
 
     what: str
     recordings: tuple[str, ...]
     is_in: Callable[[Told], bool] = lambda one: not one.has_bystander
-    is_placed: bool = False
     of_model: str = ""
 
 
@@ -38,7 +34,6 @@ GROUNDS = (
     Ground("a server with a slow disk that is written at once", ("usual-synced",)),
     Ground("the same, but the server takes writes into memory first", ("usual-disk",)),
     Ground("files spread over two servers", ("usual-servers",)),
-    Ground("the same, with the server of each file known", ("usual-servers",), is_placed=True),
     Ground("beside a job that nobody profiled", ("usual-nodes", "usual-shared"), lambda one: one.has_bystander),
 )
 
@@ -52,8 +47,6 @@ def tables(campaigns: Path) -> list[Table]:
             "model": [one for each in there if each.name in SHARED_OUT for one in shared_out(each)],
             "foretell": [one for each in there for one in foretold_runs(each)],
         }
-        if ground.is_placed:
-            by = {PLACED: [one for each in there for one in by_servers(each)]}
         for which, found in by.items():
             what = ground.of_model if which == "model" and ground.of_model else ground.what
             told[what, which] = list(filter(ground.is_in, found))

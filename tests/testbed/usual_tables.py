@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from slicewise.analysis.campaign.result import result_of
 from slicewise.analysis.predict import predict as foretold
 from slicewise.analysis.predict.fitted import seen_runs
 from slicewise.analysis.runs.campaign import Campaign, campaign
@@ -31,7 +30,6 @@ from support.held_out import held_out
 from support.told import figures_of_told, repeats
 
 from testbed.campaign import IN_NAMES, RUNS
-from testbed.placement import placement
 from testbed.tables import Table, table
 from testbed.usual_plans import PLANS
 
@@ -41,12 +39,10 @@ HELD_OUT = tuple(name for name, plan in PLANS.items() if plan.is_held_out)
 READS, WRITES = "~reads", "~writes"
 # Of observed times within their intervals.
 COVERAGE_AIM = 0.90
-# Of those outside with a warning before the job ends.
+# Of those outside with a warning afterwards.
 WARNED_AIM = 0.90
 # An error that whoever plans by it would notice.
 BAD = 0.20
-# Recordings on several servers, and how many these were.
-SEVERAL_SERVERS, SERVERS = ("usual-servers",), 2
 
 
 @dataclass(frozen=True)
@@ -88,32 +84,11 @@ def shared_out(directory: Path) -> list[Told]:
             if model.weight.chosen is None:
                 continue
             told = "; ".join(doubts(model, members, predict(model, members)))
-            for row in check(model, run, data.slices.filter(own), data.progress).iter_rows(named=True):
+            for row in check(model, run, data.slices.filter(own)).iter_rows(named=True):
                 seconds = Estimate(row["predicted"], row["low"], row["high"], "")
-                said = (told, row["misfit"] is not None, _is_off_in_time(row))
+                said = (told, row["misfit"] is not None)
                 found.append(Told(*_names(row["job"]), len(run), row["observed"], seconds, *said, _repeat(row["job"])))
     return found
-
-
-@functools.cache
-def by_servers(directory: Path) -> list[Told]:
-    """What the model of sharing says of each server by itself, where it is known which file is on which."""
-    data = read(directory)
-    paths = pl.concat([digest.files["path"] for digest in data.digests]).unique()
-    checked = result_of(data, placement(paths, SERVERS)).checked
-    sizes = dict(checked.group_by("run").len().iter_rows())
-    return [
-        Told(
-            *_names(row["job"]), sizes[row["run"]], row["observed"],
-            Estimate(row["predicted"], row["low"], row["high"], ""), "",
-            row["misfit"] is not None, _is_off_in_time(row), _repeat(row["job"]),
-        )
-        for row in checked.iter_rows(named=True)
-    ]  # fmt: skip
-
-
-def _is_off_in_time(row: dict[str, Any]) -> bool:
-    return bool(row["is_warned_halfway"]) and row["halfway_seconds"] is not None
 
 
 @functools.cache
@@ -134,7 +109,7 @@ def foretold_runs(directory: Path) -> list[Told]:
     for one in held_out(storage, runs, foretold.served_by(quiet), quiet):
         for job in one.jobs:
             name = job.seen.job
-            said = (job.doubt, job.is_warned, job.is_off_in_time)
+            said = (job.doubt, job.is_warned)
             took = own.get(name, job.seen.seconds)
             found.append(Told(*_names(name), len(one.jobs), took, job.seconds, *said, _repeat(name)))
     return found
@@ -176,7 +151,6 @@ def tables(campaigns: Path) -> list[Table]:
     found = [campaigns / name for name in PLANS]
     return [
         _figures("model of sharing", [one for one in found if one.name in SHARED_OUT], shared_out),
-        _figures("model of sharing, placed", [one for one in found if one.name in SEVERAL_SERVERS], by_servers),
         _figures("foretell", found, foretold_runs),
         _combinations(found),
     ]

@@ -189,7 +189,6 @@ def test_figures_of_checks():
     frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
         pair=pl.lit("1 + 2"), weight=pl.lit("nodes"), basis=pl.lit("capacity curve"), observed=1.0,
         own_seconds=None, own_share=None, model_share=None, capacity_ratio=None,
-        is_warned_halfway=pl.col("run") == "r1", halfway_seconds=1.0,
     )  # fmt: skip
     checked = frame.select(pl.col(name).cast(dtype) for name, dtype in CHECK_SCHEMA.items())
     every, kept, at_stake, at_stake_kept = figures(checked).to_dicts()
@@ -199,7 +198,6 @@ def test_figures_of_checks():
     )
     assert (at_stake["mean"], at_stake["bias"], at_stake["within"]) == pytest.approx((0.15, 0.05, 0.5))
     assert (at_stake["largest_outside"], at_stake["warned"]) == (pytest.approx(0.1), 1)
-    assert (every["warned_halfway"], every["warned_falsely"]) == pytest.approx((1, 1 / 3))
     assert (at_stake_kept["count"], at_stake_kept["largest"]) == (1, pytest.approx(0.1))
     (combination,) = by_combination(checked).to_dicts()
     assert (combination["runs"], combination["outliers"], combination["at_stake_mean"]) == (2, 1, pytest.approx(0.15))

@@ -7,17 +7,15 @@ import shutil
 import numpy as np
 import pytest
 from slicewise.analysis.capacity.by_kind import serves
-from slicewise.analysis.predict import halfway
 from slicewise.analysis.predict.fitted import seen_runs
-from slicewise.analysis.predict.halfway import misfits_seen, runs_off
 from slicewise.analysis.predict.laws import LAWS, laws_of
+from slicewise.analysis.predict.misfits import misfits_seen
 from slicewise.analysis.predict.predict import alone_run as run_alone
 from slicewise.analysis.predict.predict import predict, served_by, timeline, tried_on
 from slicewise.analysis.predict.side_by_side import Member, Rules, Segment, ends, speeds
 from slicewise.analysis.runs.campaign import campaign as campaign_of_all
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
-from slicewise.estimate import Estimate
 from slicewise.profile.reader import read_profile
 from slicewise.report.predict import predict_words
 from support.command_line import json_of, slicewise_command
@@ -194,32 +192,6 @@ def test_jobs_in_company_count_where_there_is_a_like_run_alone(campaign, tmp_pat
     assert math.isinf(laws_of(tried).chosen.part)
 
 
-def test_a_run_beside_somebody_without_a_profile_is_named(campaign, tmp_path):
-    """It got a third of what the storage gave in the others, for ten seconds."""
-    slow = [
-        job(tmp_path, "slow-large", 9000, [(10, 25 / 3, 0.999), (23, 25, 0.999), (1, 25 / 3, 0.333)], 3),
-        job(tmp_path, "slow-small", 9000, [(10, 25 / 3, 0.999), (23, 25, 0.999), (13, 100, 0.999), (1, 42, 0.42)]),
-    ]
-    alone = [(campaign[0], 0.0), (campaign[1], 0.0)]
-    assert runs_off(predict(alone, campaign[2:])) == []
-    found = predict(alone, [*campaign[2:], *slow])
-    assert runs_off(found) == ["slow-large + slow-small"]
-    assert predict_words.lines(found, runs_off(found))[-1].startswith(
-        "1 of 5 runs of jobs side by side did not go as predicted: "
-    )
-
-
-def test_a_storage_that_stands_still_is_told_of_though_most_was_moved(campaign, tmp_path):
-    """Both wait for 20 s in calls that give nothing, when nine tenths of all bytes have been moved."""
-    late = [
-        job(tmp_path, "late-large", 9000, [(26, 25, 0.999), (1, 50 / 3, 0.667)], 3),
-        job(tmp_path, "late-small", 9000, [(26, 25, 0.999), (11, 100, 0.999), (20, 1, 0.999), (2, 100, 0.999)]),
-    ]
-    found = predict([(campaign[0], 0.0), (campaign[1], 0.0)], [*campaign[2:], *late])
-    assert runs_off(found) == ["late-large + late-small"]
-    assert [one.job for one in misfits_seen(found)] == ["late-small"]
-
-
 def test_what_took_another_time_is_told_afterwards_with_what_it_did_otherwise(campaign, tmp_path):
     """Equal shares where all others have 3 : 1; and one run for which the storage gave half."""
     jobs, alone = campaign[2:], [(campaign[0], 0.0), (campaign[1], 0.0)]
@@ -233,7 +205,7 @@ def test_what_took_another_time_is_told_afterwards_with_what_it_did_otherwise(ca
     assert (large.job, large.kind) == ("equal-large", "other shares")
     assert (large.own_share, large.model_share) == (pytest.approx(0.5, abs=0.01), pytest.approx(0.75))
     assert large.with_own_shares == pytest.approx(40, rel=0.01)
-    assert "1 of 10 jobs that ran side by side took another time" in predict_words.lines(found, [], [large])[-1]
+    assert "1 of 10 jobs that ran side by side took another time" in predict_words.lines(found, [large])[-1]
     slow = [
         job(tmp_path, "half-large", 9000, [(53, 12.5, 0.999), (1, 5 / 6, 0.999)], 3),
         job(tmp_path, "half-small", 9000, [(53, 12.5, 0.999), (27, 50, 0.999)]),
@@ -360,13 +332,6 @@ def test_repeats_do_not_make_intervals_narrower():
     assert many.estimate(100, [100], 0.0).high == pytest.approx(100 * math.exp(0.3182), rel=1e-3)
 
 
-def test_a_look_while_jobs_run_counts_by_the_part_that_is_done():
-    """A quarter of the run can have had 1.25 of an interval of a factor 1.5625 to both sides."""
-    told = Estimate(100, 64, 156.25, "")
-    assert [halfway.is_within(time, told, 0.25) for time in (79, 81, 124, 126)] == [False, True, True, False]
-    assert [halfway.is_within(time, told, 1.0) for time in (63, 65, 156, 157)] == [False, True, True, False]
-
-
 def test_intervals_are_wide_where_a_time_depends_on_the_law():
     """Two jobs of two combinations: every law gives the first the same time, and the laws differ by the second."""
     first, second, *_ = LAWS
@@ -418,7 +383,6 @@ def test_of_laws_and_the_fitted_model_whichever_predicts_other_combinations_bett
     assert found.fitted is not None
     assert [one.seconds.value for one in found.jobs] == pytest.approx([400 * 7 * 2.2 / 100] * 2, rel=0.05)
     assert found.mean_error < 0.05 < np.mean(np.abs(np.expm1(found.laws.errors)))
-    assert runs_off(found) == []
     assert misfits_seen(found) == []
     said = " ".join(predict_words.lines(found))
     assert "by this: the fitted model of sharing, by which shares go by processes" in said

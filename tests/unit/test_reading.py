@@ -271,6 +271,6 @@ def test_commands_read_no_more_than_they_need(jobs, monkeypatch):
     assert "no samples of call sites" in slicewise_command("report", "--flamegraph", both[0]).errors
     assert "profiles of the same processes" in slicewise_command("overlap", *both).errors
     # Jobs of the same processes are one.
-    assert "none of these jobs ran together" in slicewise_command("study", "model", "check", *both).errors
+    assert "No two of these jobs did I/O at the same time" in slicewise_command("study", "campaign", *both).text
     # Jobs of the same processes cannot be asked together, and are read again.
     assert [want for want, _ in groupby(asked)] == [slices.WANTED, slices.NONE, slices.WANTED]

@@ -8,14 +8,14 @@ from support.told import Told, figures_of_told
 
 
 def told(took: float, value: float, half: float, *, runs: str = "1+2", jobs: int = 2, doubt: str = "", **said: bool):
-    is_warned, is_off = said.get("is_warned", False), said.get("is_off_in_time", False)
-    return Told(runs, "1", jobs, took, Estimate(value, value - half, value + half, ""), doubt, is_warned, is_off)
+    seconds = Estimate(value, value - half, value + half, "")
+    return Told(runs, "1", jobs, took, seconds, doubt, said.get("is_warned", False))
 
 
 TIMES = [
     told(100, 110, 20, doubt="metadata"),
     told(120, 110, 20),
-    told(100, 130, 20, runs="1+2+3", jobs=3, is_off_in_time=True),
+    told(100, 130, 20, runs="1+2+3", jobs=3),
     told(200, 100, 20, runs="2+3", is_warned=True),
 ]
 
@@ -30,8 +30,8 @@ def test_figures_of_times():
     assert found.apart == pytest.approx(10 / 110)
     assert found.largest_of_means == pytest.approx(0.5)
     outside, within = found.of_outside, found.of_within
-    assert (outside.beforehand, outside.running, outside.afterwards, outside.in_time, outside.at_all) == (0, 1, 1, 1, 2)
-    assert (within.beforehand, within.running, within.in_time) == (1, 0, 1)
+    assert (outside.beforehand, outside.afterwards, outside.at_all) == (0, 1, 1)
+    assert (within.beforehand, within.at_all) == (1, 1)
     assert (found.bad, found.bad_covered) == (2, 0)
     # 90 to 130 s twice, 110 to 150 s, 80 to 120 s.
     assert (found.width, found.widest) == (pytest.approx(13 / 9), 1.5)

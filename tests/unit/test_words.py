@@ -27,7 +27,7 @@ COMMANDS = (
     "list .", "report 48190 --html PAGE", "report 48190 --detail --phases", "blame 48190 --explain --html PAGE",
     "overlap 48213 48190 --alone alone-48190 --html PAGE", "compare alone-48190 48190 --html PAGE",
     "predict --copies alone-48190 --capacity 2GiB/s --html PAGE", "study campaign . --html PAGE",
-    "study model check . --html PAGE", "predict alone-48213 alone-48190", "turns policy 48213 48190 --html PAGE",
+    "predict alone-48213 alone-48190", "turns policy 48213 48190 --html PAGE",
     "turns probability . --html PAGE", "storage size --table ../sizes.csv --html PAGE", "storage expect ../io500",
     "storage place 48190 48213 --box ../io500 --html PAGE",
     "config", "catalog list ../catalog", "catalog show ../catalog 48190",

@@ -12,7 +12,7 @@ COMMANDS = [
         """What researchers ask: models of sharing, Delta-graphs and sweeps of them, tables of campaigns.""",
         group(
             "model",
-            """Predict, fit and check how jobs share a file system.""",
+            """Predict and fit how jobs share a file system.""",
             command(
                 "fit",
                 "model:fit",
@@ -50,20 +50,6 @@ COMMANDS = [
                 ),
                 shared.FITTED,
                 *shared.ANSWER,
-            ),
-            command(
-                "check",
-                "model:check",
-                """Compare predicted with observed runtimes, for every run of a campaign.
-
-                With --fitted it checks that model. Else it predicts each combination of jobs by a fit that has not seen
-                it.
-                """,
-                "slicewise study model check slicewise --fitted model.json",
-                shared.PROFILES,
-                shared.FITTED,
-                shared.DIRECTION,
-                *shared.PAGE,
             ),
         ),
         group(
@@ -171,7 +157,6 @@ COMMANDS = [
             argument("DIR...", "Directories of profiles: jobs alone, and some together.", PATH, name="directories"),
             shared.DIRECTION,
             option("--csv DIR", "Write each table to DIR as NAME.csv.", PATH, name="tables_to"),
-            option("--placement FILE", "Which server each file is on: lines of PATH,SERVER. Predicts by server.", PATH),
             *shared.PAGE,
         ),
     ),

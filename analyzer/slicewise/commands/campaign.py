@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slicewise.analysis.campaign.result import CampaignResult, campaign_result
 from slicewise.catalog.sources import read_digests
-from slicewise.errors import UserError, mended_by
+from slicewise.errors import mended_by
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
 from slicewise.report.campaign import campaign_report
@@ -20,11 +20,9 @@ def campaign(
     directories: list[Path],
     direction: CampaignDirection,
     tables_to: Path | None,
-    placement: Path | None,
     html: Path | None,
 ) -> None:
-    placed = None if placement is None else _placement(placement)
-    result = campaign_result(read_digests(job_places(directories)), direction, placed)
+    result = campaign_result(read_digests(job_places(directories)), direction)
     page = html or page_path(directories[0], f"campaign-{directories[0].resolve().name}")
     unseen = least_seen_lines(result.data.digests, result.data.direction)
     write_page(campaign_page(result, directories[0].resolve().name, unseen), page)
@@ -34,17 +32,6 @@ def campaign(
     where = [f"Tables: {tables_to}"] if tables_to else []
     lines = [*campaign_report.opening(result), "", *shown, *where, f"Page: {page}"]
     write_answer(lambda: campaign_record(result, page), lines)
-
-
-def _placement(file: Path) -> dict[str, str]:
-    try:
-        rows = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{file}: cannot be read as text; give lines of PATH,SERVER to --placement") from error
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(("path", "server")) or not all(row):
-            raise UserError(f"{file}:{number}: is no PATH,SERVER; give one file a line, with quotes around a comma")
-    return dict(rows)
 
 
 def _write_csv(result: CampaignResult, directory: Path) -> None:

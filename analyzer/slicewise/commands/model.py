@@ -1,4 +1,4 @@
-"""Predict, fit and check how jobs share a file system."""
+"""Predict and fit how jobs share a file system."""
 
 import math
 from pathlib import Path
@@ -12,10 +12,8 @@ from slicewise.catalog.sources import read_digests
 from slicewise.errors import UserError
 from slicewise.kinds import CampaignDirection
 from slicewise.profile.files import job_places
-from slicewise.report.coverage.unseen import least_seen_lines
 from slicewise.report.model import model_report as tables
-from slicewise.report.model.model_report import answer, check_page
-from slicewise.report.page import page_path, write_page
+from slicewise.report.model.model_report import answer
 from slicewise.report.tables import for_terminal
 from slicewise.terminal import job_options
 from slicewise.terminal.output import write_answer
@@ -65,28 +63,6 @@ def predict(job: list[str], capacity: str | None, weight: PredictWeight | None, 
         raise UserError(f"--capacity {capacity}: {error}") from error
     record = {"capacity": rate, "weight": weight, "jobs": schedule.jobs}
     write_answer(lambda: record, [for_terminal(tables.schedule_table(jobs, schedule))])
-
-
-def check(profiles: list[Path], model: Path | None, direction: CampaignDirection, html: Path | None) -> None:
-    data = campaign(read_digests(job_places(profiles)), direction)
-    if model is not None:
-        known = read_model(model)
-        if known.weight.chosen is None:
-            raise UserError(
-                f"{model}: cannot tell by what the storage is shared ({known.weight.reason}); leave out --fitted"
-            )
-        checked, how = fitted.check(known, data.jobs, data.slices, data.progress), f"by the model in {model}"
-    else:
-        checked = fitted.cross_check(data.jobs, data.slices, data.progress)
-        how = tables.HELD_OUT
-    if checked.is_empty():
-        raise UserError("none of these jobs ran together; give the profiles of some that did, and of each alone")
-    page = html or page_path(data.digests[0].path, "model-check")
-    write_page(check_page(checked, how, least_seen_lines(data.digests, data.direction)), page)
-    write_answer(
-        lambda: {"how": how, **tables.summary(checked), "rows": checked.to_dicts(), "page": page},
-        [for_terminal(tables.check_table(checked)), "", *tables.check_words(checked, how), f"Page: {page}"],
-    )
 
 
 def _predict_fitted(path: Path, job: list[str]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from slicewise.analysis.capacity import capacity as capacities
 from slicewise.analysis.copies.copies import copies as analysis
-from slicewise.analysis.predict.halfway import misfits_seen, runs_off
+from slicewise.analysis.predict.misfits import misfits_seen
 from slicewise.analysis.predict.predict import predict as predicted
 from slicewise.analysis.sharing.model import read_model
 from slicewise.catalog.sources import read_digests
@@ -61,10 +61,10 @@ def _side_by_side(job: list[str], seen: list[Path]) -> None:
         jobs.append((digests[path.resolve()], start))
     steps = StepsDone("Tried {done} of {total} laws of sharing ...")
     found = predicted(jobs, read_digests(job_places(seen or [])), steps)
-    off, misfits = runs_off(found), misfits_seen(found)
+    misfits = misfits_seen(found)
     write_answer(
-        lambda: predict_words.record(found, off, misfits),
-        [*predict_words.lines(found, off, misfits), "", for_terminal(predict_words.table(found))],
+        lambda: predict_words.record(found, misfits),
+        [*predict_words.lines(found, misfits), "", for_terminal(predict_words.table(found))],
     )
 
 

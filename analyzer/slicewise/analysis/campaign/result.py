@@ -11,7 +11,6 @@ from slicewise.analysis.overlap.direction import Region, regions, uniformity
 from slicewise.analysis.runs.campaign import ALONE, TOGETHER, Campaign, campaign, runs_that_stood_out
 from slicewise.analysis.runs.on_storage import file_sharing
 from slicewise.analysis.runs.rates import outliers
-from slicewise.analysis.sharing.by_server import Placement, by_server, cross_check_by_server
 from slicewise.analysis.sharing.fitted_model import cross_check, fit_model, with_held_out
 from slicewise.analysis.sharing.model import FittedModel
 from slicewise.digest.digest import Digest
@@ -196,7 +195,7 @@ FIGURES_SCHEMA = pl.Schema(
     dict.fromkeys(("group", "jobs", "runs"), pl.String)
     | dict.fromkeys(("count", "run_count", "not_predicted"), pl.Int64)
     | dict.fromkeys(
-        ("mean", "largest", "bias", "within", "largest_outside", "warned", "warned_halfway", "warned_falsely"),
+        ("mean", "largest", "bias", "within", "largest_outside", "warned"),
         pl.Float64,
     )
 )
@@ -212,9 +211,7 @@ def figures(checked: pl.DataFrame) -> pl.DataFrame:
     count, run_count: jobs and runs that could be predicted. mean, largest: of |relative error|; bias: mean of the
     relative error, below 0 where predictions are too fast; within: the part whose observed time lies in its interval,
     null where there are no intervals; largest_outside: of |relative error| of the others; warned: the part of these
-    that the model says do not follow it, by the time that was observed; warned_halfway: the part of these whose run was
-    seen to be off when half of its bytes had been moved, and not yet all of the job's (`halfway`); warned_falsely: the
-    part of those within, likewise.
+    that the model says do not follow it, by the time that was observed.
     """
     return figures_of(checked, {PAIRS: pl.len().over("run") == 2, MORE: pl.len().over("run") > 2})
 
@@ -251,12 +248,6 @@ def by_combination(checked: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _in_time(checked: pl.DataFrame) -> float | None:
-    """The part of jobs of which it was said, before they had moved all of their bytes, that their run is off."""
-    known = checked.filter(pl.col("is_warned_halfway").is_not_null())
-    return real_or_none((known["is_warned_halfway"] & known["halfway_seconds"].is_not_null()).mean())
-
-
 def _figures_of(checked: pl.DataFrame) -> dict[str, object]:
     known = checked.filter(pl.col("relative_error").is_not_null()).with_columns(
         off=pl.col("relative_error").abs(), is_within=pl.col("observed").is_between("low", "high")
@@ -272,8 +263,6 @@ def _figures_of(checked: pl.DataFrame) -> dict[str, object]:
         "within": known["is_within"].mean() if (known["high"] > known["low"]).any() else None,
         "largest_outside": outside["off"].max(),
         "warned": outside["misfit"].is_not_null().mean() if len(outside) else None,
-        "warned_halfway": _in_time(outside),
-        "warned_falsely": _in_time(known.filter("is_within")),
     }
 
 
@@ -299,7 +288,7 @@ class Conditions:
 class CampaignResult:
     """runs, alone, together: see `runs_of`, `alone_table`, `together_table`. checked: every run of several jobs against
     a model that was fitted without its combination of jobs (`fitted_model.CHECK_SCHEMA`); figures, combinations: see
-    `figures`. model: fitted to all of them. is_by_server: both are of each server by itself (`sharing.by_server`).
+    `figures`. model: fitted to all of them.
     """
 
     data: Campaign
@@ -311,24 +300,16 @@ class CampaignResult:
     checked: pl.DataFrame
     figures: pl.DataFrame
     combinations: pl.DataFrame
-    is_by_server: bool = False
 
 
-def campaign_result(
-    digests: Sequence[Digest], direction: CampaignDirection = "auto", placement: Placement | None = None
-) -> CampaignResult:
-    """What profiles of jobs that ran alone and together show. Raises UserError as `campaign` and `by_server` do."""
-    return result_of(campaign(digests, direction), placement)
+def campaign_result(digests: Sequence[Digest], direction: CampaignDirection = "auto") -> CampaignResult:
+    """What profiles of jobs that ran alone and together show. Raises UserError as `campaign` does."""
+    return result_of(campaign(digests, direction))
 
 
-def result_of(data: Campaign, placement: Placement | None = None) -> CampaignResult:
-    """What a campaign shows. placement: the server of each file, where the storage is several of them."""
+def result_of(data: Campaign) -> CampaignResult:
     runs = runs_of(data)
-    if placement is None:
-        model, checked = fit_model(data.jobs, data.slices), cross_check(data.jobs, data.slices, data.progress)
-    else:
-        parts = by_server(data, placement)
-        model, checked = fit_model(parts.jobs, parts.slices), cross_check_by_server(parts, data.jobs)
+    model, checked = fit_model(data.jobs, data.slices), cross_check(data.jobs, data.slices)
     return CampaignResult(
         data=data,
         conditions=_conditions(data, runs),
@@ -339,7 +320,6 @@ def result_of(data: Campaign, placement: Placement | None = None) -> CampaignRes
         checked=checked,
         figures=figures(checked),
         combinations=by_combination(checked),
-        is_by_server=placement is not None,
     )
 
 

@@ -1,6 +1,6 @@
 """What a policy makes of jobs that alternate between computing and I/O on one storage: an event simulation. Any unit of
-volume, as long as capacity and caps are that unit a second. Who may go is `decisions.decide`'s; the rates are the sharing
-model's (`sharing/proportional.py`).
+volume, as long as capacity and caps are that unit a second. Who may go is what `decisions.decide` says; the rates are
+the sharing model's (`sharing/proportional.py`).
 """
 
 import math

@@ -110,10 +110,6 @@ class Fitted:
         how = "by the errors of the model of sharing for other combinations of jobs"
         return [Estimate(row["predicted"], row["low"], row["high"], how) for row in self.rows[place]]
 
-    def is_off_in_time(self, place: int) -> list[bool]:
-        """Whether each job of a run was seen to be off before it ended."""
-        return [bool(row["is_warned_halfway"]) and row["halfway_seconds"] is not None for row in self.rows[place]]
-
     def predicted(self, plans: Sequence[tuple[AloneRun, float]]) -> list[Estimate]:
         """How long the I/O of jobs takes beside each other. plans: a run alone of each, and its start."""
         jobs = [
@@ -143,7 +139,7 @@ def fitted_to(storage: int, runs: Sequence[SeenRun], quiet: Sequence[AloneRun]) 
     data = campaign_there(each_once([one.digest for one in there]), storage, direction)
     if data is None:
         return None
-    checked = {row["job"]: row for row in cross_check(data.jobs, data.slices, data.progress).to_dicts()}
+    checked = {row["job"]: row for row in cross_check(data.jobs, data.slices).to_dicts()}
     rows = [[checked.get(job.seen.digest.job, {}) for job in run.jobs] for run in runs]
     model = fit_model(data.jobs, data.slices)
     if model.weight.chosen is None or any(row.get("predicted") is None for run in rows for row in run):

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import numpy as np
 import polars as pl
 
 from slicewise.analysis.runs import storage
@@ -45,16 +44,13 @@ JOBS_SCHEMA = pl.Schema(
     dict.fromkeys(("run", "pair", "job", "program"), pl.String)
     | dict.fromkeys(("processes", "nodes", "mounts"), pl.Int64)
     | {"outstanding": pl.Float64, "bytes": pl.Int64}
-    | dict.fromkeys(
-        ("start", "seconds", "seconds_low", "seconds_high", "rate", "rate_low", "rate_high", "ahead"), pl.Float64
-    )
+    | dict.fromkeys(("start", "seconds", "seconds_low", "seconds_high", "rate", "rate_low", "rate_high"), pl.Float64)
 )
 SLICES_SCHEMA = pl.Schema(
     {"run": pl.String, "pair": pl.String, "slice": pl.Int64, "job": pl.String, "seconds": pl.Float64}
     | dict.fromkeys(("bytes", "processes", "nodes", "mounts"), pl.Int64)
     | {"outstanding": pl.Float64}
 )
-PROGRESS_SCHEMA = pl.Schema({"run": pl.String, "job": pl.String, "seconds": pl.Float64, "bytes": pl.Int64})
 
 
 @dataclass(frozen=True)
@@ -65,16 +61,12 @@ class Campaign:
     outstanding, the bytes that it kept under way on average, by Little's law: time in calls over the slice's length
     times bytes a call; bytes; start (s after the first of its run); seconds (I/O time span, with its bounds; of writes
     it reaches to the end of the last sync); rate (bytes/s over that span, with its bounds; where a frame made by hand
-    has none, they follow from those of seconds); ahead (bytes by which it was ahead of an even pace when half of its
-    time was over; of a job alone, what its clients hold back). `pair` names the sizes of the jobs of a run, and is the
+    has none, they follow from those of seconds). `pair` names the sizes of the jobs of a run, and is the
     same for its repeats; a run of one job is that job alone.
 
     slices (`SLICES_SCHEMA`), a row a job and slice: of those slices alone in which every job that moved a byte was at
     work throughout, with nearly all of its processes, and in which no job waited for syncs alone: then the storage
     works for it, and what the others get is not all that there is.
-
-    progress (`PROGRESS_SCHEMA`): how many bytes each job had moved by when (s after the first start of its run), at
-    both ends of each slice in which it moved any; in between, in proportion.
 
     activity (`digest.activity.ACTIVITY_SCHEMA`): what each process of the jobs moved there in each slice of the grid.
 
@@ -83,7 +75,6 @@ class Campaign:
 
     jobs: pl.DataFrame
     slices: pl.DataFrame
-    progress: pl.DataFrame
     activity: pl.DataFrame
     slice_seconds: float
     direction: Direction
@@ -160,13 +151,9 @@ def campaign_of(
         slices.append(rows.filter(pl.col("bytes") > 0).join(mounts, on="process"))
     table = _with_runs(pl.DataFrame(jobs), together)
     digests = [job.run.digest for job in moved]
-    progress = _progress(pl.concat(activities), table, grid_ns)
     return Campaign(
-        jobs=table.join(_ahead(progress, table), on="job", how="left", maintain_order="left").select(
-            pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()
-        ),
+        jobs=table.select(pl.col(name).cast(dtype) for name, dtype in JOBS_SCHEMA.items()),
         slices=_shared_in_full(pl.concat(slices), _syncing(pl.concat(activities)), table, grid_ns / 1e9),
-        progress=progress,
         activity=pl.concat(activities),
         slice_seconds=grid_ns / 1e9,
         direction=direction,
@@ -276,44 +263,6 @@ def _syncing(activity: pl.DataFrame) -> pl.DataFrame:
     """The slices in which jobs moved nothing and waited for syncs of what they had written: job, slice."""
     sums = activity.group_by("job", "slice").agg(pl.col("bytes", "io_ns").sum())
     return sums.filter(pl.col("bytes") == 0, pl.col("io_ns") > 0).select("job", "slice")
-
-
-def _progress(activity: pl.DataFrame, jobs: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
-    """See `Campaign.progress`."""
-    spans = jobs.select("run", "job", "start_ns", "end_ns", first=pl.col("start_ns").min().over("run"))
-    by_slice = (
-        activity.group_by("job", "slice")
-        .agg(pl.col("bytes").sum())
-        .filter(pl.col("bytes") > 0)
-        .sort("job", "slice")
-        .with_columns(after=pl.col("bytes").cum_sum().over("job"))
-        .join(spans, on="job")
-    )
-    ends = [
-        (pl.col("slice") * grid_ns, pl.col("after") - pl.col("bytes")),
-        ((pl.col("slice") + 1) * grid_ns, pl.col("after")),
-    ]
-    tables = [
-        by_slice.select(
-            "run",
-            "job",
-            seconds=(time.clip(pl.col("start_ns"), pl.col("end_ns")) - pl.col("first")) / 1e9,
-            bytes=moved,
-        )
-        for time, moved in ends
-    ]
-    found = pl.concat(tables).sort("run", "job", "seconds", "bytes")
-    return found.select(pl.col(name).cast(dtype) for name, dtype in PROGRESS_SCHEMA.items())
-
-
-def _ahead(progress: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
-    """job, ahead: see `Campaign`."""
-    rows = []
-    for job, start, seconds, moved in jobs.select("job", "start", "seconds", "bytes").iter_rows():
-        own = progress.filter(pl.col("job") == job)
-        halfway = np.interp(start + seconds / 2, own["seconds"].to_numpy(), own["bytes"].to_numpy().astype(float))
-        rows.append((job, float(halfway) - moved / 2))
-    return pl.DataFrame(rows, schema={"job": pl.String, "ahead": pl.Float64}, orient="row")
 
 
 def _shared_in_full(

@@ -16,7 +16,7 @@ import polars as pl
 from slicewise.analysis.capacity.by_clients import combined_rates, curve_of, fit_capacity, rows_of, saturating
 from slicewise.analysis.runs.campaign import ALONE, SIZE, SLICES_SCHEMA, TOGETHER, rates_of_runs, runs_that_stood_out
 from slicewise.analysis.runs.rates import mean_of_repeats
-from slicewise.analysis.sharing.goodness import Halfway, Misfit, halfway, misfits, shares_shown
+from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.model import (
     AloneRate,
     Basis,
@@ -147,7 +147,7 @@ CHECK_SCHEMA = pl.Schema(
     dict.fromkeys(("run", "pair", "job", "weight", "basis"), pl.String)
     | dict.fromkeys(("predicted", "low", "high", "observed", "relative_error"), pl.Float64)
     | {"is_at_stake": pl.Boolean, "is_outlier": pl.Boolean}
-    | {"halfway_seconds": pl.Float64, "is_warned_halfway": pl.Boolean, "misfit": pl.String}
+    | {"misfit": pl.String}
     | dict.fromkeys(("own_seconds", "own_share", "model_share", "capacity_ratio"), pl.Float64)
 )
 # Modified z-scores from here on are outliers (Iglewicz and Hoaglin, 1993); 0.6745 standard deviations are the median
@@ -194,12 +194,10 @@ def alone_rates(jobs: pl.DataFrame) -> list[AloneRate]:
         rate, dropped = mean_of_repeats(rates_of_runs(runs))
         stood_out = pl.Series(dropped, dtype=pl.Boolean)
         kept = runs.filter(~stood_out)
-        outstanding, held_back = real(kept["outstanding"].mean()), real(kept["ahead"].fill_null(0.0).median())
+        outstanding = real(kept["outstanding"].mean())
         names = runs.filter(stood_out)["run"].to_list()
         processes, nodes, mounts = map(whole, size)
-        found.append(
-            AloneRate(str(program), processes, nodes, mounts, rate, outstanding, len(kept), names, max(0.0, held_back))
-        )
+        found.append(AloneRate(str(program), processes, nodes, mounts, rate, outstanding, len(kept), names))
     return sorted(found, key=lambda rate: (rate.program, rate.processes, rate.nodes, rate.mounts))
 
 
@@ -266,15 +264,11 @@ def _within(scatter: Scatter | None, solved: Solved, corners: Sequence[float]) -
     return Estimate(value, max(low, 0.0), high, "; ".join(how))
 
 
-def check(
-    model: FittedModel, jobs: pl.DataFrame, slices: pl.DataFrame | None = None, progress: pl.DataFrame | None = None
-) -> pl.DataFrame:
+def check(model: FittedModel, jobs: pl.DataFrame, slices: pl.DataFrame | None = None) -> pl.DataFrame:
     """Predicted against observed runtimes (`CHECK_SCHEMA`) of every run of several jobs; nulls where the model cannot
     predict. is_outlier: of four repeats or more, that one of this run's jobs took a time that stood out among them.
     misfit: null where the observed time lies in the interval, else as `goodness.Misfit` has it, as are own_seconds
     (`with_own_shares`), own_share, model_share, capacity_ratio. slices: the campaign's, by which these are found.
-    halfway_seconds (null: it had moved all by then), is_warned_halfway: t_co and is_off of `goodness.Halfway`, by the
-    campaign's progress; null without it.
     """
     rows, stood_out = [], runs_that_stood_out(jobs)
     chosen = model.weight.chosen
@@ -283,19 +277,14 @@ def check(
         members = [model_job(model, row) for row in table.iter_rows(named=True)]
         predicted: list[ModelledRuntime] = []
         off: dict[str, Misfit] = {}
-        half: Halfway | None = None
         try:
             predicted = predict(model, members)
             off = _misfits(model, members, predicted, table, shown.filter(pl.col("run") == run))
-            if progress is not None and chosen is not None:
-                weights, times = weights_of(model, members, chosen), [runtime.t_co for runtime in predicted]
-                half = halfway(model, members, weights, times, progress.filter(pl.col("run") == run))
         except ValueError:
             predicted = []
         for place, row in enumerate(table.iter_rows(named=True)):
             told = {"run": run, "pair": row["pair"], "job": row["job"], "observed": row["seconds"]}
             told |= {"weight": chosen and chosen.kind, "basis": model.basis, "is_outlier": run in stood_out}
-            told |= {"halfway_seconds": half and half.t_co[place], "is_warned_halfway": half and half.is_off}
             if predicted:
                 time = predicted[place].t_co
                 told |= {"predicted": time.value, "low": time.low, "high": time.high}
@@ -344,13 +333,13 @@ def _misfits(
     return {misfit.job: misfit for misfit in found}
 
 
-def cross_check(jobs: pl.DataFrame, slices: pl.DataFrame, progress: pl.DataFrame | None = None) -> pl.DataFrame:
+def cross_check(jobs: pl.DataFrame, slices: pl.DataFrame) -> pl.DataFrame:
     """`check` of every combination of jobs by a model that was fitted, weight and all, without its runs."""
     tables = [pl.DataFrame(schema=CHECK_SCHEMA)]
     for pair in jobs.filter(TOGETHER)["pair"].unique(maintain_order=True):
         is_own = pl.col("pair") == pair
         model = fit_model(jobs.filter(~is_own), slices.filter(~is_own))
-        tables.append(check(model, jobs.filter(is_own), slices.filter(is_own), progress))
+        tables.append(check(model, jobs.filter(is_own), slices.filter(is_own)))
     return pl.concat(tables)
 
 

@@ -23,14 +23,12 @@ Basis = Literal["standalone times", "capacity curve"]
 # A job whose neighbours go on for more than this part of its time after its end is one whose share is at stake: what
 # it takes depends on its share. All others take what the work of all takes, whoever gets how much of it.
 AT_STAKE = 0.05
-FORMAT = "slicewise study model 1"
+FORMAT = "slicewise study model 2"
 
 
 @dataclass(frozen=True)
 class AloneRate:
-    """What jobs of one size reach alone: bytes/s, mean of their standalone runs; dropped: those that stood out.
-    held_back: bytes that they had written halfway and the storage had not served: what their clients hold back.
-    """
+    """What jobs of one size reach alone: bytes/s, mean of their standalone runs; dropped: those that stood out."""
 
     program: str
     processes: int
@@ -40,7 +38,6 @@ class AloneRate:
     outstanding: float
     runs: int
     dropped: list[str]
-    held_back: float = 0.0
 
 
 @dataclass(frozen=True)

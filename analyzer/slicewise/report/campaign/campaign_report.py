@@ -48,11 +48,6 @@ def opening(result: CampaignResult) -> list[str]:
         )
         return [off, *(sentence for sentence in told[:2] if sentence)]
     told += predicted_words(result)
-    if result.is_by_server:
-        told.append(
-            "Shares, capacity and predictions are those of each server by itself, by where the files lie; a job ends "
-            "with its last part."
-        )
     return [sentence for sentence in told if sentence]
 
 
@@ -197,8 +192,6 @@ def figures_table(figures: pl.DataFrame) -> Table:
         _percent("within the interval", "within"),
         _percent("largest outside", "largest_outside"),
         _percent("of these told afterwards", "warned"),
-        _percent("told halfway", "warned_halfway"),
-        _percent("told halfway, but within", "warned_falsely"),
         title="Predicted runtimes (Kuo et al., figures 6 and 7)",
     )
 

@@ -1,4 +1,4 @@
-"""What `slicewise study model` shows: tables and lines of fits, predictions, inverses and checks, and a page."""
+"""What `slicewise study model` shows: tables and lines of fits, predictions and checks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,6 @@ from slicewise.analysis.sharing.weights import FEWEST_RUNS, Candidate, WeightFit
 from slicewise.charts import campaign
 from slicewise.constants import TOO_FAR_OFF
 from slicewise.report import columns
-from slicewise.report.page import Fact, Page, Section, Step
 from slicewise.report.tables import Cell, Table
 from slicewise.scalars import real_or_none
 from slicewise.text import words
@@ -224,18 +223,11 @@ def check_table(checked: pl.DataFrame) -> Table:
         columns.seconds("observed", lambda row: row["observed"]),
         columns.figure("error", error, "%"),
         columns.text("outside", lambda row: row["misfit"] or ""),
-        columns.figure("by the first half", _by_the_first_half, "s"),
     )
 
 
-def _by_the_first_half(row: Mapping[str, Any]) -> Cell:
-    """What a job was to take when half of its run's bytes had been moved; all jobs of a run are warned of together."""
-    time, warning = row["halfway_seconds"], " (warned)" if row["is_warned_halfway"] else ""
-    return Cell((words.seconds(time) if time is not None else "") + warning, time)
-
-
 def summary(checked: pl.DataFrame) -> dict[str, Any]:
-    """The keys of `slicewise study model check --json`: the largest and the mean |relative error|, and over how many
+    """The largest and the mean |relative error|, and over how many
     jobs of how many runs. Runs that stood out among their repeats are left out of these, and named, with the largest
     error in any of them."""
     of_outliers = checked.filter("is_outlier")
@@ -291,29 +283,3 @@ def bars_and_diamonds(checked: pl.DataFrame) -> str:
     shown = "Bars are what was observed, diamonds what was predicted, with intervals"
     means = ", means of the runs of a combination, without those that stood out among them"
     return f"{shown}{means if campaign.shows_means(checked) else ''}."
-
-
-def check_page(checked: pl.DataFrame, how: str, unseen: Sequence[str]) -> Page:
-    """The page for a frame of `fitted.CHECK_SCHEMA`; how: by which model; unseen: what profiles lack, a line each."""
-    found = summary(checked)
-    return Page(
-        title="Predicted and observed runtimes",
-        kicker=f"Slicewise model check of {words.count(found['runs'], 'run')}",
-        sentences=check_words(checked, how),
-        facts=[
-            Fact("largest error", words.percent(found["max_relative_error"])),
-            Fact("mean error", words.percent(found["mean_relative_error"])),
-            Fact("jobs", f"{found['jobs']}"),
-        ],
-        sections=[
-            Section(
-                "Every run",
-                text=[bars_and_diamonds(checked)],
-                chart=campaign.predicted_and_observed(checked),
-                tables=[check_table(checked)],
-                note="A runtime is from the first to the last byte that the job moved beside the others.",
-            )
-        ],
-        steps=[Step("Predict when other jobs would end side by side:", "slicewise study model predict --help")],
-        unseen=list(unseen),
-    )

@@ -20,16 +20,15 @@ from slicewise.text import words
 SLOWED_AT_ALL = 1.02
 
 
-def lines(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> list[str]:
-    """The answer, what it stands on, and what speaks against it. off: `halfway.runs_off`; misfits:
-    `afterwards.misfits_seen`."""
+def lines(found: Predicted, misfits: Sequence[Misfit] = ()) -> list[str]:
+    """The answer, what it stands on, and what speaks against it. misfits: `misfits.misfits_seen`."""
     if found.mean_error is not None and found.mean_error > TOO_FAR_OFF:
         return [
             "How long these jobs would take is not known: of "
             f"{words.count(len(found.errors), 'job')} that ran side by side, the times that no law had seen are off by "
             f"{words.percent(found.mean_error)} on average. The figures below are no forecast."
         ]
-    against = [*_doubts(found), *_off(found, off), *_misfits(found, misfits)]
+    against = [*_doubts(found), *_misfits(found, misfits)]
     return [*(_job(one) for one in found.jobs), _basis(found), *against]
 
 
@@ -45,7 +44,7 @@ def table(found: Predicted) -> Table:
     )
 
 
-def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] = ()) -> dict[str, Any]:
+def record(found: Predicted, misfits: Sequence[Misfit] = ()) -> dict[str, Any]:
     law = found.laws.chosen
     rules = ("exponent", "is_written_behind", "is_one_queue", "are_reads_queued", "crowding")
     return {
@@ -65,7 +64,6 @@ def record(found: Predicted, off: Sequence[str] = (), misfits: Sequence[Misfit] 
         "seen_jobs": len(found.errors),
         **picked(found, "mean_error", "largest_error"),
         "serves": found.serves.amounts,
-        "off_halfway": list(off),
         "misfits": [asdict(one) for one in misfits],
     }
 
@@ -135,16 +133,6 @@ def _doubts(found: Predicted) -> list[str]:
         if one.doubt:
             told.setdefault(one.doubt, []).append(one.job)
     return [f"Do not rely on {words.listing(jobs)}: {doubt}." for doubt, jobs in told.items()]
-
-
-def _off(found: Predicted, off: Sequence[str]) -> list[str]:
-    if not off:
-        return []
-    return [
-        f"{len(off)} of {words.count(len(found.runs), 'run')} of jobs side by side did not go as predicted: "
-        f"{words.listing(list(off))}. It showed while they ran: what was left could not end in time, or the storage "
-        "stood still. Whether somebody without a profile was there: slicewise blame RUN."
-    ]
 
 
 def _misfits(found: Predicted, misfits: Sequence[Misfit]) -> list[str]:
