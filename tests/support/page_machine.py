@@ -91,7 +91,6 @@ def write_files(directory: Path) -> None:
     write_competing_jobs_and_runs_alone(directory)
     shutil.copytree(directory, directory / "slicewise")
     write_example(directory / "io500" / "results")
-    shutil.copytree(directory / "io500" / "results", directory / "public")
     write_table(measured(0.01, 4), directory / "scratch.csv")
     log = "".join(f"{job} {job * 60} 1 {300 + job} 16 -1 -1 16 -1 -1 1 1 1 1 1 1 -1 -1\n" for job in range(1, 40))
     (directory / "machine.swf.gz").write_bytes(gzip.compress(f"; MaxProcs: 64\n{log}".encode()))

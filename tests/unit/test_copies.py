@@ -230,30 +230,6 @@ def test_evidence_names_the_demand_the_share_of_time_and_the_capacity(alone, see
     assert said.endswith("what jobs wrote together in the slices that several filled, in 1 run.")
 
 
-def test_limits_for_slurm_and_lustre(alone):
-    found = copies(read_digest(alone), capacity=given_capacity(150 * MIB))
-    assert copies_report.licence(found) == [
-        "# slurm.conf, added to its line of licences if it has one; then: scontrol reconfigure",
-        f"Licenses=simulation_scratch:{found.most}",
-        "# each job of this kind",
-        "sbatch -L simulation_scratch:1 ...",
-    ]
-    rate = min(60.0, 150 / found.most)
-    assert found.row(found.most).rate == pytest.approx(rate * MIB)
-    assert copies_report.token_bucket_rule(found)[-2:] == [
-        'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
-        f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start simulation jobid={{simulation.*}} rate={int(rate / 4)}"',
-    ]
-
-
-def test_names_cannot_break_out_of_a_rule(tmp_path):
-    nasty = write_run(tmp_path / "j", 20, [{at: wrote(60, 1.0) for at in range(10)}], program='/opt/a"; rm -rf ~}')
-    found = copies(read_digest(nasty), capacity=given_capacity(300 * MIB))
-    rule = copies_report.token_bucket_rule(found)[-1]
-    assert re.fullmatch(r'lctl set_param \S+="start \w+ jobid=\{[\w.+*-]+\.\*\} rate=\d+"', rule)
-    assert re.fullmatch(r"Licenses=\w+:\d+", copies_report.licence(found)[1])
-
-
 def test_the_table_goes_a_bit_beyond_the_limit(alone):
     found = copies(read_digest(alone), capacity=given_capacity(300 * MIB))
     table = copies_table(found)

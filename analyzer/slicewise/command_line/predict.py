@@ -100,7 +100,6 @@ COMMANDS = [
                 name="results",
             ),
             option("--point B,M", "A point to test: GiB/s, a comma, and kIOPS. 2,5: 2 GiB/s and 5 kIOPS."),
-            shared.AGAINST,
             *shared.PAGE,
         ),
         command(

@@ -88,7 +88,6 @@ SERVERS_NOW = option(
 OWN = option("--own SIZE", "The size that you use now, as 64KiB.")
 LATENCY_BELOW = option("--latency-below TIME", "Only sizes whose calls take no longer, as 5ms.")
 BANDWIDTH_ABOVE = option("--bandwidth-above RATE", "Only sizes that give as much, as 200MiB (a second).")
-AGAINST = option("--against FOLDER", "A folder of public IO500 results, to say where these lie among them.", PATH)
 ALL_USERS = flag("--all-users", "Show all users' jobs; root alone may.")
 CATALOG = argument("CATALOG", "The catalog's directory.", PATH)
 TIMES = (

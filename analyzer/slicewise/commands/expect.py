@@ -29,16 +29,16 @@ from slicewise.text.safe_text import visible
 MOST_NOT_READ = 6
 
 
-def box(results: list[Path], point: str | None, against: Path | None, html: Path | None) -> None:
+def box(results: list[Path], point: str | None, html: Path | None) -> None:
     at = _point(point) if point is not None else None
-    found = read_expectation(results, against)
+    found = expectation(read_results(results))
     if not found.results.runs and not wants_json():
         raise UserError(_nothing_read(results, found))
     _show_box(found, results[0], html, at)
 
 
 def place(jobs: list[Path], box: list[Path], html: Path | None) -> None:
-    found = read_expectation(box)
+    found = expectation(read_results(box))
     if not found.results.runs:
         raise UserError(_nothing_read(box, found))
     placed = []
@@ -73,7 +73,7 @@ def run(
     plan = CampaignPlan(programs, choose(programs, benchmark), size, seconds, most_runs, api, stonewall)
     print(f"{LABELS[plan.benchmark]} in {visible(str(directory))}, at most {seconds:g} s", file=sys.stderr)
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
-    _show_box(read_expectation([directory]), directory, html)
+    _show_box(expectation(read_results([directory])), directory, html)
 
 
 def _hidden(placed: Placed, case: Case) -> Placed:
@@ -81,15 +81,6 @@ def _hidden(placed: Placed, case: Case) -> Placed:
     labels = labels_of([*(one.job for one in placed.blame.neighbours if one.job), *placed.neighbours])
     told = anonymous(placed.blame, case.job, case.others(), case.unread)
     return replace(placed, neighbours=[labels[name] for name in placed.neighbours], blame=told)
-
-
-def read_expectation(results: list[Path], against: Path | None = None) -> Expectation:
-    """What the results say. Raises UserError where none of the public results can be read."""
-    public = read_results([against]) if against is not None else None
-    if public is not None and not public.runs:
-        reason = public.unreadable[0].reason if public.unreadable else "it is empty"
-        raise UserError(f"--against {against}: no result can be read ({reason}); name a folder of IO500 results")
-    return expectation(read_results(results), public)
 
 
 def _nothing_read(results: list[Path], found: Expectation) -> str:
@@ -126,7 +117,6 @@ def _box_lines(found: Expectation, at: Point | None, page: Path | None) -> list[
     wrong += expect_report.too_short(found)
     lines: list[RenderableType] = [*expect_report.opening(found)]
     lines += [expect_report.point_line(found, at)] if at else []
-    lines += expect_report.percentiles(found)
     lines += ["", for_terminal(expect_report.boxes_table(found))]
     lines += ["", for_terminal(expect_report.tails_table(found))] if found.tails else []
     for group in (wrong, expect_report.not_read(found, MOST_NOT_READ)):

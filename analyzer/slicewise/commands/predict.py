@@ -16,7 +16,7 @@ from slicewise.report.copies.copies_report import MOST_ROWS, copies_page, copies
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.page import page_path, write_page
 from slicewise.report.predict import predict_words
-from slicewise.report.tables import for_terminal, line_for_terminal
+from slicewise.report.tables import for_terminal
 from slicewise.terminal.output import page_line, write_answer
 from slicewise.terminal.progress import StepsDone
 from slicewise.text import amounts
@@ -88,15 +88,12 @@ def _copies(
     found = analysis(first, others, witnesses, most_loss / 100, known)
     page = html or page_path(job, f"copies-{found.demand.job.job}")
     write_page(copies_page(found, unseen_lines([first, *others])), page)
-    rule = copies_report.token_bucket_rule(found) if found.storage.type == "lustre" else []
-    shown = [["", *lines] for lines in (copies_report.licence(found), rule) if lines]
     write_answer(
         lambda: copies_record(found, page),
         [
             *copies_report.opening(found),
             "",
             for_terminal(copies_table(found, MOST_ROWS)),
-            *(line_for_terminal(line, is_folded=False) for lines in shown for line in lines),
             "",
             *copies_report.notes(found),
             page_line(page),

@@ -89,8 +89,6 @@ class Met:
     end_ns: int
     program: str = ""
     rank: int = -1
-    has_begin: bool = False
-    has_end: bool = False
 
     def calls(self, begin_ns: int, end_ns: int) -> None:
         """Takes note of a call's times."""

@@ -37,15 +37,14 @@ SCRIPTS = ("terms", "tables", "flame", "selection", "time", "page")
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: what it shows (heading), says (text), chart, flame graph (charts/flame.py), tables, lines to
-    copy as they are (code), and what stands behind them (note)."""
+    """A part of a page: what it shows (heading), says (text), chart, flame graph (charts/flame.py), tables, and
+    what stands behind them (note)."""
 
     heading: str
     text: Sequence[str] = ()
     chart: Figure | None = None
     flame: dict[str, Any] | None = None
     tables: Sequence[Table] = ()
-    code: Sequence[str] = ()
     note: str = ""
     is_linked: bool = False  # its x axis is the clock, shared with all other linked charts
     chart_id: str = ""  # by which scripts find the chart, and the note

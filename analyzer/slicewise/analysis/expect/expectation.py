@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise
 from statistics import median
 from typing import Literal
 
@@ -194,17 +194,6 @@ class Tail:
 
 
 @dataclass(frozen=True)
-class Placement:
-    """Where a figure lies among public results: the share of them that are below it, of how many."""
-
-    name: str
-    axis: Axis
-    value: float
-    below: float
-    of: int
-
-
-@dataclass(frozen=True)
 class Expectation:
     """boxes: for each API and benchmark, of each kind; those with most runs first. tails: of each phase that says its
     time. lagging: over all runs, the nodes (or ranks) that lagged, with the names of the phases and runs.
@@ -214,8 +203,6 @@ class Expectation:
     boxes: list[Boxes]
     tails: list[Tail]
     lagging: dict[str, list[Laggards]]
-    places: list[Placement]
-    against: int = 0
 
     @property
     def first(self) -> Boxes | None:
@@ -244,8 +231,8 @@ def box_of(phases: Mapping[str, Phase], kind: Aspect) -> Box:
     return Box(hard, easy)
 
 
-def expectation(results: Results, public: Results | None = None) -> Expectation:
-    """Everything that runs say; public: results to say where these lie among."""
+def expectation(results: Results) -> Expectation:
+    """Everything that runs say."""
     groups = [group for group, _ in Counter((run.api, run.benchmark) for run in results.runs).most_common()]
     lags = {run.name: laggards(run) for run in results.runs}
     boxes = [
@@ -268,9 +255,7 @@ def expectation(results: Results, public: Results | None = None) -> Expectation:
             for who in lag.who:
                 lagging.setdefault(who, []).append(lag)
     ordered = dict(sorted(lagging.items(), key=lambda item: -len(item[1])))
-    first = boxes[0] if boxes else None
-    places = _places(first, public) if first and public else []
-    return Expectation(results, boxes, _tails(results.runs), ordered, places, len(public.runs) if public else 0)
+    return Expectation(results, boxes, _tails(results.runs), ordered)
 
 
 def _run_box(run: IO500Run, kind: Aspect, lags: Sequence[Laggards]) -> RunBox:
@@ -309,19 +294,6 @@ def _tails(runs: Sequence[IO500Run]) -> list[Tail]:
         names_of = [name for name, _ in timed]
         tails.append(Tail(phase, names_of, seconds, median(seconds), p95, p99, worst, worst_run))
     return tails
-
-
-def _places(boxes: Boxes, public: Results) -> list[Placement]:
-    own = [run.box for run in boxes.runs]
-    others = [box_of(run.phases, "aggregate") for run in public.runs]
-    if not own or not others:
-        return []
-    places = []
-    for level, (place, axis) in product(("easy", "hard"), enumerate(AXES)):
-        value = median(getattr(box, level)[place] for box in own)
-        below = sum(getattr(box, level)[place] < value for box in others) / len(others)
-        places.append(Placement(f"{level} {axis}", axis, value, below, len(others)))
-    return places
 
 
 # Below this share of its bytes a job is said to have worked in the page cache.

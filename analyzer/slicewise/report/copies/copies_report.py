@@ -1,7 +1,5 @@
-"""How many copies of a job may run side by side: sentences, a table, texts for schedulers, JSON and a page."""
+"""How many copies of a job may run side by side: sentences, a table, JSON and a page."""
 
-import math
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +17,6 @@ from slicewise.report.tables import Table
 from slicewise.text import words
 
 MOST_ELSEWHERE = 0.2
-# What a Lustre client sends in one request, if it has as much: osc.*.max_pages_per_rpc is 1024 pages of 4 KiB.
-RPC_BYTES = 4 << 20
-MOST_LETTERS = 40
-# The names of Lustre's rules are as short as those of the kernel's processes, of which job ids are made.
-MOST_LETTERS_OF_RULE = MOST_LETTERS_OF_PROCESS = 15
 # A longer table shows its last rows.
 MOST_ROWS = 12
 
@@ -151,57 +144,6 @@ def notes(found: Copies) -> list[str]:
     return said
 
 
-def licence(found: Copies) -> list[str]:
-    """Lines for slurm.conf and for sbatch; nothing where not one copy may run."""
-    if not found.most:
-        return []
-    place = found.storage.point.rstrip("/").rpartition("/")[2] or "root"
-    name = _name(f"{found.demand.job.program}_{place}", MOST_LETTERS)
-    return [
-        "# slurm.conf, added to its line of licences if it has one; then: scontrol reconfigure",
-        f"Licenses={name}:{found.most}",
-        "# each job of this kind",
-        f"sbatch -L {name}:1 ...",
-    ]
-
-
-def _requests_per_second(row: Row) -> int:
-    return max(1, math.floor(row.rate / RPC_BYTES))
-
-
-def token_bucket_rule(found: Copies) -> list[str]:
-    """Lines for each object server of a Lustre file system; nothing where not one copy may run.
-
-    TBF counts requests of a class (here: of a job id) a second, on each server, and for each of its CPU partitions.
-    Jobs that share a job id share its rate, so ids of a program and a user (procname_uid) would not do.
-    """
-    row = found.row(found.most)
-    if row is None:
-        return []
-    requests = _requests_per_second(row)
-    name = _name(found.demand.job.program, MOST_LETTERS_OF_RULE)
-    return [
-        "# A proposal that was not tried on this Lustre.",
-        f"# {words.rate(row.rate)} for each job: {words.count(requests, 'request')} a second, if each moves "
-        f"{words.size(RPC_BYTES)} (osc.*.max_pages_per_rpc=1024). A job with smaller requests gets less.",
-        "# Divide the rate by the number of object servers that a job's files lie on, and by their CPU partitions.",
-        "# On clients (Lustre 2.12 or later), so that each job has an id that begins with its program's name:",
-        "lctl set_param jobid_var=SLURM_JOB_ID jobid_name=%e.%j",
-        f'# On object servers; to end it: nrs_tbf_rule="stop {name}"',
-        'lctl set_param ost.OSS.ost_io.nrs_policies="tbf jobid"',
-        f'lctl set_param ost.OSS.ost_io.nrs_tbf_rule="start {name} jobid={{{_pattern(found)}}} rate={requests}"',
-    ]
-
-
-def _pattern(found: Copies) -> str:
-    """The program as the kernel names its processes, without what a rule's text may not hold."""
-    return re.sub(r"[^\w.+-]", "*", found.demand.job.program[:MOST_LETTERS_OF_PROCESS], flags=re.ASCII) + ".*"
-
-
-def _name(text: str, most_letters: int) -> str:
-    return re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_")[:most_letters].rstrip("_") or "job"
-
-
 def copies_table(found: Copies, most_rows: int | None = None) -> Table:
     """A row a number of copies, up to what is allowed and a bit beyond."""
     rows = found.rows[-most_rows:] if most_rows else found.rows
@@ -234,9 +176,6 @@ def copies_record(found: Copies, page: Path | None) -> dict[str, Any]:
         "rows": [
             picked(row, "copies", "loss", in_step_loss="in_step") | {"mib_s": mib_s(row.rate)} for row in found.rows
         ],
-        "slurm": licence(found),
-        "lustre": token_bucket_rule(found),
-        "lustre_requests_per_second": each and _requests_per_second(each),
         "copy_mib_s": each and mib_s(each.rate),
         "notes": notes(found),
         "page": str(page) if page else None,
@@ -283,14 +222,6 @@ def copies_page(found: Copies, unseen: Sequence[str]) -> Page:
                 chart=charts.loss_over_copies(frame, found.most_loss),
                 tables=[copies_table(found)],
                 note=notes(found)[0],
-            ),
-            *(
-                Section(heading=heading, code=lines)
-                for heading, lines in (
-                    ("As a Slurm licence", licence(found)),
-                    ("As a rule of Lustre's token bucket filter", token_bucket_rule(found)),
-                )
-                if lines
             ),
         ],
         steps=[

@@ -199,17 +199,6 @@ def not_read(found: Expectation, most: int | None = None) -> list[str]:
     return [*lines, *([f"Not read: {more} more (all of them are on the page and in --json)"] if more else [])]
 
 
-def percentiles(found: Expectation) -> list[str]:
-    if not found.places:
-        return []
-    said = [
-        f"{place.name} {words.number(place.value)} {'GiB/s' if place.axis == 'bandwidth' else 'kIOPS'}: above "
-        f"{words.percent(place.below, 2)}"
-        for place in found.places
-    ]
-    return [f"Among {found.against:,} public results: {', '.join(said)} of them."]
-
-
 def point_line(found: Expectation, point: Point) -> str:
     boxes = found.first
     around = hull(boxes.union) if boxes else None
@@ -306,10 +295,6 @@ def expectation_record(found: Expectation, point: Point | None, page: Path | Non
             for who, lags in found.lagging.items()
         ],
         "tails": found.tails,
-        "percentiles": [
-            {"of": place.name, "value": place.value, "percentile": place.below * 100, "results": place.of}
-            for place in found.places
-        ],
         "unreadable": found.results.unreadable,
         "page": str(page) if page else None,
     }  # fmt: skip
@@ -400,7 +385,7 @@ def expectation_page(found: Expectation, points: Sequence[Drawn] = ()) -> Page:
     return Page(
         title="What this file system gives",
         kicker=f"Slicewise expect, {first.benchmark if first else 'no run'}",
-        sentences=[*opening(found), *percentiles(found)],
+        sentences=opening(found),
         facts=facts(found),
         sections=[*boxes_sections(found, points), *further_sections(found)],
         unseen=[*invalid(found), *too_short(found), *notes(found)] if first else [],
