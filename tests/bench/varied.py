@@ -13,37 +13,18 @@ from support.swz import LAST_FRAME, Writer
 
 SLICES_A_FRAME, DIFFERENT, HELPER_EVERY = 32, 16, 8
 MOUNTS = (
-    ("/scratch", "lustre", "mds1:/scratch"),
-    ("/home", "nfs4", "nas:/home"),
-    ("/sw", "squashfs", "/dev/loop3"),
+    ("/scratch", "lustre", "mds1:/scratch"), ("/home", "nfs4", "nas:/home"), ("/sw", "squashfs", "/dev/loop3"),
     ("/tmp", "ext4", "/dev/nvme0n1p2"),
-)
+)  # fmt: skip
 # Layer, mount, in how many of ten slices there is a row.
 ROWS = (
-    ("posix", 1, 7),
-    ("posix", 2, 3),
-    ("posix", 3, 1),
-    ("stdio", 2, 4),
-    ("stdio", 4, 2),
-    ("mpiio", 1, 5),
+    ("posix", 1, 7), ("posix", 2, 3), ("posix", 3, 1), ("stdio", 2, 4), ("stdio", 4, 2), ("mpiio", 1, 5),
     ("kernel", 0, 10),
-)
+)  # fmt: skip
 CALLS = (
-    "open",
-    "openat",
-    "close",
-    "read",
-    "pread",
-    "write",
-    "pwrite",
-    "lseek",
-    "fsync",
-    "stat",
-    "fstat",
-    "unlink",
-    "mkdir",
-    "access",
-)
+    "open", "openat", "close", "read", "pread", "write", "pwrite", "lseek", "fsync", "stat", "fstat", "unlink",
+    "mkdir", "access",
+)  # fmt: skip
 CLASSES = ("message", "wait", "collective", "barrier")
 
 
