@@ -7,6 +7,7 @@ import lzma
 import random
 import resource
 import subprocess
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -16,71 +17,9 @@ from slicewise.imports.jobstats import files_of, read_served
 MIB = 1 << 20
 # A job's entry as versions of Lustre print it: {job}, {at} (s), {start}, {count} writes of 1 MiB, {sum} bytes; one of a
 # data target, and one of a metadata target with {count} opens and closes.
-OST = {
-    "2.10": """- job_id:          {job}
-  snapshot_time:   {at}
-  read_bytes:      {{ samples:           0, unit: bytes, min:       0, max:       0, sum:               0 }}
-  write_bytes:     {{ samples: {count:>11}, unit: bytes, min: 1048576, max: 1048576, sum: {sum:>15} }}
-  getattr:         {{ samples:           0, unit:  reqs }}
-  setattr:         {{ samples:           0, unit:  reqs }}
-  punch:           {{ samples:           7, unit:  reqs }}
-  sync:            {{ samples:           1, unit:  reqs }}
-""",
-    "2.12": """- job_id:          {job}
-  snapshot_time:   {at}
-  read_bytes:      {{ samples: 0, unit: bytes, min: 0, max: 0, sum: 0, sumsq: 0 }}
-  write_bytes:     {{ samples: {count}, unit: bytes, min: 1048576, max: 1048576, sum: {sum}, sumsq: 1099511627776 }}
-  read:            {{ samples: 0, unit: usecs, min: 0, max: 0, sum: 0, sumsq: 0 }}
-  write:           {{ samples: {count}, unit: usecs, min: 10, max: 90, sum: 4711, sumsq: 9 }}
-  punch:           {{ samples: 7, unit: usecs, min: 1, max: 9, sum: 23, sumsq: 99 }}
-""",
-    "2.14": """- job_id:          {job}
-  snapshot_time:   {at}
-  read_bytes:      {{ samples:           0, unit: bytes, min:       0, max:       0, sum:               0, sumsq:                  0 }}
-  write_bytes:     {{ samples: {count:>11}, unit: bytes, min: 1048576, max: 1048576, sum:{sum:>16}, sumsq:      1099511627776 }}
-  read:            {{ samples:           0, unit: usecs, min:       0, max:       0, sum:               0, sumsq:                  0 }}
-  write:           {{ samples: {count:>11}, unit: usecs, min:      10, max:      90, sum:            4711, sumsq:                  9 }}
-  prealloc:        {{ samples:           3, unit: usecs, min:       1, max:       9, sum:              23, sumsq:                 99 }}
-""",
-    "2.15": """- job_id:          {job}
-  snapshot_time:   {at}.123456789
-  start_time:      {start}.000000001
-  elapsed_time:    5.123456788
-  read_bytes:      {{ samples: 0, unit: bytes, min: 0, max: 0, sum: 0, sumsq: 0 }}
-  write_bytes:     {{ samples: {count}, unit: bytes, min: 1048576, max: 1048576, sum: {sum}, sumsq: 4 }}
-  prealloc:        {{ samples: 3, unit: usecs, min: 1, max: 9, sum: 23, sumsq: 99 }}
-""",
-    "2.16": """- job_id:          "{job}"
-  snapshot_time:   {at}.123456789 secs.nsecs
-  start_time:      {start}.000000001 secs.nsecs
-  elapsed_time:    5.123456788 secs.nsecs
-  read_bytes:      {{ samples:           0, unit: bytes, min:        0, max:        0, sum:                0, sumsq:                  0 }}
-  write_bytes:     {{ samples: {count:>11}, unit: bytes, min:  1048576, max:  1048576, sum: {sum:>16}, sumsq:      1099511627776, hist: {{ 1M: {count} }} }}
-  write:           {{ samples: {count:>11}, unit: usecs, min:       10, max:       90, sum:             4711, sumsq:                  9 }}
-""",
-    "2.17": """- job_id:          {job}
-  snapshot_time:   {at}.123456789 secs.nsecs
-  start_time:      {start}.000000001 secs.nsecs
-  elapsed_time:    5.123456788 secs.nsecs
-  read_bytes:      {{ samples: 0, unit: bytes, min: 0, max: 0, sum: 0, sumsq: 0, hist: {{  }} }}
-  write_bytes:     {{ samples: {count}, unit: bytes, min: 1, max: 9, sum: {sum}, sumsq: 4, hist: {{ 1M: {count} }} }}
-  write:           {{ samples: {count}, unit: usecs, min: 10, max: 90, sum: 4711, sumsq: 9 }}
-""",
-    "2.5": """- job_id:          {job}
-  snapshot_time:   {at}
-  read:            {{ samples: 0, unit: bytes, min: 0, max: 0, sum: 0 }}
-  write:           {{ samples: {count}, unit: bytes, min: 1048576, max: 1048576, sum: {sum} }}
-  setattr:         {{ samples: 0, unit: reqs }}
-""",
-}
-MDT = """- job_id:          {job}
-  snapshot_time:   {at}
-  open:            {{ samples: {count}, unit: usecs, min: 1, max: 9, sum: 23, sumsq: 99 }}
-  close:           {{ samples: {count}, unit: usecs, min: 1, max: 9, sum: 23, sumsq: 99 }}
-  statfs:          {{ samples: 12, unit: usecs, min: 1, max: 9, sum: 23, sumsq: 99 }}
-  read_bytes:      {{ samples: 0, unit: bytes, min: 0, max: 0, sum: 0, sumsq: 0 }}
-  write_bytes:     {{ samples: 0, unit: bytes, min: 0, max: 0, sum: 0, sumsq: 0 }}
-"""
+TEXTS = Path(__file__).parents[1] / "golden" / "jobstats"
+OST = {file.name.removeprefix("ost-"): file.read_text() for file in sorted(TEXTS.glob("ost-*"))}
+MDT = (TEXTS / "mdt").read_text()
 BEGIN = 1_795_000_000
 
 
