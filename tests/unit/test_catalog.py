@@ -35,7 +35,6 @@ from support.jobs import write_competing_jobs, write_job
 from support.runs import write_run, wrote
 from unit.test_catalog_damage import COMMANDS
 
-ROOT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("SLICEWISE_TEST_KILLS", "5"))
 PAIRS = int(os.environ.get("SLICEWISE_TEST_PAIRS", "1"))
 # Takes jobs in one by one, each into a batch of its own, so that there are many moments to be killed at.
@@ -84,11 +83,6 @@ def undisturbed(jobs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert (done.added, done.known, done.replaced) == (14, 1, 0)
     assert [line.partition(":")[0] for line in done.unread] == [str(jobs / "otto" / "empty")]
     return catalog
-
-
-def test_page_is_up_to_date():
-    made = subprocess.run([sys.executable, ROOT / "make" / "catalog_page"], capture_output=True, text=True, check=True)
-    assert (ROOT / "docs" / "catalog.md").read_text(encoding="utf-8") == made.stdout, "run make docs"
 
 
 def test_a_kept_job_has_the_frames_of_its_digest(jobs, undisturbed, tmp_path):

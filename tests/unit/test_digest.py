@@ -5,7 +5,6 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 import pytest
-from digest_pages import page
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest import Digest
 from slicewise.digest.digest import read_digest
@@ -16,7 +15,6 @@ from support.swz import START_NS, build_profile
 from support.tabled_jobs import EPOCH, MIB, TAU_NS, write_job
 
 S = 1_000_000_000
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def digest_of(directory: Path, processes: list[dict], slices: list[dict], **tables) -> Digest:
@@ -29,10 +27,6 @@ def test_every_frame_has_the_columns_and_types_that_the_schema_lists(tmp_path):
         assert getattr(digest, name).schema == frame.polars_schema, name
         assert all(key in frame.columns for key in frame.keys), name
         assert all(about.meaning for about in frame.columns.values()), name
-
-
-def test_the_page_is_made_from_the_schema():
-    assert (DOCS / "digest.md").read_text(encoding="utf-8") == page(), "run make docs"
 
 
 def test_layers_that_lie_on_each_other_count_once(tmp_path):

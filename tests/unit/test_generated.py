@@ -3,24 +3,11 @@
 import subprocess
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def output_of(*command: object) -> str:
     return subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True).stdout
-
-
-@pytest.mark.parametrize("page", ["counters", "coverage"])
-def test_page_is_up_to_date(page):
-    made = output_of(ROOT / "build" / "generate", page)
-    assert (ROOT / "docs" / f"{page}.md").read_text() == made, "run `make docs`"
-
-
-def test_the_contract_is_up_to_date():
-    made = output_of(ROOT / "build" / "generate", "contract")
-    assert (ROOT / "analyzer" / "slicewise" / "contract.json").read_text() == made, "run `make docs`"
 
 
 def test_the_check_of_exports_finds_a_symbol_too_few_and_one_too_many(tmp_path):
@@ -46,14 +33,3 @@ def test_each_symbol_is_on_the_page_of_coverage():
         line.strip().rstrip(";") for line in exports.splitlines() if line.startswith(("    p", "    f", "    o"))
     }
     assert {symbol for symbol in of_files if f"`{symbol}`" not in page} == set()
-
-
-def test_library_exports_the_interposed_symbols_alone():
-    listed = {
-        line.strip().rstrip(";")
-        for line in output_of(ROOT / "build" / "generate", "exports").splitlines()
-        if line.startswith("    ") and "*" not in line
-    }
-    table = output_of("nm", "--dynamic", "--defined-only", ROOT / "build" / "lib" / "libslicewise.so")
-    exported = {line.split()[-1] for line in table.splitlines()}
-    assert exported == listed

@@ -21,10 +21,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 LARGE = ("jinja2", "numpy", "plotly", "polars", "rich", "click")
 
 
-def test_the_page_is_made_from_the_functions():
-    assert PAGE.read_text(encoding="utf-8") == digest_pages.python_page(), "run make docs"
-
-
 def test_the_example_of_the_page(tmp_path, monkeypatch):
     write_job(tmp_path / "profiles" / "48213", [[40] * 3, [80] * 3])
     write_job(tmp_path / "profiles" / "48214", [[10]])

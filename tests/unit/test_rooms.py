@@ -28,11 +28,6 @@ def runs(*command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([tool, *command[1:]], cwd=ANALYZER, capture_output=True, text=True, check=False)
 
 
-def test_every_arrow_points_down():
-    done = runs("lint-imports", "--no-cache")
-    assert done.returncode == 0, done.stdout
-
-
 def test_the_rooms_would_be_missed(tmp_path):
     """A contract that nothing can break holds nothing: a file that imports upwards is told."""
     config = (ANALYZER / "pyproject.toml").read_text(encoding="utf-8")
