@@ -66,54 +66,40 @@ def test_table_and_file(tmp_path):
     assert a.split()[-1] == "1.60"
 
 
+ONE, SAID = "--job=A,volume=1,processes=1", "--job A,volume=1,processes=1"
 FORM = "the form is NAME,volume=V[,processes=P][,nodes=N][,start=S][,cap=D][,weight=W]"
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--capacity", "1", "--job=A"], f"--job A: volume is missing; {FORM}"),
+        ("--capacity 1 --job=A", f"--job A: volume is missing; {FORM}"),
+        (f"--capacity 1 --weight nodes {ONE}", f"{SAID}: nodes is missing (--weight nodes goes by it); {FORM}"),
+        ("--capacity 1 --job=volume=1", f"--job volume=1: has no name; {FORM}"),
+        ("--capacity 1 --job=A,colour=red", f"--job A,colour=red: 'colour=red' is not understood; {FORM}"),
+        ("--capacity 1 --job=A,volume=1,volume=2", "--job A,volume=1,volume=2: volume is there twice; give it once"),
         (
-            ["--capacity", "1", "--weight", "nodes", "--job=A,volume=1,processes=1"],
-            f"--job A,volume=1,processes=1: nodes is missing (--weight nodes goes by it); {FORM}",
-        ),
-        (["--capacity", "1", "--job=volume=1"], f"--job volume=1: has no name; {FORM}"),
-        (["--capacity", "1", "--job=A,colour=red"], f"--job A,colour=red: 'colour=red' is not understood; {FORM}"),
-        (
-            ["--capacity", "1", "--job=A,volume=1,volume=2"],
-            "--job A,volume=1,volume=2: volume is there twice; give it once",
-        ),
-        (
-            ["--capacity", "1", "--job=A,volume=1,processes=0"],
+            "--capacity 1 --job=A,volume=1,processes=0",
             "--job A,volume=1,processes=0: processes=0 is not a count; give a whole number above 0",
         ),
         (
-            ["--capacity", "1", "--job=A,volume=-1,processes=1"],
+            "--capacity 1 --job=A,volume=-1,processes=1",
             "--job A,volume=-1,processes=1: volume of A is -1; it must be a number above 0",
         ),
+        (f"--capacity 1 {ONE},start=soon", f"{SAID},start=soon: start=soon is not a number; give one such as 4 or 2.5"),
+        (f"--capacity 1 {ONE} {ONE}", "--job A: is there twice; give each job a name of its own"),
         (
-            ["--capacity", "1", "--job=A,volume=1,processes=1,start=soon"],
-            "--job A,volume=1,processes=1,start=soon: start=soon is not a number; give one such as 4 or 2.5",
-        ),
-        (
-            ["--capacity", "1", "--job=A,volume=1,processes=1", "--job=A,volume=1,processes=1"],
-            "--job A: is there twice; give each job a name of its own",
-        ),
-        (
-            ["--capacity", "1MiB/s", "--job=A,volume=1,processes=1"],
-            "--job A,volume=1,processes=1: volume=1 has no unit and --capacity has one; "
+            f"--capacity 1MiB/s {ONE}",
+            f"{SAID}: volume=1 has no unit and --capacity has one; "
             "give all amounts with units, or all as plain numbers",
         ),
-        (["--capacity", "1MiB", "--job=A"], "--capacity 1MiB is not a rate; give one such as 1200 or 100MiB/s"),
-        (["--capacity", "fast", "--job=A"], "--capacity fast is not a rate; give one such as 1200 or 100MiB/s"),
-        (
-            ["--capacity", "0", "--job=A,volume=1,processes=1"],
-            "--capacity 0: capacity is 0; it must be a number above 0",
-        ),
+        ("--capacity 1MiB --job=A", "--capacity 1MiB is not a rate; give one such as 1200 or 100MiB/s"),
+        ("--capacity fast --job=A", "--capacity fast is not a rate; give one such as 1200 or 100MiB/s"),
+        (f"--capacity 0 {ONE}", "--capacity 0: capacity is 0; it must be a number above 0"),
     ],
 )
 def test_mistakes_are_one_line(arguments, complaint):
-    result = predict(*arguments)
+    result = predict(*arguments.split())
     assert (result.returncode, result.stdout, result.stderr) == (2, "", f"slicewise: {complaint}\n")
 
 

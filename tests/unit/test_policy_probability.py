@@ -177,24 +177,17 @@ def test_the_page_is_written_where_asked(tmp_path):
 @pytest.mark.parametrize(
     "more",
     [
-        ["--job", "B,volume=5"],
-        ["--job", "B,volume=5MiB,processes=1,start=0"],
-        ["--job", "B,volume=0,processes=1,start=0"],
-        ["--job", "A,volume=1,processes=1,start=0"],
-        ["--job", "B,volume=1,processes=0,start=0"],
-        ["--job", "B,volume=1,processes=1,start=soon"],
-        ["--job", "B,volume=1,processes=1,start=0,cap=0"],
-        ["--job", "B,volume=1,processes=1,start=0,unit=-1"],
-        ["--job", "B,volume=1,processes=1,start=0,period=-1"],
-        ["--job", "B,volume=5,processes=1,start=0,period=3,phases=2"],
-        ["--job", "B,volume=5,processes=1,start=0,cap=0,period=30,phases=2"],
-        ["--policy", "fair"],
-        ["--metric", "beauty"],
-        ["--delay", "-1"],
+        "--job B,volume=5", "--job B,volume=5MiB,processes=1,start=0", "--job B,volume=0,processes=1,start=0",
+        "--job A,volume=1,processes=1,start=0", "--job B,volume=1,processes=0,start=0",
+        "--job B,volume=1,processes=1,start=soon", "--job B,volume=1,processes=1,start=0,cap=0",
+        "--job B,volume=1,processes=1,start=0,unit=-1", "--job B,volume=1,processes=1,start=0,period=-1",
+        "--job B,volume=5,processes=1,start=0,period=3,phases=2",
+        "--job B,volume=5,processes=1,start=0,cap=0,period=30,phases=2", "--policy fair", "--metric beauty",
+        "--delay -1",
     ],
-)
+)  # fmt: skip
 def test_what_makes_no_sense_is_one_line_and_status_2(more):
-    done = simulate(*more)
+    done = simulate(*more.split())
     assert done.status == 2
     assert done.errors.count("\n") == 1
 
@@ -245,40 +238,30 @@ def test_what_remains_of_a_job_that_went_decides():
     ]
 
 
-def test_a_release_with_something_left_keeps_the_place_and_a_fresh_inform_of_it_too():
-    log = [
+FOLLOWING = {
+    "a release with something left keeps the place, and a fresh inform of it too": [
         START | {"policy": "fcfs"}, inform(0.0, 1, 10.0), event(0.0, "authorise", 1), inform(1.0, 2, 10.0),
         event(2.0, "release", 1, remaining=8.0), inform(3.0, 1, 10.0, remaining=8.0),
         event(11.0, "release", 1, remaining=0.0), event(11.0, "authorise", 2), event(12.0, "leave", 2),
-    ]  # fmt: skip
-    assert replay(lines(log), "log").agrees
-
-
-def test_a_log_has_what_jobs_use_and_how_often_they_come():
-    log = [
+    ],
+    "what jobs use, and how often they come": [
         START | {"policy": "set10"}, inform(0.0, 1, 10.0, period=20.0), event(0.0, "authorise", 1),
         inform(1.0, 2, 10.0, period=20.0, targets="0000000000000003"),
         inform(2.0, 3, 10.0, period=20.0, targets="0000000000000004"),
         inform(3.0, 4, 10.0, period=200.0), event(3.0, "authorise", 4),
         event(10.0, "release", 1, remaining=0.0), event(10.0, "authorise", 2), event(10.0, "authorise", 3),
-    ]  # fmt: skip
-    assert replay(lines(log), "log").agrees
+    ],
+    "a delay ends with a timer, and a deadline takes a job out": [
+        START | {"policy": "delay", "delay_seconds": 2.0}, inform(0.0, 1, 10.0), event(0.0, "authorise", 1),
+        inform(1.0, 2, 10.0), event(3.0, "timer"), event(3.0, "authorise", 2), inform(4.0, 3, 1.0),
+        event(5.0, "deadline", 3, why="wait"), event(9.0, "leave", 1), event(10.0, "leave", 2),
+    ],
+}  # fmt: skip
 
 
-def test_a_delay_ends_with_a_timer_and_a_deadline_takes_a_job_out():
-    log = [
-        START | {"policy": "delay", "delay_seconds": 2.0},
-        inform(0.0, 1, 10.0),
-        event(0.0, "authorise", 1),
-        inform(1.0, 2, 10.0),
-        event(3.0, "timer"),
-        event(3.0, "authorise", 2),
-        inform(4.0, 3, 1.0),
-        event(5.0, "deadline", 3, why="wait"),
-        event(9.0, "leave", 1),
-        event(10.0, "leave", 2),
-    ]
-    assert replay(lines(log), "log").agrees
+@pytest.mark.parametrize("what", FOLLOWING)
+def test_a_log_that_follows_its_policy_agrees(what):
+    assert replay(lines(FOLLOWING[what]), "log").agrees
 
 
 @pytest.mark.parametrize("kept", [1, 20, 48])
@@ -301,27 +284,17 @@ def test_one_difference_is_told_once():
 
 
 @pytest.mark.parametrize(
-    "text",
+    "records",
     [
-        "",
-        "no json",
-        "[]",
-        "{}",
-        json.dumps(event(0.0, "inform", 1)),
-        json.dumps(START | {"policy": "fair"}),
-        json.dumps(START) + "\n" + json.dumps(event(1.0, "inform", 1)),
-        json.dumps(START) + "\n" + json.dumps(inform(1.0, 1, "long")),
-        json.dumps(START) + "\n" + json.dumps(event(1.0, "inform")),
-        json.dumps(START) + "\n" + json.dumps(event(1.0, "dance", 1)),
-        json.dumps(START | {"delay_seconds": "long"}),
-        json.dumps(START) + "\n" + json.dumps(event(float("nan"), "timer")),
-        json.dumps(event(1.0, "authorise", 1)),
-        "\n".join(lines([START, inform(2.0, 1, 1.0), event(2.0, "authorise", 1), event(1.0, "leave", 1)])),
-        "\n".join(lines([START, inform(2.0, 1, 1.0, demand=0.0)])),
-        "\n".join(lines([START, inform(2.0, 1, 1.0, weight=-1.0)])),
-        "\n".join(lines([START, inform(2.0, 1, 1.0, targets="none")])),
+        [], ["no json"], [[]], [{}], [event(0.0, "inform", 1)], [START | {"policy": "fair"}],
+        [START, event(1.0, "inform", 1)], [START, inform(1.0, 1, "long")], [START, event(1.0, "inform")],
+        [START, event(1.0, "dance", 1)], [START | {"delay_seconds": "long"}], [START, event(float("nan"), "timer")],
+        [event(1.0, "authorise", 1)],
+        [START, inform(2.0, 1, 1.0), event(2.0, "authorise", 1), event(1.0, "leave", 1)],
+        [START, inform(2.0, 1, 1.0, demand=0.0)], [START, inform(2.0, 1, 1.0, weight=-1.0)],
+        [START, inform(2.0, 1, 1.0, targets="none")],
     ],
-)
-def test_what_is_no_decision_log_is_refused_in_one_line(text):
+)  # fmt: skip
+def test_what_is_no_decision_log_is_refused_in_one_line(records):
     with pytest.raises(UserError, match=r"^log: "):
-        replay(text.splitlines(), "log")
+        replay([one if isinstance(one, str) else json.dumps(one) for one in records], "log")
