@@ -11,7 +11,7 @@ import json
 import struct
 import subprocess
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -212,6 +212,23 @@ def build_profile(
     for host, file in hosts.items():
         file.write(directory / f"{host}.swz")
     return directory
+
+
+def of_disk(
+    run: int,
+    slices: Iterable[int],
+    counted: Callable[[int], Mapping[str, Any]],
+    name: str = "sda",
+    slice_ns: int = 10**9,
+) -> dict[str, list[Mapping[str, Any]]]:
+    """What node n1's collector, whose run this is, sampled of a disk: `counted` of each slice."""
+    key, sampled = {"process": run}, list(slices)
+    return {
+        "nodes": [key | {"host": "n1", "slice_ns": slice_ns}],
+        "node_devices": [key | {"device": 0, "kind": "block", "name": name}],
+        "node_slices": [key | {"slice": at, "sampled_ns": slice_ns} for at in sampled],
+        "node_blocks": [key | {"device": 0, "slice": at, **counted(at)} for at in sampled],
+    }
 
 
 def _by_process(rows: Iterable[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:

@@ -17,7 +17,7 @@ from slicewise.report.campaign.campaign_report import campaign_page, campaign_re
 from slicewise.report.page import html_of
 from slicewise.report.tables import Cell, Column, Table
 from support.command_line import slicewise_command
-from support.swz import build_profile
+from support.swz import build_profile, of_disk
 from support.tabled_jobs import EPOCH, MIB, write_job
 
 DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
@@ -116,19 +116,13 @@ def test_what_a_disk_is_sent_after_a_job_ended_is_no_time_of_the_job(tmp_path):
     at_disk = {"mount": 1, "type": "ext4", "source": "/dev/vda", "point": "/", "object": "file"}
     second_ns = 10**9
     for name, process, first, mib in (("one", 1, EPOCH, 10), ("two", 2, EPOCH + 6, 2)):
-        key, run = {"process": process}, {"process": process + 10}
+        key = {"process": process}
         ends = {"slice_ns": second_ns, "start_ns": first * second_ns, "end_ns": (first + 5) * second_ns}
         rows = [
             key | {"slice": first + at, "write_bytes": mib * MIB, "write_ops": 1, "write_ns": second_ns // 10}
             for at in range(5)
         ]
-        sampled = [run | {"slice": at, "sampled_ns": second_ns} for at in range(first, first + 6)]
-        collected = {
-            "nodes": [run | {"host": "n1", "slice_ns": second_ns}],
-            "node_devices": [run | {"device": 0, "kind": "block", "name": "vda"}],
-            "node_slices": sampled,
-            "node_blocks": [run | {"device": 0, "slice": row["slice"], "write_bytes": 6 * MIB} for row in sampled],
-        }
+        collected = of_disk(process + 10, range(first, first + 6), lambda _: {"write_bytes": 6 * MIB}, "vda")
         build_profile(tmp_path / name, [key | ends], rows, [key | at_disk], collected=collected)
     data = campaign(read_digests([tmp_path / "one", tmp_path / "two"]))
     assert data.activity.filter(pl.col("job") == "one")["slice"].max() > EPOCH + 4, "the disk went on"

@@ -15,7 +15,7 @@ from slicewise.digest.digest import read_digest
 from slicewise.report.blame import blame_words
 from support.blame_trials import digests
 from support.runs import write_run, wrote
-from support.swz import build_profile
+from support.swz import build_profile, of_disk
 
 ROOT = Path(slicewise.__file__).parent
 NS = 1_000_000_000
@@ -117,14 +117,9 @@ def database(
         sums = {name: SECONDS * own[name] for name in ("write_ops", "write_bytes", "write_ns")}
         files = [{"process": process["process"], "path": "/a", "past_cache": past_cache, **sums}]
     wrote = own["write_bytes"] + journal_a_commit * COMMITS + beside
-    run = {"process": 5000 + start % 1000}
-    collected = {
-        "nodes": [run | {"host": "n1", "slice_ns": NS}],
-        "node_devices": [run | {"device": 0, "kind": "block", "name": "vdb"}],
-        "node_slices": [run | {"slice": start + at, "sampled_ns": NS} for at in range(SECONDS)],
-        "node_blocks": [run | {"device": 0, "slice": start + at, "write_bytes": wrote} for at in range(SECONDS)],
-    }
-    rows = [own | {"slice": start + at} for at in range(SECONDS)]
+    slices = range(start, start + SECONDS)
+    collected = of_disk(5000 + start % 1000, slices, lambda _: {"write_bytes": wrote}, "vdb")
+    rows = [own | {"slice": at} for at in slices]
     mounts = [{"process": process["process"], "type": "ext4", "source": "/dev/vdb"}]
     return build_profile(directory, [process], rows, mounts, files, collected=collected)
 

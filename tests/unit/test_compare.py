@@ -17,11 +17,15 @@ from slicewise.report.compare import compare_report
 from slicewise.report.compare.compare_report import compare_page, compare_record, parts_table, runs_table
 from support.command_line import answer_of, refusal_of, slicewise_command
 from support.runs import MIB, SECOND, START, metadata, read, write_run, wrote
-from support.swz import build_profile
+from support.swz import build_profile, of_disk
 
 
 def told(*runs, **losses):
     return compare(read_digests(runs), losses).told
+
+
+def lost(value, low, high, *who):
+    return Loss(Estimate(value, low, high, "by blame"), *who)
 
 
 def parts_of(difference):
@@ -52,7 +56,7 @@ def test_slower_io_is_unexplained_as_long_as_nobody_says_what_neighbours_cost(tm
     assert found.unexplained_seconds.value == pytest.approx(10.8)
     assert found.computing_seconds == pytest.approx(1.3)
     assert found.confidence == "unknown"
-    loss = Loss(Estimate(10.5, 10.2, 10.8, "by blame"), ["large"], "medium")
+    loss = lost(10.5, 10.2, 10.8, ["large"], "medium")
     blamed = told(yesterday, today, today=loss)
     assert blamed.lost_seconds.value == 10.5
     assert blamed.unexplained_seconds.value == pytest.approx(0.3)
@@ -62,13 +66,11 @@ def test_slower_io_is_unexplained_as_long_as_nobody_says_what_neighbours_cost(tm
 
 def test_what_the_first_run_lost_is_taken_off(tmp_path, yesterday):
     today = write_run(tmp_path / "today", 27.3, [{at: wrote(50, 0.9) for at in range(24)}])
-    losses = {
-        name: Loss(Estimate(value, value, value, "by blame")) for name, value in (("today", 9.0), ("yesterday", 2.0))
-    }
+    losses = {name: lost(value, value, value) for name, value in (("today", 9.0), ("yesterday", 2.0))}
     assert told(yesterday, today, **losses).lost_seconds.value == pytest.approx(7.0)
 
 
-FASTER = Loss(Estimate(-3.0, -3.4, -2.6, "by blame"), ["large"], "medium")
+FASTER = lost(-3.0, -3.4, -2.6, ["large"], "medium")
 
 
 def test_a_run_that_was_faster_beside_neighbours_lost_nothing_to_them(tmp_path, yesterday):
@@ -82,10 +84,10 @@ def test_a_run_that_was_faster_beside_neighbours_lost_nothing_to_them(tmp_path, 
 
 def test_no_more_is_gained_from_neighbours_than_the_first_run_lost(tmp_path, yesterday):
     today = write_run(tmp_path / "today", 12.2, [{at: wrote(100, 0.65) for at in range(12)}])
-    found = told(yesterday, today, today=FASTER, yesterday=Loss(Estimate(2.0, 1.5, 2.5, "by blame"), ["tar"], "high"))
+    found = told(yesterday, today, today=FASTER, yesterday=lost(2.0, 1.5, 2.5, ["tar"], "high"))
     assert (found.lost_seconds.value, found.lost_seconds.low, found.lost_seconds.high) == (-2.0, -2.5, -1.5)
     assert found.unexplained_seconds.value == pytest.approx(-1.0)
-    losses = {"today": FASTER, "yesterday": Loss(Estimate(2.0, 1.5, 2.5, "by blame"), ["tar"], "high")}
+    losses = {"today": FASTER, "yesterday": lost(2.0, 1.5, 2.5, ["tar"], "high")}
     headline = compare_report.headline(compare(read_digests([yesterday, today]), losses))
     assert "2.00 s of it in I/O that tar slowed down" in headline
 
@@ -93,9 +95,7 @@ def test_no_more_is_gained_from_neighbours_than_the_first_run_lost(tmp_path, yes
 def test_prices_are_those_without_what_the_first_run_lost(tmp_path, yesterday):
     """Yesterday lost half of its 10.8 s; today does twice the work in the same time, alone."""
     today = write_run(tmp_path / "today", 15.2, [{at: wrote(200, 0.9) for at in range(12)}])
-    found = told(
-        yesterday, today, yesterday=Loss(Estimate(5.4, 5.3, 5.5, "by blame")), today=Loss(Estimate(0, 0, 0, ""))
-    )
+    found = told(yesterday, today, yesterday=lost(5.4, 5.3, 5.5), today=lost(0, 0, 0))
     assert found.own_io.seconds.value == pytest.approx(5.4)
     assert found.lost_seconds.value == pytest.approx(-5.4)
     assert found.unexplained_seconds.value == pytest.approx(0, abs=1e-6)
@@ -257,14 +257,9 @@ def copy_and_sync(directory, begin, seconds, is_sampled):
     sync = {"sync_ops": 1, "sync_ns": seconds * SECOND, "threads": 1}
     slices.append(sync | {"process": first + 1, "slice": begin + 4 + seconds})
     mounts = [{"process": first + at, "type": "ext4", "source": "/dev/sda1"} for at in range(2)]
-    run = {"process": first + 7000}
-    disk = {"device": 0, "write_bytes": 100 * MIB // seconds}
-    sampled = {
-        "nodes": [run | {"host": "n1", "slice_ns": SECOND}],
-        "node_devices": [run | {"device": 0, "kind": "block", "name": "sda1"}],
-        "node_slices": [run | {"slice": begin + at, "sampled_ns": SECOND} for at in range(5 + seconds)],
-        "node_blocks": [run | disk | {"slice": begin + 5 + at} for at in range(seconds)],
-    }
+    written = {"write_bytes": 100 * MIB // seconds}
+    slices_of_disk = range(begin, begin + 5 + seconds)
+    sampled = of_disk(first + 7000, slices_of_disk, lambda at: written if at >= begin + 5 else {}, "sda1")
     return build_profile(directory, processes, slices, mounts, collected=sampled if is_sampled else {})
 
 
@@ -376,9 +371,7 @@ def test_same_calls_are_no_less_sure_for_slices_of_uneven_speed(tmp_path):
     uneven = {at: wrote(100, 0.9) if at % 4 else wrote(4, 0.9) for at in range(12)}
     first = write_run(tmp_path / "first", 15, [uneven])
     other = write_run(tmp_path / "other", 19, [uneven | {at: wrote(0.001, 0.8) for at in range(12, 17)}])
-    assert (
-        told(first, other, other=Loss(Estimate(4.0, 3.5, 4.5, "by blame"), ["large"], "medium")).confidence == "medium"
-    )
+    assert told(first, other, other=lost(4.0, 3.5, 4.5, ["large"], "medium")).confidence == "medium"
 
 
 def test_nobody_known_is_not_nobody(yesterday, tmp_path):
@@ -403,7 +396,7 @@ def comparison(runs, *names, **losses):
     return compare(read_digests([runs[name] for name in names]), losses)
 
 
-LOST = Loss(Estimate(10.5, 10.2, 10.8, "by blame"), ["large"], "high")
+LOST = lost(10.5, 10.2, 10.8, ["large"], "high")
 
 
 def test_the_first_sentence_says_how_much_why_and_how_sure(runs):
@@ -425,11 +418,11 @@ def test_of_different_programs_it_says_so_and_is_less_sure(runs, tmp_path):
 
 
 def test_who_may_as_well_have_cost_nothing_is_not_in_the_first_sentence(runs):
-    doubtful = Loss(Estimate(4.0, -1.0, 9.0, "by blame"), ["large"], "medium", ["large"])
+    doubtful = lost(4.0, -1.0, 9.0, ["large"], "medium", ["large"])
     first, then = compare_report.opening(comparison(runs, "yesterday", "today", today=doubtful))
     assert "12.1 s more, 10.8 s of it in I/O that took longer for the same work and 1.30 s of it outside" in first
     assert then == "Perhaps large cost today 4.00 s [0-9.00], and perhaps nothing."
-    one_of_two = Loss(Estimate(9.0, 6.0, 12.0, "by blame"), ["large", "tar"], "medium", ["tar"])
+    one_of_two = lost(9.0, 6.0, 12.0, ["large", "tar"], "medium", ["tar"])
     assert "9.00 s of it in I/O that large slowed down" in compare_report.headline(
         comparison(runs, "yesterday", "today", today=one_of_two)
     )
@@ -437,9 +430,7 @@ def test_who_may_as_well_have_cost_nothing_is_not_in_the_first_sentence(runs):
 
 def test_a_part_is_not_more_than_all(tmp_path, yesterday):
     today = write_run(tmp_path / "today", 26.0, [{at: wrote(50, 0.9) for at in range(24)}])
-    found = compare(
-        read_digests([yesterday, today]), {"today": Loss(Estimate(11.3, 11.0, 11.6, "by blame"), ["large"], "high")}
-    )
+    found = compare(read_digests([yesterday, today]), {"today": lost(11.3, 11.0, 11.6, ["large"], "high")})
     assert compare_report.headline(found).endswith("10.8 s more, all of it in I/O that large slowed down.")
 
 
@@ -504,7 +495,7 @@ def test_runs_that_hardly_vary_are_not_explained(tmp_path):
 
 
 def test_every_column_of_the_parts_adds_up(runs):
-    found = comparison(runs, "yesterday", "storm", storm=Loss(Estimate(0.2, 0.1, 0.3, "by blame")))
+    found = comparison(runs, "yesterday", "storm", storm=lost(0.2, 0.1, 0.3))
     table = parts_table(found)
     whole = [row for row in table.rows if not row[0].text.startswith("  ")]
     for column in (1, 2, 3):

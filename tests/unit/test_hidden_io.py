@@ -19,7 +19,7 @@ from slicewise.digest.beside import Surroundings
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import headline, second_sentence
 from support.blame_trials import digests
-from support.swz import build_profile
+from support.swz import build_profile, of_disk
 
 NS, MIB = 1_000_000_000, 1 << 20
 FIRST = 1_700_000_000
@@ -66,17 +66,10 @@ def job(
     asked = {
         "process": number, "layer": "async", "read_bytes": requested * MIB, "read_ops": requested, "read_ns": NS,
     }  # fmt: skip
-    run = {"process": 5000 + number}
-    every = range(start, start + seconds)
-    collected = {
-        "nodes": [run | {"host": "n1", "slice_ns": NS}],
-        "node_devices": [run | {"device": 0, "kind": "block", "name": "sda1"}],
-        "node_slices": [run | {"slice": at, "sampled_ns": NS} for at in every],
-        "node_blocks": [
-            run | {"device": 0, "slice": at, f"{way}_bytes": (disk_when_loading if at < begin else disk) * MIB}
-            for at in every
-        ],
-    }
+    collected = of_disk(
+        5000 + number, range(start, start + seconds),
+        lambda at: {f"{way}_bytes": (disk_when_loading if at < begin else disk) * MIB}, "sda1",
+    )  # fmt: skip
     if loading:
         launch = {"process": 7000 + number, "pid": 7, "host": "n1", "program": "/usr/bin/fio", "reason": "unknown"}
         collected["launches"] = [launch | {"start_ns": NS * start, "end_ns": NS * (start + seconds)}]

@@ -25,7 +25,7 @@ from slicewise.report.blame.blame_words import headline, rest_of_loss, second_se
 from slicewise.report.compare.compare_report import headline as compare_headline
 from support.blame_trials import digests
 from support.catalogs import catalog_of
-from support.swz import build_profile
+from support.swz import build_profile, of_disk
 
 NS, MIB = 1_000_000_000, 1 << 20
 FIRST = 1_700_000_000
@@ -66,18 +66,13 @@ def reader(
     slices = range(start, start + seconds)
     own = {"process": number, "read_ns": NS, "threads": 1}
     run = {"process": 5000 + number}
-    collected = {
-        "nodes": [run | {"host": "n1", "slice_ns": NS}],
-        "node_devices": [
-            run | {"device": 0, "kind": "block", "name": "sda"},
-            run | {"device": 3, "kind": "waiting", "name": "io_schedule"},
-            run | {"device": 2, "kind": "limit", "name": f"{limited} in {above}", "source": "cgroup v2"},
-            run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
-        ],
-        "node_slices": [run | {"slice": at, "sampled_ns": NS} for at in slices],
-        "node_blocks": [
-            run | {"device": 0, "slice": at, "read_bytes": disk_rate, "read_ops": disk_requests} for at in slices
-        ],
+    collected = of_disk(run["process"], slices, lambda _: {"read_bytes": disk_rate, "read_ops": disk_requests})
+    collected["node_devices"] += [
+        run | {"device": 3, "kind": "waiting", "name": "io_schedule"},
+        run | {"device": 2, "kind": "limit", "name": f"{limited} in {above}", "source": "cgroup v2"},
+        run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
+    ]
+    collected |= {
         "node_waits": [run | {"device": 3, "slice": at, "waiting_ns": NS} for at in slices],
         "node_limits": [
             run | {"device": 2, "slice": at, "read_bytes": disk_rate, "at_limit_ns": NS} for at in slices if above
@@ -490,13 +485,7 @@ def test_of_syncs_of_few_bytes_the_disk_s_bytes_count_and_not_those_of_calls(tmp
         process |= {"start_ns": NS * start, "end_ns": NS * (start + seconds)}
         did = {"process": number, "threads": 1, "sync_ops": records, "sync_ns": NS, "write_ops": records}
         slices = [did | {"slice": at, "write_bytes": records * size} for at in range(start, start + seconds)]
-        run = {"process": 5000 + number}
-        collected = {
-            "nodes": [run | {"host": "n1", "slice_ns": NS}],
-            "node_devices": [run | {"device": 0, "kind": "block", "name": "sda"}],
-            "node_slices": [run | {"slice": one["slice"], "sampled_ns": NS} for one in slices],
-            "node_blocks": [run | {"device": 0, "slice": one["slice"], "write_bytes": a_second} for one in slices],
-        }
+        collected = of_disk(5000 + number, range(start, start + seconds), lambda _: {"write_bytes": a_second})
         mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
         return build_profile(tmp_path / name, [process], slices, mounts, collected=collected)
 
