@@ -17,16 +17,21 @@ def place_and_mishaps(job: Job) -> tuple[str, dict[str, int]]:
     return profile.processes["place"].item(), dict(profile.mishaps.select("mishap", "count").iter_rows())
 
 
-def test_shared_memory(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_ending"), "exit"])
-    assert (ended.status, ended.errors) == (3, "")
-    assert place_and_mishaps(job) == ("shm", {})
-
-
-def test_a_file_in_tmpdir_takes_its_place(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_ending"), "exit"], SLICEWISE_SEGMENT_DIR=UNUSABLE, TMPDIR=str(job.folder))
-    assert (ended.status, ended.errors) == (3, "")
-    assert place_and_mishaps(job) == ("tmpdir", {"segment_in_tmpdir": 1})
+@pytest.mark.parametrize(
+    ("settings", "place", "mishaps"),
+    [
+        ({}, "shm", {}),
+        ({"SLICEWISE_SEGMENT_DIR": UNUSABLE, "TMPDIR": "FOLDER"}, "tmpdir", {"segment_in_tmpdir": 1}),
+        ({"SLICEWISE_SEGMENT_DIR": UNUSABLE, "TMPDIR": UNUSABLE}, "private", {"segment_private": 1}),
+    ],
+)
+def test_where_segments_lie(job: Job, apps: Apps, settings: dict, place: str, mishaps: dict) -> None:
+    given = {name: value.replace("FOLDER", str(job.folder)) for name, value in settings.items()}
+    ended = job.run([apps.build("life_ending"), "exit"], **given)
+    assert ended.status == 3
+    assert ended.errors.count("\n") == (place == "private")
+    assert ended.errors.startswith("slicewise: " if place == "private" else "")
+    assert place_and_mishaps(job) == (place, mishaps)
 
 
 def test_killed_with_its_segment_in_tmpdir(job: Job, apps: Apps) -> None:
@@ -34,14 +39,6 @@ def test_killed_with_its_segment_in_tmpdir(job: Job, apps: Apps) -> None:
     job.run([apps.build("life_ending"), "kill"], **places)
     assert job.recover(job.spool_dir, **places).returncode == 0
     assert place_and_mishaps(job) == ("tmpdir", {"segment_in_tmpdir": 1})
-
-
-def test_private_memory_takes_its_place(job: Job, apps: Apps) -> None:
-    ended = job.run([apps.build("life_ending"), "exit"], SLICEWISE_SEGMENT_DIR=UNUSABLE, TMPDIR=UNUSABLE)
-    assert ended.status == 3
-    assert ended.errors.startswith("slicewise: ")
-    assert ended.errors.count("\n") == 1
-    assert place_and_mishaps(job) == ("private", {"segment_private": 1})
 
 
 NOBODY = 65534  # also what every user is called in a user namespace that has no numbers of its own

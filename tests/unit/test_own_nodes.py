@@ -51,22 +51,32 @@ class Catalog:
         return {names[one]: pytest.approx(sums.get(one, 0)) for one in served}, {names[one] for one in beside}
 
 
-def test_a_client_by_the_name_of_a_node(tmp_path):
-    catalog = Catalog(tmp_path, ("a", ["n1.site"], (10, 20, 5)), ("n1", [], (10, 20, 5.1)), ("n2", [], (12, 15, 9)))
-    assert catalog.left() == ({"n1": 0, "n2": 27}, {"a"})
+A_JOB = ("a", ["n1"], (10, 20, 5))
+OTHER = ("b", ["n2"], (10, 20, 5))
+TWO_CLIENTS = [(f"10.0.0.{at}", [], (10, 20, 5)) for at in (1, 2)]
+# Jobs and clients, what is left of each client, and which jobs had others beside them.
+EXPLAINED = {
+    "by the name of a node": (
+        [("a", ["n1.site"], (10, 20, 5)), ("n1", [], (10, 20, 5.1)), ("n2", [], (12, 15, 9))],
+        {"n1": 0, "n2": 27}, {"a"},
+    ),
+    "what a node moved beyond its jobs is left": ([A_JOB, ("n1", [], (10, 20, 9))], {"n1": 90}, {"a"}),
+    "two jobs of one node explain it together": (
+        [A_JOB, ("b", ["n1"], (12, 22, 4)), ("n1", [], (2, 4, 1), (10, 12, 5), (12, 20, 9), (20, 22, 4))],
+        {"n1": 2}, set(),
+    ),
+    "of two addresses the one that moved as much": (
+        [A_JOB, ("10.0.0.1", [], (10, 20, 5)), ("10.0.0.2", [], (5, 20, 9))], {"10.0.0.1": 0, "10.0.0.2": 135}, {"a"}
+    ),
+    "of two that moved as much neither": ([A_JOB, *TWO_CLIENTS], {"10.0.0.1": 50, "10.0.0.2": 50}, {"a"}),
+    "two jobs whose nodes have addresses": ([A_JOB, OTHER, *TWO_CLIENTS], {"10.0.0.1": 0, "10.0.0.2": 0}, set()),
+}  # fmt: skip
 
 
-def test_what_a_node_moved_beyond_its_jobs_is_left(tmp_path):
-    catalog = Catalog(tmp_path, ("a", ["n1"], (10, 20, 5)), ("n1", [], (10, 20, 9)))
-    assert catalog.left() == ({"n1": 90}, {"a"})
-
-
-def test_two_jobs_of_one_node_explain_it_together(tmp_path):
-    catalog = Catalog(
-        tmp_path, ("a", ["n1"], (10, 20, 5)), ("b", ["n1"], (12, 22, 4)),
-        ("n1", [], (2, 4, 1), (10, 12, 5), (12, 20, 9), (20, 22, 4)),
-    )  # fmt: skip
-    assert catalog.left() == ({"n1": 2}, set())
+@pytest.mark.parametrize("how", EXPLAINED)
+def test_clients_that_are_nodes_of_jobs(tmp_path, how):
+    jobs, left, beside = EXPLAINED[how]
+    assert Catalog(tmp_path, *jobs).left() == (left, beside)
 
 
 def test_the_nodes_of_a_job_by_addresses(tmp_path):
@@ -77,24 +87,6 @@ def test_the_nodes_of_a_job_by_addresses(tmp_path):
     little = ("10.0.0.9", [], (12, 13, 1))
     left, beside = Catalog(tmp_path / "little", job, *four, little).left()
     assert (left["10.0.0.9"], beside) == (1, set())
-
-
-def test_of_two_addresses_the_one_that_moved_as_much(tmp_path):
-    catalog = Catalog(tmp_path, ("a", ["n1"], (10, 20, 5)), ("10.0.0.1", [], (10, 20, 5)), ("10.0.0.2", [], (5, 20, 9)))
-    assert catalog.left() == ({"10.0.0.1": 0, "10.0.0.2": 135}, {"a"})
-
-
-def test_of_two_that_moved_as_much_neither(tmp_path):
-    catalog = Catalog(tmp_path, ("a", ["n1"], (10, 20, 5)), *((f"10.0.0.{at}", [], (10, 20, 5)) for at in (1, 2)))
-    assert catalog.left() == ({"10.0.0.1": 50, "10.0.0.2": 50}, {"a"})
-
-
-def test_two_jobs_whose_nodes_have_addresses(tmp_path):
-    catalog = Catalog(
-        tmp_path, ("a", ["n1"], (10, 20, 5)), ("b", ["n2"], (10, 20, 5)),
-        *((f"10.0.0.{at}", [], (10, 20, 5)) for at in (1, 2)),
-    )  # fmt: skip
-    assert catalog.left() == ({"10.0.0.1": 0, "10.0.0.2": 0}, set())
 
 
 def test_jobs_that_servers_know_by_name_are_no_clients(tmp_path):

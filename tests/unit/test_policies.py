@@ -47,22 +47,17 @@ def test_fcfs_and_interrupt_cost_what_the_two_job_formulas_say(begun, a, b, many
     assert dynamic.cost("cpu_seconds") == pytest.approx(interrupt if is_interrupted else fcfs)
 
 
-@pytest.mark.parametrize(
-    ("offset", "seconds"),
-    [(0, (20, 20)), (2.5, (17.5, 17.5)), (-2.5, (17.5, 17.5)), (5, (15, 15)), (-5, (15, 15)), (10, (10, 10)),
-     (-12, (10, 10))],
-)  # fmt: skip
-def test_interfering_jobs_of_equal_weight_have_the_times_of_the_delta_graph(offset, seconds):
-    found = simulate(100.0, [job("A", 1000.0), job("B", 1000.0, start=offset)], "interfere")
-    assert [outcome.io_seconds for outcome in found.jobs] == pytest.approx(seconds)
+EQUAL = [(0, (20, 20)), (2.5, (17.5, 17.5)), (-2.5, (17.5, 17.5)), (5, (15, 15)), (-5, (15, 15)), (10, (10, 10)),
+         (-12, (10, 10))]  # fmt: skip
+THREE_TO_ONE = [(-5, (13 + 1 / 3, 20)), (0, (13 + 1 / 3, 20)), (1, (13, 19)), (5, (11 + 2 / 3, 15)),
+                (8, (10 + 2 / 3, 12))]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("offset", "seconds"),
-    [(-5, (13 + 1 / 3, 20)), (0, (13 + 1 / 3, 20)), (1, (13, 19)), (5, (11 + 2 / 3, 15)), (8, (10 + 2 / 3, 12))],
+    ("weights", "offset", "seconds"), [*(((1, 1), *of) for of in EQUAL), *(((36, 12), *of) for of in THREE_TO_ONE)]
 )
-def test_interfering_jobs_of_unequal_weights_have_the_times_of_the_delta_graph(offset, seconds):
-    found = simulate(100.0, [job("A", 1000.0, 36), job("B", 1000.0, 12, start=offset)], "interfere")
+def test_interfering_jobs_have_the_times_of_the_delta_graph(weights, offset, seconds):
+    found = simulate(100.0, [job("A", 1000.0, weights[0]), job("B", 1000.0, weights[1], start=offset)], "interfere")
     assert [outcome.io_seconds for outcome in found.jobs] == pytest.approx(seconds)
 
 

@@ -48,9 +48,11 @@ def job(
     )  # fmt: skip
 
 
-def test_a_cache_that_got_two_fifths_would_have_taken_two_fifths_of_the_time():
-    own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED)
-    assert part_alone(own, KNOWN, 1.0) == PartAlone(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=True)
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_who_got_two_fifths_would_have_taken_two_fifths_of_the_time(is_cached):
+    """Who may wait for answers is not sure to fill the storage, as a cache is."""
+    own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED, is_cached=is_cached)
+    assert part_alone(own, KNOWN, 1.0) == PartAlone(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=is_cached)
 
 
 def test_others_count_while_the_job_is_in_calls():
@@ -59,11 +61,6 @@ def test_others_count_while_the_job_is_in_calls():
     part = part_alone(own, KNOWN, 1.0)
     assert isinstance(part, PartAlone)
     assert part.of_shared == pytest.approx(0.4)
-
-
-def test_a_job_that_may_wait_for_answers_is_not_sure_to_fill_the_storage():
-    own = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED, is_cached=False)
-    assert part_alone(own, KNOWN, 1.0) == PartAlone(pytest.approx(0.4), ERROR_OF_SHARE, is_sure=False)
 
 
 @pytest.mark.parametrize(("alone", "part", "error"), [(5.0, 0.4, ERROR_OF_SHARE), (2.5, 0.8, ERROR_OF_SPEED)])
