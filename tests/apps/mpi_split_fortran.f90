@@ -41,8 +41,6 @@ program mpi_split_fortran
     call exchange_halos()
   case ('collectives')
     call call_collectives()
-  case ('io')
-    call wait_for_files()
   case ('mpi-io')
     call write_together()
   case default
@@ -164,33 +162,7 @@ contains
     end do
   end subroutine
 
-  ! Rank 0 writes by Fortran's own statements, and the others wait for it.
-  subroutine wait_for_files()
-    character(len=16) :: number
-    integer :: i, j, unit, status
-    write (number, '(i0)') rank
-    began = now()
-    open (newunit=unit, file=trim(folder)//'/split.'//trim(number), access='stream', form='unformatted', iostat=status)
-    call of_io(status)
-    do i = 1, 30
-      call compute(seconds / 60)
-      if (rank == 0) then
-        do j = 1, 4
-          began = now()
-          write (unit, iostat=status) blocks
-          call of_io(status)
-        end do
-      end if
-      began = now()
-      call MPI_Barrier(MPI_COMM_WORLD, error)
-      call of_mpi(0)
-    end do
-    began = now()
-    close (unit, iostat=status)
-    call of_io(status)
-  end subroutine
-
-  ! The same by MPI-IO, to one file.
+  ! All write by MPI-IO, to one file.
   subroutine write_together()
     integer(MPI_OFFSET_KIND) :: place
     integer :: i
