@@ -1,33 +1,28 @@
 /* Calls functions with pointers that are bad, as a table says (tests/support/arguments.txt), in child processes, and prints for each call
  * what came of it. Bare and under the library it must print the same.
  *
- *     bad_pointers TABLE [SEED CALLS SEQUENCES]
+ *     bad_pointers TABLE [SEED CALLS SEQUENCES | good | made]
  *
  * Without a seed each pointer of each row is bad in each way in turn; with a seed random arguments are bad in random calls, several in
- * a process. Must not use stdio's streams itself: calls under test change them. */
+ * a process. "good": the process itself makes each call once, as it is good, those without pointers as well; "made": it makes the
+ * arguments for them, and does not call. Must not use stdio's streams itself: calls under test change them. */
+#include "scenario.h"
+
 #include <aio.h>
 #include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/aio_abi.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <utime.h>
 #include <wchar.h>
 
@@ -65,6 +60,7 @@ struct outcome {
     enum way ways[ARGUMENTS_MAX];
 };
 static struct outcome *outcomes; /* shared with the children */
+static bool is_good, is_made_only;
 static int probe_number;
 
 static char printed[TEXT_MAX];
@@ -204,6 +200,8 @@ static bool call(const struct row *row, struct outcome *outcome)
         if (!make_bad(&values[i], outcome->ways[i]))
             return false;
     }
+    if (is_made_only)
+        return true;
     pid_t self = getpid();
     outcome->is_called = true;
     errno = 0;
@@ -217,11 +215,11 @@ static bool call(const struct row *row, struct outcome *outcome)
     return true;
 }
 
-static void enter_child(void)
+static void enter_child(int longest_seconds)
 {
     const struct rlimit none = { 0, 0 };
     setrlimit(RLIMIT_CORE, &none);
-    alarm(LONGEST_SECONDS);
+    alarm(longest_seconds);
     signal(SIGSEGV, SIG_DFL); /* an MPI has a handler, which tells at length */
     int in = open("numbers", O_RDONLY), out = open("out", O_WRONLY | O_APPEND);
     if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
@@ -289,7 +287,7 @@ static int probe_from(int first, int calls)
     const int first_number = probe_number;
     pid_t child = fork();
     if (child == 0) {
-        enter_child();
+        enter_child(LONGEST_SECONDS);
         for (int i = first; i < calls; i++) {
             probe_number = first_number + ARGUMENTS_MAX * i;
             call(&rows[outcomes[i].row], &outcomes[i]);
@@ -314,6 +312,17 @@ static void probe_all(int row)
     for (int next = 0; next < calls;)
         next = probe_from(next, calls);
     probe_number += ARGUMENTS_MAX * CALLS_MAX;
+}
+
+static void call_all(void)
+{
+    enter_child(20 * LONGEST_SECONDS);
+    for (int row = 0; row < rows_count; row++, probe_number += ARGUMENTS_MAX) {
+        *outcomes = (struct outcome){ .row = row };
+        call(&rows[row], outcomes);
+        if (outcomes->is_called)
+            print_outcome(outcomes, 0);
+    }
 }
 
 static uint64_t random_state;
@@ -344,7 +353,7 @@ static void probe_at_random(uint64_t seed, int calls)
     memset(outcomes, 0, sizeof *outcomes * CALLS_MAX);
     pid_t child = fork();
     if (child == 0) {
-        enter_child();
+        enter_child(LONGEST_SECONDS);
         for (int i = 0; i < calls; i++) {
             choose(&outcomes[i]);
             call(&rows[outcomes[i].row], &outcomes[i]);
@@ -361,8 +370,9 @@ static void probe_at_random(uint64_t seed, int calls)
 static void read_row(char *line)
 {
     static const char *const results[] = { "int", "pointer", "pid", "nothing", "error" };
-    char *end, *symbols = strtok_r(line, "=", &end), *result = strtok_r(NULL, " \n", &end), *place;
-    if (symbols == NULL || result == NULL || *result == '-') /* a reason why not */
+    char *end, *place, *symbols = strsep(&line, "="), *good = is_good ? strchr(line, ':') : NULL;
+    char *result = strtok_r(good != NULL ? good + 1 : line, " \n", &end);
+    if (result == NULL || *result == '-') /* a reason why not */
         return;
     struct row row = { 0 };
     while (row.result < sizeof results / sizeof *results && strcmp(results[row.result], result) != 0)
@@ -371,7 +381,7 @@ static void read_row(char *line)
         row.count++;
     for (char *symbol = strtok_r(symbols, " ", &place); symbol != NULL; symbol = strtok_r(NULL, " ", &place)) {
         row.symbol = symbol;
-        if (!is_there(symbol_of(&row)))
+        if (!is_good && !is_there(symbol_of(&row)))
             print("%s is not there\n", symbol);
         else if (rows_count == ROWS_MAX)
             fail("too many rows:", symbol);
@@ -397,18 +407,27 @@ static void read_table(const char *path)
 int main(int argc, char **argv)
 {
     outcomes = mmap(NULL, CALLS_MAX * sizeof *outcomes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (argc != 2 && argc != 5)
-        fail("usage:", "bad_pointers TABLE [SEED CALLS SEQUENCES]");
+    if (argc != 2 && argc != 3 && argc != 5)
+        fail("usage:", "bad_pointers TABLE [SEED CALLS SEQUENCES | good | made]");
+    is_good = argc == 3;
+    if (is_good)
+        scenario_begin();
+    is_made_only = is_good && strcmp(argv[2], "made") == 0;
     prepare(&argc, &argv);
     read_table(argv[1]);
-    if (argc == 2)
+    int told = dup(1);
+    if (is_good)
+        call_all();
+    else if (argc == 2)
         for (int row = 0; row < rows_count; row++)
             probe_all(row);
     else
         for (int i = 0; i < atoi(argv[4]); i++)
             probe_at_random(strtoull(argv[2], NULL, 10) + (uint64_t)i, atoi(argv[3]) < CALLS_MAX ? atoi(argv[3]) : CALLS_MAX);
-    if (write(1, printed, printed_bytes) != (ssize_t)printed_bytes)
+    if (write(told, printed, printed_bytes) != (ssize_t)printed_bytes)
         fail("cannot write", "what was found");
+    if (is_good)
+        scenario_end();
     finish();
     return 0;
 }

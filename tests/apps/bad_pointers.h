@@ -167,8 +167,7 @@ static struct aiocb *block_done(void)
 {
     struct aiocb *one = block();
     aio_read(one);
-    while (aio_error(one) == EINPROGRESS)
-        sched_yield();
+    aio_suspend((const struct aiocb *const[]){ one }, 1, NULL);
     return one;
 }
 
@@ -343,6 +342,7 @@ static bool make_value(const char *kind, int number, struct value *value)
     KIND(template, text_value("XXXXXX", value))
     KIND(template_c, text_value("XXXXXX.c", value))
     KIND(attribute, text_value("user.one", value))
+    KIND(numbers, text_value("numbers", value))
     KIND(program, text_value("/bin/true", value))
     KIND(command, text_value("true", value))
     KIND(mode_r, text_value("r+", value))
@@ -370,6 +370,8 @@ static bool make_value(const char *kind, int number, struct value *value)
     KIND(statx, room_value(256, value))
     KIND(statfs, room_value(120, value))
     KIND(stream, object_value(stream_of("r+"), value))
+    KIND(standard_in, object_value(stdin, value))
+    KIND(standard_out, object_value(stdout, value))
     KIND(stream_r, object_value(stream_of("r"), value))
     KIND(wide_stream, object_value(wide_stream(), value))
     KIND(stream_pipe, object_value(popen("true", "r"), value))

@@ -2,11 +2,25 @@
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("arguments.txt")
+SCHEMA = Path(__file__).parents[2] / "schema" / "operations.def"
+OPERATION = re.compile(r'^OPERATION\((\w+), +(\w+), +\w+, +"(.*)"\)$', re.MULTILINE)
+
+
+def operations() -> dict[str, str]:
+    """The operation of each symbol, but those of MPI."""
+    found = OPERATION.findall(SCHEMA.read_text())
+    assert len(found) > 100
+    return {
+        symbol: operation
+        for operation, layer, symbols in found
+        for symbol in symbols.split()
+        if not layer.startswith("mpiio")
+    }
 
 
 def rows() -> Iterator[tuple[list[str], str]]:
@@ -25,9 +39,9 @@ def call_numbers() -> dict[str, str]:
     return dict(re.findall(r"#define __NR_(\w+) (\d+)", macros))
 
 
-def write_table(path: Path) -> Path:
+def write_table(path: Path, only: Container[str] | None = None) -> Path:
     """The table as tests/apps/bad_pointers.c reads it: calls by number have theirs, and those that this processor lacks
-    are left out.
+    are left out. Of the symbols `only` some, if given.
     """
     numbers = call_numbers()
     lines = []
@@ -35,6 +49,7 @@ def write_table(path: Path) -> Path:
         names = re.findall(r"SYS_(\w+)", arguments)
         if all(name in numbers for name in names):
             numbered = re.sub(r"SYS_(\w+)", lambda found: numbers[found[1]], arguments)
-            lines.append(f"{' '.join(symbols)} = {numbered}\n")
+            named = " ".join(symbol for symbol in symbols if only is None or symbol in only)
+            lines += [f"{named} = {numbered}\n"] if named else []
     path.write_text("".join(lines))
     return path
