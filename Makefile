@@ -30,7 +30,7 @@ ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a
 STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c $(addprefix libprofiler/,symbol.c elf_object.c)
 ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
 # What few processes use lies last, so that what all use is on fewer pages: a division of libgcc's, too.
-SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,filter hardware io_uring memory_lock module mpi_library python regions site unwind) \
+SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,computing filter hardware io_uring memory_lock module mpi_library python regions site unwind) \
   $(addprefix store/,errand keep local region samples sha256 volume))
 STORE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard store/*.c))
 USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/spawn.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c

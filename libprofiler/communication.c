@@ -32,6 +32,7 @@ static inline bool is_in_slice(const struct thread *thread, uint64_t start_tick,
 /* `layer`: RECORD_COMMUNICATION or RECORD_THREAD_WAITS, and `class` accordingly. */
 static void count_here(struct thread *thread, unsigned layer, unsigned class, const struct call *call, struct share *share)
 {
+    uint64_t whole_ns = share->ns;
     if (layer == RECORD_COMMUNICATION)
         thread->mpi_ns += share->ns;
     if (thread->lane == NULL || !is_in_slice(thread, call->start_tick, call->end_tick)) {
@@ -40,6 +41,8 @@ static void count_here(struct thread *thread, unsigned layer, unsigned class, co
         site_look(thread, call, LAYER_mpiio, 0, 0, 0); /* when the next sample is due in the new slice */
     }
     add(&(layer == RECORD_COMMUNICATION ? thread->lane->communicated : lane_waits(thread))[class], share);
+    if (layer == RECORD_THREAD_WAITS)
+        site_look(thread, call, LAYER_posix, whole_ns, 0, 0);
 }
 
 /* A signal handler interrupted this thread's bookkeeping: its own lane must not be touched. */
@@ -104,12 +107,15 @@ void communication_count(enum mpi_class class, uint64_t start_tick, uint64_t end
 uint64_t slicewise_thread_wait_begin(void)
 {
     engine_prepare();
+    thread_state.is_waiting = true;
     return tick_now();
 }
 
 void slicewise_thread_wait_end(unsigned kind, uint64_t start_tick)
 {
-    struct call call = { .start_tick = start_tick, .end_tick = tick_now() };
+    struct call call = { .operation = (enum operation)(OPERATIONS + kind), .start_tick = start_tick, .end_tick = tick_now() };
+    thread_state.is_waiting = false;
+    site_threads_code = (uint64_t)(uintptr_t)__builtin_return_address(0);
     if (kind < THREAD_WAITS && !communication_is_around(__builtin_frame_address(0)))
         count_unusually(RECORD_THREAD_WAITS, kind, &call, 0);
 }

@@ -5,6 +5,7 @@
 #include "adopt.h"
 #include "asleep.h"
 #include "communication.h"
+#include "computing.h"
 #include "courier.h"
 #include "environment.h"
 #include "guard.h"
@@ -51,6 +52,7 @@ static void thread_ends(void *thread)
 {
     struct thread *ending = thread;
     ending->is_registered = 0;
+    computing_thread_ends(ending);
     if (atomic_load(engine_switch) == ENGINE_ON) {
         hardware_thread_ends();
         struct held_lock held = lock_take(&engine.lock);
@@ -264,6 +266,7 @@ static bool start(bool is_forked)
         hardware_start();
     else if (is_forked && engine.settings.events[0] != '\0')
         mishap(MISHAP_papi_forked, NULL);
+    computing_start();
     segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began + (is_forked ? 0 : engine.prepared_ns);
     return true;
 }
@@ -296,6 +299,7 @@ static void forget_parent(void)
     courier_forget();
     site_forget();
     hardware_forget();
+    computing_forget();
     memset(engine.is_said, 0, sizeof engine.is_said);
 }
 
@@ -322,7 +326,8 @@ static START_DATA enum { UNPREPARED, PREPARED, REFUSED } preparation;
 
 static bool is_worth_waking_at_once(void)
 {
-    return engine.settings.events[0] != '\0' || program_is_go(); /* which makes its calls past libc, and never comes by */
+    bool is_go = program_is_go(); /* which makes its calls past libc, and never comes by */
+    return is_go || engine.settings.events[0] != '\0' || engine.settings.is_computing != 0;
 }
 
 static bool says_off(char *const *environment)
@@ -472,7 +477,7 @@ void engine_begin_child(void)
         return;
     asleep_begin_child();
     /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, on our parent's lane. */
-    if (thread_state.frame != NULL && thread_state.frame != GUARD_LENT)
+    if ((thread_state.frame != NULL && thread_state.frame != GUARD_LENT) || engine.settings.is_computing != 0)
         engine_wake();
 }
 
@@ -650,6 +655,7 @@ void engine_finish(enum ending ending)
     }
     uint64_t began = tick_now();
     atomic_store(engine_switch, ENGINE_OFF);
+    computing_stop();
     descriptor_name_all();
     descriptor_forget_all(); /* no call is a usual one any more */
     uint64_t now = clock_read(CLOCK_REALTIME);

@@ -81,6 +81,17 @@ static inline struct held_lock lock_take(struct lock *lock)
     return held;
 }
 
+/* For a handler, in which all signals are blocked: it must not wait for another thread. */
+static inline bool lock_try(struct lock *lock, struct held_lock *held)
+{
+    uint32_t seen = LOCK_FREE;
+    held->lock = lock;
+    thread_state.holds_lock = 1;
+    bool is_taken = atomic_compare_exchange_strong_explicit(&lock->state, &seen, lock_own_pid(), memory_order_acquire, memory_order_relaxed);
+    thread_state.holds_lock = is_taken;
+    return is_taken;
+}
+
 static inline void lock_release(struct held_lock held)
 {
     if (atomic_exchange_explicit(&held.lock->state, LOCK_FREE, memory_order_release) & LOCK_WAITED_FOR)

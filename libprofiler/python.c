@@ -85,13 +85,15 @@ static bool look_at(uint64_t address, void *to, size_t bytes)
     return true;
 }
 
-unsigned python_frames(struct python_frame *frames, unsigned most)
+unsigned python_frames(struct python_frame *frames, unsigned most, bool is_interrupted)
 {
     const struct layout *layout = layout_here();
     unsigned char frame[72], code[144];
     uint64_t state, cframe, at;
     if (layout == NULL)
         return 0;
+    if (is_interrupted)
+        python.is_trusted = false;
     state = (uint64_t)(uintptr_t)python.state_of_this_thread();
     if (state == 0 || !look_at(state + layout->state_cframe, &cframe, sizeof cframe) || cframe == 0 ||
         !look_at(cframe + layout->cframe_frame, &at, sizeof at))

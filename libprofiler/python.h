@@ -17,8 +17,8 @@ struct python_frame {
 /* Where the interpreter's own loop begins, 0 where there is none: its C frames stand for Python ones. */
 uint64_t python_loop(void);
 
-/* The innermost frames of this thread, at most so many. */
-unsigned python_frames(struct python_frame *frames, unsigned most);
+/* The innermost frames of this thread, at most so many. `is_interrupted`: at any instruction, so that they may be in the making. */
+unsigned python_frames(struct python_frame *frames, unsigned most, bool is_interrupted);
 
 /* A frame's function (qualified), file and line. Returns false where they cannot be read. */
 bool python_describe(const struct python_frame *frame, char *function, char *file, uint64_t *line);

@@ -61,8 +61,15 @@ static struct region *take_place(uint32_t lane)
     return &regions->open[regions->used++];
 }
 
+/* What is to be done at this moment with the thread's bookkeeping and the lock held. */
+struct mark {
+    uint64_t tick, token, object;
+    uint32_t level;
+    const char *name;
+};
+
 /* Caller holds the lock. */
-static uint64_t begin(struct thread *thread, uint64_t tick, uint32_t level, const char *name)
+static uint64_t begin(struct thread *thread, const struct mark *mark)
 {
     static uint32_t begun;
     struct segment *segment = engine.home.segment;
@@ -71,13 +78,14 @@ static uint64_t begin(struct thread *thread, uint64_t tick, uint32_t level, cons
         mishap(MISHAP_regions_dropped, NULL);
         return 0;
     }
-    region->begin_ns = clock_wall_ns(tick);
+    region->begin_ns = clock_wall_ns(mark->tick);
     region->lane = thread->lane_index;
     region->thread = (uint32_t)atomic_load_explicit(&thread->lane->owner, memory_order_relaxed);
     region->outer = thread->region;
-    region->level = level;
+    region->level = mark->level;
+    region->object = mark->object;
     region->name[0] = '\0';
-    text_put(region->name, region->name + sizeof region->name, name);
+    text_put(region->name, region->name + sizeof region->name, mark->name);
     lane_sums(segment, thread->lane_index, region->begun);
     atomic_thread_fence(memory_order_release);
     region->token = (uint64_t)segment->pid << 32 | ++begun;
@@ -86,10 +94,17 @@ static uint64_t begin(struct thread *thread, uint64_t tick, uint32_t level, cons
     return region->token;
 }
 
-static struct region *find(const struct thread *thread, uint64_t token, uint32_t level, const char *name)
+static bool is_it(const struct region *region, const struct mark *mark, bool has_name)
+{
+    if (mark->object != 0)
+        return region->object == mark->object;
+    return mark->token != 0 ? region->token == mark->token : region->level == mark->level && (!has_name || strcmp(region->name, mark->name) == 0);
+}
+
+static struct region *find(const struct thread *thread, const struct mark *mark, bool has_name)
 {
     struct region *region = region_at(thread->region);
-    while (region != NULL && (token != 0 ? region->token != token : region->level != level || (name != NULL && strcmp(region->name, name) != 0)))
+    while (region != NULL && !is_it(region, mark, has_name))
         region = region_at(region->outer);
     return region;
 }
@@ -106,13 +121,6 @@ static void end_through(struct thread *thread, const struct region *last, uint64
     atomic_store_explicit(&engine.home.segment->last_call_ns, end_ns, memory_order_relaxed);
 }
 
-/* What is to be done at this moment with the thread's bookkeeping and the lock held. */
-struct mark {
-    uint64_t tick, token;
-    uint32_t level;
-    const char *name;
-};
-
 /* Of doubtful ones the oldest makes room. */
 static void begin_mark(struct thread *thread, struct mark *mark)
 {
@@ -128,7 +136,7 @@ static void begin_mark(struct thread *thread, struct mark *mark)
         *oldest = gone->outer;
         region_end(&engine.home, gone, gone->begin_ns, true);
     }
-    mark->token = begin(thread, mark->tick, mark->level, mark->name);
+    mark->token = begin(thread, mark);
 }
 
 /* The name of a level's region without one. */
@@ -139,15 +147,15 @@ static void put_level_name(char name[REGION_NAME_BYTES], uint32_t level)
 
 static void end_mark(struct thread *thread, struct mark *mark)
 {
-    struct region *found = find(thread, mark->token, mark->level, mark->name);
+    struct region *found = find(thread, mark, true);
     if (found == NULL && mark->level != 0) { /* what seemed to be its name is none */
-        found = find(thread, 0, mark->level, NULL);
+        found = find(thread, mark, false);
         if (found != NULL)
             put_level_name(found->name, mark->level);
     }
     if (found != NULL)
         end_through(thread, found, clock_wall_ns(mark->tick), false);
-    else
+    else if (mark->object == 0)
         mishap(MISHAP_region_ends_ignored, NULL);
 }
 
@@ -188,6 +196,18 @@ void slicewise_region_end(uint64_t token)
     struct mark mark = { .token = token };
     if (token != 0)
         mark_now(end_mark, &mark);
+}
+
+void regions_begin_object(const void *object, const char *name)
+{
+    struct mark mark = { .object = (uint64_t)(uintptr_t)object, .name = name };
+    mark_now(begin_mark, &mark);
+}
+
+void regions_end_object(const void *object)
+{
+    struct mark mark = { .object = (uint64_t)(uintptr_t)object };
+    mark_now(end_mark, &mark);
 }
 
 void regions_mark_level(int level, const char *name)

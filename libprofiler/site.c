@@ -1,7 +1,9 @@
 #include "site.h"
 
 #include "bash.h"
+#include "communication.h"
 #include "module.h"
+#include "peek.h"
 #include "python.h"
 #include "record.h"
 #include "state.h"
@@ -33,6 +35,7 @@ static struct {
     uint32_t site;
 } places[SITE_PLACES];
 static uint32_t sites_used;
+uint64_t site_threads_code;
 
 void site_forget(void)
 {
@@ -100,30 +103,42 @@ static void push(uint64_t pc, const struct python_frame *python)
         stack.frame[stack.frames++] = (struct frame){ .pc = pc, .python = python != NULL ? *python : (struct python_frame){ 0 } };
 }
 
-/* Takes the stack, innermost frame first, without ours. A C frame of the interpreter's loop becomes the Python frames that it runs, or where
- * bash is in its script, and what else of the interpreter is between them is left out. */
-static void take_stack(void)
+/* The code around an address; 0: none. */
+static struct module module_around(uint64_t address)
 {
-    static struct unwind_state state;
-    struct module ours = { 0 }, turns = { 0 }, interpreter = { 0 };
-    UNWIND_HERE(&state);
-    unsigned natives = unwind(&state, stack.native, UNWIND_FRAMES_MAX), pythons = python_frames(stack.python, UNWIND_FRAMES_MAX), given = 0;
+    const struct module *module = address != 0 ? module_of(address) : NULL;
+    return module != NULL ? *module : (struct module){ 0 };
+}
+
+static bool is_in(const struct module *module, uint64_t pc)
+{
+    return pc >= module->begin && pc < module->end;
+}
+
+/* Takes the stack, innermost frame first, without ours: from here on, or of what was `interrupted`, whose own place is told by its function alone (there
+ * are too many others). A C frame of the interpreter's loop becomes the Python frames that it runs, or where bash is in its script, and what else of the
+ * interpreter is between them is left out. Returns false for a stack in which `is_call` finds a function of ours. */
+static bool take_stack(struct unwind_state *interrupted, bool (*is_call)(uint64_t function))
+{
+    static struct unwind_state here;
+    UNWIND_HERE(&here);
+    unsigned natives = unwind(interrupted != NULL ? interrupted : &here, stack.native, UNWIND_FRAMES_MAX), given = 0;
+    unsigned pythons = python_frames(stack.python, UNWIND_FRAMES_MAX, interrupted != NULL);
     uint64_t loop = python_loop();
-    if (pythons == 0 && (pythons = bash_frames(stack.python)) > 0)
+    if (pythons == 0 && interrupted == NULL && (pythons = bash_frames(stack.python)) > 0)
         loop = bash_loop();
-    const struct module *module = module_of((uint64_t)(uintptr_t)take_stack);
-    if (module != NULL)
-        ours = *module;
-    if (waits_code() != 0 && (module = module_of(waits_code())) != NULL)
-        turns = *module;
-    if (pythons > 0 && (module = module_of(loop)) != NULL)
-        interpreter = *module;
+    const struct module ours = module_around((uint64_t)(uintptr_t)take_stack), interpreter = module_around(pythons > 0 ? loop : 0);
+    const struct module turns = module_around(waits_code()), threads = module_around(site_threads_code);
     stack.frames = 0;
     for (unsigned i = 0; i < natives; i++) {
-        const struct unwind_frame *frame = &stack.native[i];
-        if ((frame->pc >= ours.begin && frame->pc < ours.end) || (frame->pc >= turns.begin && frame->pc < turns.end))
+        struct unwind_frame *frame = &stack.native[i];
+        if (is_in(&ours, frame->pc) && is_call != NULL && is_call(frame->function))
+            return false;
+        if (is_in(&ours, frame->pc) || is_in(&turns, frame->pc) || is_in(&threads, frame->pc))
             continue;
-        if (frame->pc < interpreter.begin || frame->pc >= interpreter.end) {
+        if (i == 0 && interrupted != NULL && frame->function != 0)
+            frame->pc = frame->function;
+        if (!is_in(&interpreter, frame->pc)) {
             push(frame->pc, NULL);
             continue;
         }
@@ -136,6 +151,7 @@ static void take_stack(void)
     }
     while (given < pythons)
         push(0, &stack.python[given++]);
+    return true;
 }
 
 static uint64_t mix(uint64_t key, uint64_t more)
@@ -264,13 +280,13 @@ static uint32_t free_row(uint64_t slice)
     return SITE_ROWS_MAX;
 }
 
-static uint64_t *row_of(uint32_t site, enum operation operation, uint64_t slice)
+static uint64_t *row_of(uint32_t site, unsigned operation, uint64_t slice)
 {
     struct segment *segment = engine.home.segment;
     struct ledger *ledger = &segment->site_ledger;
     uint32_t place = 0;
     while (place < ledger->used && (segment->sites[place][sites_site] != site || segment->sites[place][sites_slice] != slice ||
-                                    segment->sites[place][sites_operation] != (uint64_t)operation))
+                                    segment->sites[place][sites_operation] != operation))
         place++;
     if (place == ledger->used) {
         place = free_row(slice);
@@ -343,7 +359,7 @@ static void sample(struct thread *thread, const struct call *call, uint64_t whol
     if (atomic_load(engine_switch) == ENGINE_ON) {
         uint64_t began = tick_now();
         uint32_t sites_before = sites_used;
-        take_stack();
+        take_stack(NULL, NULL);
         add_samples(call, whole_ns, bytes, samples);
         uint64_t cost_ns = ticks_to_ns(tick_now() - began);
         engine.home.segment->process_row[processes_profiler_ns] += cost_ns;
@@ -351,6 +367,37 @@ static void sample(struct thread *thread, const struct call *call, uint64_t whol
             pay(thread, samples, cost_ns);
     }
     lock_give_keeping_signals(held);
+}
+
+/* The kernel's own time in a system call is told when it is over. */
+static bool is_after_system_call(uint64_t pc)
+{
+#if defined(__x86_64__)
+    static const unsigned char instruction[] = { 0x0f, 0x05 };
+#else
+    static const unsigned char instruction[] = { 0x01, 0x00, 0x00, 0xd4 };
+#endif
+    unsigned char code[sizeof instruction];
+    return peek(pc - sizeof code, code, sizeof code) && memcmp(code, instruction, sizeof code) == 0;
+}
+
+void site_computes(struct unwind_state *interrupted, uint64_t samples, bool (*is_call)(uint64_t function))
+{
+    if (!is_after_system_call(interrupted->pc)) /* stdio's own work, most of which is no I/O */
+        is_call = NULL;
+    uint64_t began = tick_now();
+    bool is_in_mpi = communication_is_around((const void *)(uintptr_t)interrupted->value[UNWIND_STACK_POINTER]);
+    if (began > profiler_clock.base_tick + clock_trusted_ticks() && clock_calibrate())
+        mishap(MISHAP_clock_stepped, NULL);
+    if (take_stack(interrupted, is_call)) {
+        unsigned activity = is_in_mpi ? ACTIVITY_communicating : ACTIVITY_computing;
+        uint64_t *row = row_of(find_site(), OPERATIONS + THREAD_WAITS + activity, clock_wall_ns(began) / engine.settings.slice_ns);
+        if (row != NULL)
+            row[sites_samples] += samples;
+        else
+            mishap(MISHAP_sites_dropped, NULL);
+    }
+    engine.home.segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
 }
 
 void site_begin(struct thread *thread)

@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "fast_path.h"
+#include "unwind.h"
 
 /* Whether a call that does not lie within the lane's limits would, if no sample were due. Then the lane has its full limits again. */
 static inline bool site_is_all(struct thread *thread, const struct call *call)
@@ -26,6 +27,13 @@ void site_begin(struct thread *thread);
 
 /* The lane is about to be emptied, or left. */
 void site_settle(struct thread *thread);
+
+/* A sample of a thread that is interrupted while it computes, which stands for so many intervals of `site_ns`. In a system call that a function makes which
+ * `is_call` takes for one that is counted it is none: that call is sampled when it ends. Caller holds the lock, and the thread's guard. */
+void site_computes(struct unwind_state *interrupted, uint64_t samples, bool (*is_call)(uint64_t function));
+
+/* An address in the library that times waits of threads; 0: nobody has waited. */
+extern uint64_t site_threads_code HIDDEN;
 
 /* A forked child begins anew. */
 void site_forget(void);

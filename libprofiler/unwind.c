@@ -9,10 +9,10 @@
 #include <ucontext.h>
 
 #if defined(__x86_64__)
-enum { FRAME_POINTER = 6, STACK_POINTER = 7, IS_CALL_ON_STACK = 1 };
+enum { FRAME_POINTER = 6, STACK_POINTER = UNWIND_STACK_POINTER, IS_CALL_ON_STACK = 1 };
 #define CODE_ADDRESS(address) (address)
 #else
-enum { FRAME_POINTER = 29, STACK_POINTER = 31, IS_CALL_ON_STACK = 0 };
+enum { FRAME_POINTER = 29, STACK_POINTER = UNWIND_STACK_POINTER, IS_CALL_ON_STACK = 0 };
 #define CODE_ADDRESS(address) ((address) & 0xffffffffffff) /* without the signature that some processors put into it */
 #endif
 

@@ -8,6 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__x86_64__)
+enum { UNWIND_STACK_POINTER = 7 };
+#else
+enum { UNWIND_STACK_POINTER = 31 };
+#endif
 enum { UNWIND_REGISTERS = 34, UNWIND_FRAMES_MAX = 512 };
 
 /* Registers by their DWARF numbers, of whichever processor. */

@@ -87,6 +87,9 @@ static void print_json(FILE *out)
     for (size_t i = 0; i < COUNT_OF(operations); i++)
         fprintf(out, "%s\n   {\"name\": \"%s\", \"layer\": \"%s\", \"kind\": \"%s\"}", i > 0 ? "," : "", operations[i].name, operations[i].layer,
                 operations[i].kind);
+    for (size_t e = 0; e < COUNT_OF(enumerations); e++) /* in samples these are numbered after the operations */
+        for (size_t i = 0; enumerations[e].entries == thread_waits || enumerations[e].entries == activities ? i < enumerations[e].count : 0; i++)
+            fprintf(out, ",\n   {\"name\": \"%s\", \"layer\": \"\", \"kind\": \"\"}", enumerations[e].entries[i].name);
     fprintf(out, "]},\n \"tables\": [");
     print_tables(out);
     fprintf(out, "]}\n");
@@ -259,6 +262,10 @@ static void print_exports(FILE *out)
     }
     for (size_t i = 0; i < COUNT_OF(library_symbols); i++)
         fprintf(out, "    %s;\n", library_symbols[i]);
+    static const char *const annotations[] = { "C1EPKcS1_i", "C2EPKcS1_i", "C1EPKcS1_i14TraceEventType", "C2EPKcS1_i14TraceEventType", "8finalizeEv",
+                                               "D1Ev",       "D2Ev" }; /* of DFTracer */
+    for (size_t i = 0; i < COUNT_OF(annotations); i++)
+        fprintf(out, "    _ZN8DFTracer%s;\n", annotations[i]);
     fprintf(out, "local:\n    *;\n};\n");
 }
 

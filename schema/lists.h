@@ -55,6 +55,10 @@ static const struct named mpi_classes[] = {
 static const struct named thread_waits[] = {
 #include "enums.def"
 };
+#define ACTIVITY ENTRY
+static const struct named activities[] = {
+#include "enums.def"
+};
 #define MISHAP(name, said, meaning, advice) { #name, meaning },
 static const struct named mishaps[] = {
 #include "mishaps.def"
@@ -168,6 +172,7 @@ static const struct {
     { "io_libraries", io_libraries, COUNT_OF(io_libraries) },
     { "library_functions", library_functions, COUNT_OF(library_functions) },
     { "thread_waits", thread_waits, COUNT_OF(thread_waits) },
+    { "activities", activities, COUNT_OF(activities) },
 };
 
 enum row_kind { ROW_TABLE, ROW_COLUMN };

@@ -53,6 +53,10 @@ enum thread_wait {
 #include "enums.def"
     THREAD_WAITS,
 };
+enum activity {
+#define ACTIVITY(name, meaning) ACTIVITY_##name,
+#include "enums.def"
+};
 enum names {
 #define NAMES(name, meaning) NAMES_##name,
 #include "enums.def"

@@ -212,6 +212,7 @@ struct region {
     uint32_t lane, thread;
     uint32_t outer;  /* 1 + place of the one around it on its thread; 0: none. Of a free one: the next that is free, likewise */
     uint32_t level;  /* of MPI_Pcontrol; else 0 */
+    uint64_t object; /* address of the program's object that stands for it; else 0 */
     char name[REGION_NAME_BYTES];
 };
 

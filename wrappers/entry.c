@@ -1,5 +1,6 @@
 #include "entry.h"
 
+#include "computing.h"
 #include "engine.h"
 #include "symbol.h"
 
@@ -71,6 +72,14 @@ void *entry_decide(const struct entry *entry)
         atomic_store_explicit(state, ENTRY_OURS, memory_order_release);
     }
     return entry_place(&entry->wrapper);
+}
+
+bool entry_is_body(uint64_t function)
+{
+    for (const struct entry *entry = __start_slicewise_entries; entry < __stop_slicewise_entries; entry++)
+        if ((uintptr_t)entry_place(&entry->wrapper) == function && entry->mark == 0)
+            return true;
+    return false;
 }
 
 void entry_gate(const char *name, void *gate, void **next)

@@ -3,6 +3,7 @@
  * it, we stand down before it. All other calls of prctl pass through: allocators make some while they hold their locks. */
 #include "sandbox.h"
 
+#include "computing.h"
 #include "filter.h"
 #include "interpose.h"
 #include "memory_lock.h"
@@ -21,11 +22,14 @@ static void stand_down_for_filter(void)
     memory_lock_plainly();
 }
 
-/* Coordination is over, for the filter may forbid what it needs. */
+/* Coordination is over, and so are samples of computing, for the filter may forbid what they need. */
 static void before_filter(const struct sock_fprog *program)
 {
     bool is_readable;
     waits_stop();
+    if (computing_is_on())
+        engine_count_mishap(MISHAP_computing_unsampled, 1);
+    computing_stop();
     if (!filter_at_lets_us_go_on(program, &is_readable) && is_readable)
         stand_down_for_filter();
 }

@@ -1,4 +1,5 @@
-/* Threads that begin: hardware counters are counted from a thread's first moment on. */
+/* Threads that begin: hardware counters are counted, and computing is sampled, from a thread's first moment on. */
+#include "computing.h"
 #include "hardware.h"
 #include "interpose.h"
 
@@ -26,14 +27,17 @@ static void *begin_counted(void *made)
 {
     struct beginning beginning = *(struct beginning *)made;
     unmake(made);
-    hardware_thread_begins();
+    if (hardware_is_on())
+        hardware_thread_begins();
+    if (computing_is_on())
+        computing_thread_begins();
     return beginning.run(beginning.argument);
 }
 
 INTERPOSE(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument))
 {
     struct call call = call_begin(OP_pthread_create);
-    struct beginning *beginning = hardware_is_on() ? make() : NULL;
+    struct beginning *beginning = hardware_is_on() || computing_is_on() ? make() : NULL;
     int result;
     if (beginning != NULL) {
         *beginning = (struct beginning){ run, argument };

@@ -175,3 +175,88 @@ def test_run_names_the_library_to_nvtx(tmp_path: Path, monkeypatch: pytest.Monke
     program = "import os; print(os.environ['NVTX_INJECTION64_PATH'])"
     ran = run_slicewise("run", "--no-collector", "--nvtx", "--", sys.executable, "-c", program, directory=tmp_path)
     assert ran.stdout.splitlines() == [given or NVTX]
+
+
+@pytest.mark.parametrize("version", ["-UTYPED", "-DTYPED"])
+def test_annotations_of_dftracer(job: Job, tmp_path: Path, version: str) -> None:
+    """Those that end twice (finalize, and the destructor) end once; notes are none."""
+    source = APPS / "annotations.cpp"
+    library = tmp_path / "libannotations.so"
+    subprocess.run(["g++", "-O1", "-fPIC", "-shared", "-DSTAND_IN", version, source, "-o", library], check=True)
+    program = build(tmp_path, "g++", version, source, library, f"-Wl,-rpath,{tmp_path}")
+    assert job.run_plainly([program, job.data / "file"]).status == 0
+    profile = job.profiled([program, job.data / "file"])
+    assert written(profile) == {
+        "in C": 1 + 2 + 4, "within": 1, "scope": 8, "begun": 16, "refuse": 32, "step": 3 * 128,
+    }  # fmt: skip
+    assert profile.regions["left"].sum() == 0
+    assert profile.mishaps.is_empty()
+
+
+# What programs use of DFTracer's Python module, which has more, and traces it.
+DFT_FN = """
+class dft_fn:
+    def __init__(self, cat, name=None):
+        self._cat, self._name = cat, name
+    def __enter__(self):
+        return self
+    def __exit__(self, *exception):
+        pass
+    def log(self, func=None, name=None):
+        return func if callable(func) else lambda func: func
+    log_init = log_static = log
+    def iter(self, func, name="loop", iter_name="step"):
+        yield from func
+"""
+ANNOTATED = """
+import os, threading
+from slicewise_region import follow_dftracer
+follow_dftracer(dft_fn)
+fd = os.open("file", os.O_RDWR | os.O_CREAT)
+def put(count):
+    os.pwrite(fd, bytes(count), 0)
+io = dft_fn("IO")
+class Loader:
+    @io.log_init
+    def __init__(self):
+        put(1)
+    @io.log
+    def read(self, count):
+        put(count)
+        return count
+    @io.log_static
+    def close():
+        put(4)
+@io.log(name="named")
+def work():
+    put(8)
+loader = Loader()
+assert loader.read(2) == 2
+Loader.close()
+work()
+for step in io.iter(range(3), name="epoch"):
+    put(16)
+with dft_fn("IO", name="block") as block:
+    put(32)
+try:
+    with block:
+        put(64)
+        raise ValueError
+except ValueError:
+    pass
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_annotations_of_dftracer_in_python(job: Job) -> None:
+    command = [sys.executable, "-S", "-c", DFT_FN + ANNOTATED]
+    settings = {"PYTHONPATH": str(INTERFACE)}
+    assert job.run_plainly(command, **settings).status == 0
+    job.must_run(command, **settings)
+    assert written(job.profile()) == {
+        "Loader.__init__": 1, "Loader.read": 2, "Loader.close": 4, "named": 5 * 8, "epoch.yield": 3 * 16,
+        "block": 32 + 64,
+    }  # fmt: skip
+    assert job.profile().mishaps.is_empty()

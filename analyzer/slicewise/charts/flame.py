@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.analysis.job.sites import Sites
+from slicewise.analysis.job.sites import Sites, is_of_calls
 from slicewise.text import words
 
 MOST_COLUMNS = 1000
@@ -38,9 +38,10 @@ def flame(
 def estimated_from(found: Sites) -> str:
     samples = words.count(int(found.samples["samples"].sum()), "sample")
     every = words.duration(found.sample_seconds)
+    beside = "" if is_of_calls(found) else ", and of waiting or computing where that was sampled"
     return (
-        f"{samples}, one for every {every} of a thread's time in I/O calls; times, bytes and calls are estimated from "
-        "them."
+        f"{samples}, one for every {every} of a thread's time in I/O calls{beside}; times, bytes and calls are "
+        "estimated from them."
     )
 
 

@@ -39,7 +39,7 @@ def _pieces(path: Path, format: ExportFormat, table: str, cost: Cost, symbols: S
             return [ftio.ftio_json(read_digest(path)).encode()]
         case "folded":
             digest = read_digest(path, in_sum=True, needs_axis=False)
-            return [folded_text(sites(digest, symbols), cost).encode()]
+            return [folded_text(sites(digest, symbols, has_all=True), cost).encode()]
     profile = read_profile(profile_place(path), bins=True, needs_axis=False, tables=TABLES[table])
     found = tables.table(profile, table)
     return [tables.csv(found) if format == "csv" else tables.parquet(found, profile, table)]

@@ -1,4 +1,4 @@
-"""Show where in the program the I/O time goes: a flame graph of call sites."""
+"""Show where in the program the I/O time goes, and other time if it was sampled: a flame graph of call sites."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from slicewise.text import words
 
 def flamegraph(profile: Path, slices: str, symbols: list[Path], html: Path | None) -> None:
     read = read_digest(profile, in_sum=True)
-    found, shown = _within(sites(read, symbols or ()), read, slices)
+    found, shown = _within(sites(read, symbols or (), has_all=True), read, slices)
     page = html or page_path(profile, f"flamegraph-{read.job}")
     write_page(_page(found, read, shown), page)
     write_answer(

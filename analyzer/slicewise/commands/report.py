@@ -5,6 +5,7 @@ from pathlib import Path
 from rich.console import RenderableType
 
 from slicewise.analysis.blame.case import by_the_way
+from slicewise.analysis.job.sites import of_waits
 from slicewise.analysis.nodes.causes import moved
 from slicewise.catalog.sources import read_digest
 from slicewise.digest.activity import runtime_of
@@ -62,7 +63,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
             "split": split_record(result.split),
             "libraries": library_rows(digest).to_dicts(),
             "regions": regions_record(digest),
-            "threads": thread_record(digest),
+            "threads": thread_record(digest, of_waits(result.all_sites)),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
             "others": others_record(result.digest),

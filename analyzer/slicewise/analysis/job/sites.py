@@ -1,11 +1,12 @@
-"""Where in the program the I/O was: samples of call sites with their frames as a reader knows them, and flame graphs.
+"""Where in the program the I/O was (and waiting and computing, if that was sampled): samples of call sites with their
+frames as a reader knows them, and flame graphs.
 
-Frames in, frames out. One sample stands for as much I/O time as the profile says.
+Frames in, frames out. One sample stands for as much time as the profile says.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -24,6 +25,18 @@ ALL_OTHERS = (CodePlace("(call sites beyond the table)"),)
 # What a program's name has of its script ("perl count.pl"); of one that stands on the command line (-c), nothing.
 SCRIPT = r"^\S+ ([^-\s].*)$"
 
+# What is sampled beside calls, and stands in the place of a function's name: waits of threads, computing.
+WAITING = {
+    "lock": "waiting for a lock",
+    "condition": "waiting for a condition",
+    "barrier": "waiting at a barrier",
+    "join": "waiting for a thread's end",
+    "semaphore": "waiting for a semaphore",
+    "idle": "idling (OpenMP)",
+}
+COMPUTING = {"computing": "computing", "communicating": "computing in MPI"}
+BESIDE_CALLS = WAITING | COMPUTING
+
 SAMPLES_SCHEMA = pl.Schema(
     {
         "stack": pl.UInt32, "process": pl.UInt64, "slice": pl.Int64, "operation": pl.String, "samples": pl.Int64,
@@ -38,7 +51,7 @@ class Sites:
     process and slice, `SAMPLES_SCHEMA`; seconds, bytes and calls are what the samples stand for: estimates. Of
     a function and process together they are the calls that were counted; bytes are no more than moved.
 
-    sample_seconds: I/O time that one sample stands for; None where none were taken. elsewhere: the share of the job's
+    sample_seconds: time that one sample stands for; None where none were taken. elsewhere: the share of the job's
     time in calls, and so of the samples, that was on pipes, sockets and devices.
     """
 
@@ -48,12 +61,13 @@ class Sites:
     elsewhere: float = 0.0
 
 
-def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
+def sites(digest: Digest, search: Sequence[Path] = (), *, has_all: bool = False) -> Sites:
     """The call sites of a job's own processes, resolved. search: directories with the programs or their debug
-    information, for a machine that has them elsewhere.
+    information, for a machine that has them elsewhere. has_all: not of I/O alone, but of all that was sampled.
     """
     processes = digest.processes.filter("is_of_job")
     weighed = digest.sites.filter(pl.col("seconds") > 0)  # 0: a profile that does not tell what a sample stands for
+    weighed = weighed if has_all else weighed.filter(_is_call())
     own = _as_counted(weighed.join(processes, on="process", how="semi"), digest)
     if own.is_empty():
         return Sites([], pl.DataFrame(schema=SAMPLES_SCHEMA), None)
@@ -68,7 +82,10 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
     numbers: dict[tuple[CodePlace, ...], int] = {}
     stack_of = [
         numbers.setdefault(
-            (*_with_script(ALL_OTHERS if shape is None else site_stacks[shape], script), CodePlace(operation)),
+            (
+                *_with_script(ALL_OTHERS if shape is None else site_stacks[shape], script),
+                CodePlace(BESIDE_CALLS.get(operation, operation)),
+            ),
             len(numbers),
         )
         for shape, operation, script in met.iter_rows()
@@ -83,6 +100,25 @@ def sites(digest: Digest, search: Sequence[Path] = ()) -> Sites:
         .sort("stack", "process", "slice")
     )
     return Sites(list(numbers), samples, whole(digest.processes["site_ns"].max()) / 1e9, _elsewhere(digest))
+
+
+def _is_call() -> pl.Expr:
+    return ~pl.col("operation").is_in(list(BESIDE_CALLS))
+
+
+def of_calls(found: Sites) -> Sites:
+    """Those of I/O."""
+    return replace(found, samples=found.samples.filter(_is_call()))
+
+
+def of_waits(found: Sites) -> Sites:
+    """Those of waits of threads for each other."""
+    return replace(found, samples=found.samples.filter(pl.col("operation").is_in(list(WAITING))), elsewhere=0.0)
+
+
+def is_of_calls(found: Sites) -> bool:
+    """Whether there are no others among them."""
+    return of_calls(found).samples.height == found.samples.height
 
 
 def _with_script(stack: tuple[CodePlace, ...], script: str) -> tuple[CodePlace, ...]:

@@ -15,7 +15,7 @@ from slicewise.analysis.job.io_span import IoSpan
 from slicewise.analysis.job.job_calls import CostlyHabit
 from slicewise.analysis.job.phases import Phases
 from slicewise.analysis.job.phases import phases as find_phases
-from slicewise.analysis.job.sites import Sites, sites
+from slicewise.analysis.job.sites import Sites, of_calls, of_waits, sites
 from slicewise.analysis.job.split import Split
 from slicewise.analysis.job.split import by_slice as split_by_slice
 from slicewise.analysis.job.split import split as split_of
@@ -77,8 +77,8 @@ class JobReport:
     """All that the page, the terminal and the JSON of one job say.
 
     per_slice, sizes, latencies, files: see analysis/job/io_time.py; phases, sites, hardware: the modules of these names
-    there; digest: what it was made of; span: from the first to the last byte. slices: the axis, which holds all of the
-    job's I/O and of its waiting for turns.
+    there (all_sites: also of what is no I/O); digest: what it was made of; span: from the first to the last byte.
+    slices: the axis, which holds all of the job's I/O and of its waiting for turns.
     """
 
     summary: JobTotals
@@ -91,6 +91,7 @@ class JobReport:
     latencies: pl.DataFrame
     files: pl.DataFrame
     sites: Sites
+    all_sites: Sites
     hardware: Hardware
     digest: Digest
     span: IoSpan | None
@@ -104,7 +105,8 @@ def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float =
     """Analyse one job, whose profile was read with its distributions. symbols: see analysis/job/sites.py. lost_share:
     see analysis/job/advice.py.
     """
-    found, ranks = sites(digest, symbols), split_of(digest)
+    all_sites, ranks = sites(digest, symbols, has_all=True), split_of(digest)
+    found = of_calls(all_sites)
     per_slice = analysis.per_slice(analysis.own_slices(digest))
     turns = find_turns(digest)
     numbers = pl.concat([per_slice["slice"], turns.slices["slice"]])
@@ -120,6 +122,7 @@ def job_report(digest: Digest, symbols: Sequence[Path] = (), lost_share: float =
         latencies=analysis.by_bin(digest, "latency"),
         files=analysis.busiest_files(digest, MOST_FILES),
         sites=found,
+        all_sites=all_sites,
         hardware=hardware(digest),
         digest=digest,
         span=whole_span(run_of(digest)),
@@ -167,7 +170,7 @@ def opening(report: JobReport) -> list[str]:
         *split_lines(report.split),
         *library_lines(report.digest, runtime_of(report.digest)),
         *region_lines(report.digest, runtime_of(report.digest)),
-        *thread_lines(report.digest, runtime_of(report.digest)),
+        *thread_lines(report.digest, runtime_of(report.digest), of_waits(report.all_sites)),
         *usage_lines(report.usage),
         f"{said}.",
         *([] if report.advice else site_lines(report.sites)),
@@ -327,12 +330,12 @@ def _hardware(report: JobReport, behind: str) -> list[Section]:
 
 
 def _call_sites(report: JobReport) -> list[Section]:
-    samples = report.sites.samples
+    samples = report.all_sites.samples
     if samples.is_empty():
         return []
     first, last = whole(samples["slice"].min()), whole(samples["slice"].max())
     slices = range(min(first, report.slices.start or first), max(last + 1, report.slices.stop))
-    return [sites_section(report.sites, slices, report.digest.slice_ns, _axis(report))]
+    return [sites_section(report.all_sites, slices, report.digest.slice_ns, _axis(report))]
 
 
 def _distributions(report: JobReport) -> list[Section]:

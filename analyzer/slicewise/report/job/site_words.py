@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from slicewise.analysis.job.sites import Sites, totals
+from slicewise.analysis.job.sites import BESIDE_CALLS, Sites, is_of_calls, totals
 from slicewise.charts.flame import estimated_from, flame
 from slicewise.constants import MAINLY
 from slicewise.report.page import Section
@@ -40,10 +40,11 @@ def sites_record(found: Sites) -> list[dict[str, Any]]:
     ]
 
 
-def site_lines(found: Sites) -> Iterator[str]:
-    """Where most of the time in I/O calls went; nothing where too few calls were sampled to tell, or most of that time
-    was on pipes and the like: it is a wait for another program."""
-    if found.samples["samples"].sum() < FEWEST_STACKS or found.elsewhere > MAINLY:
+def site_lines(found: Sites, of: str = "") -> Iterator[str]:
+    """Where most of the time in I/O calls went (of other samples: most of what they show); nothing where too few calls
+    were sampled to tell, or most of that time was on pipes and the like: it is a wait for another program."""
+    of_io = is_of_calls(found)
+    if found.samples["samples"].sum() < FEWEST_STACKS or (of_io and found.elsewhere > MAINLY):
         return
     found = _alike(found)
     frame = totals(found).head(1)
@@ -51,13 +52,15 @@ def site_lines(found: Sites) -> Iterator[str]:
         stack = found.stacks[row["stack"]]
         share = row["seconds"] / found.samples["seconds"].sum()
         calls = "I/O calls" if found.elsewhere < MUCH_ELSEWHERE else "calls on files, pipes, sockets and devices"
-        yield f"Most time in {calls} ({words.percent(share, 2)}) is spent in {place_words(stack)}."
+        most = of or (f"time in {calls}" if of_io else "sampled time")
+        within = "" if stack[-1].function in BESIDE_CALLS.values() else "in "
+        yield f"Most {most} ({words.percent(share, 2)}) is spent {within}{place_words(stack)}."
 
 
 def sites_section(found: Sites, slices: range, slice_ns: int, axis: range) -> Section:
     """The flame graph and the table of the sites with most time. axis: the slices of the page's figures."""
     return Section(
-        "Call sites: where in the program the time in I/O calls goes",
+        f"Call sites: where in the program the time {'in I/O calls ' if is_of_calls(found) else ''}goes",
         text=["Each call is as wide as what it costs; click one to enlarge it, and the top one to come back."],
         flame=flame(found, slices, slice_ns),
         tables=[sites_table(found, slice_ns, axis)],
@@ -131,7 +134,8 @@ OF_AN_INTERPRETER = re.compile(
 
 
 def place_words(stack: tuple[CodePlace, ...]) -> str:
-    called = f"{stack[-1].function}()"
+    is_call = stack[-1].function not in BESIDE_CALLS.values()
+    called = f"{stack[-1].function}()" if is_call else stack[-1].function
     if len(stack) < 2:
         return called
     caller, callers = stack[-2], stack[-2::-1]
@@ -147,7 +151,8 @@ def place_words(stack: tuple[CodePlace, ...]) -> str:
         next((place for place in callers if place.module and not OF_THE_SYSTEM.search(place.module)), caller),
     )
     where = f" ({_short(own)})" if own.file and own.file != own.function else ""
-    return f"{called} called {'by' if own is caller else 'for'} {own.function}{where}"
+    how = "in" if not is_call else "called by" if own is caller else "called for"
+    return f"{called} {how} {own.function}{where}"
 
 
 def _short(place: CodePlace) -> str:

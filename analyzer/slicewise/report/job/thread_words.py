@@ -5,10 +5,12 @@ from typing import Any
 
 import polars as pl
 
+from slicewise.analysis.job.sites import Sites
 from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES
 from slicewise.report import columns
+from slicewise.report.job.site_words import MOST_SITES, site_lines, sites_record
 from slicewise.report.tables import Table
 from slicewise.text import words
 
@@ -49,13 +51,15 @@ def thread_rows(digest: Digest, *keys: str) -> pl.DataFrame:
     )
 
 
-def thread_lines(digest: Digest, runtime: float) -> Iterator[str]:
-    """How long threads waited for each other, and what of it the first thread of a process waited."""
+def thread_lines(digest: Digest, runtime: float, sites: Sites) -> Iterator[str]:
+    """How long threads waited for each other, where most of it was (sites: of waits), and what of it the first thread
+    of a process waited."""
     rows = thread_rows(digest, "kind")
     least = max(LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME * runtime)
     if rows.is_empty() or float(rows["seconds"].sum()) < least:
         return
     yield f"Threads waited {_by_kind(rows, 'seconds', 'for each other, added up')}."
+    yield from site_lines(sites, "time of these waits")
     most = thread_rows(digest, "process").sort("main_seconds", "process", descending=(True, False)).row(0, named=True)
     if most["main_seconds"] < least:
         yield "No process's first thread (main) waited long for others."
@@ -89,8 +93,9 @@ def thread_table(digest: Digest) -> Table:
     )
 
 
-def thread_record(digest: Digest) -> dict[str, list[dict[str, Any]]]:
+def thread_record(digest: Digest, sites: Sites) -> dict[str, list[dict[str, Any]]]:
     return {
+        "sites": sites_record(sites)[:MOST_SITES],
         "kinds": thread_rows(digest, "kind").to_dicts(),
         "slices": thread_rows(digest, "slice", "kind").sort("slice", "kind").to_dicts(),
     }
