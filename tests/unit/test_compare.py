@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Outside
-from slicewise.analysis.compare.compare import compare, losses
+from slicewise.analysis.compare.compare import blamed_of, compare
 from slicewise.analysis.compare.difference import Loss
 from slicewise.analysis.compare.work import work_of
 from slicewise.digest.digest import read_digest
@@ -337,7 +337,7 @@ def slowed(tmp_path, yesterday):
 def test_what_neighbours_cost_is_what_blame_says_and_they_are_looked_for(yesterday, slowed, tmp_path):
     run, large = slowed
     for neighbours in ([], [large]):
-        first, lost = losses([yesterday, run], neighbours)
+        first, lost = (one.loss for one in blamed_of([yesterday, run], neighbours))
         assert first is None
         assert lost.neighbours == ["large"]
         # 20 slices of which 16 moved 50 MiB: what these 800 MiB take longer than yesterday.
@@ -349,7 +349,7 @@ def test_what_neighbours_cost_is_what_blame_says_and_they_are_looked_for(yesterd
 
 def test_who_cost_how_much_and_how_sure_that_is_are_as_blame_says(yesterday, slowed):
     run, large = slowed
-    _, lost = losses([yesterday, run], [large])
+    lost = blamed_of([yesterday, run], [large])[1].loss
     of_blame = blame(*(read_digest(run), [read_digest(large)], (), [read_digest(yesterday)]))
     (only,) = of_blame.neighbours
     assert (lost.seconds.value, lost.seconds.low, lost.seconds.high) == (only.lost.value, only.lost.low, only.lost.high)
@@ -361,7 +361,7 @@ def test_a_run_of_other_work_does_not_tell_what_neighbours_cost(tmp_path):
     run = write_run(tmp_path / "run", 27.3, [{at: wrote(50, 0.9) for at in range(24)}])
     large = write_run(tmp_path / "large", 27.3, [{at: wrote(50, 0.99) for at in range(24)}], "/opt/other")
     other = write_run(tmp_path / "small", 3, [{at: wrote(6, 0.9, size=4096) for at in range(2)}], begin=200)
-    lost, told = losses([other, run], [large])[1], blame(read_digest(run), [read_digest(large)])
+    lost, told = blamed_of([other, run], [large])[1].loss, blame(read_digest(run), [read_digest(large)])
     (only,) = told.neighbours
     assert (lost.seconds.value, lost.confidence) == (pytest.approx(only.lost.value), told.confidence)
     assert told.confidence == "low"
@@ -374,9 +374,40 @@ def test_same_calls_are_no_less_sure_for_slices_of_uneven_speed(tmp_path):
     assert told(first, other, other=lost(4.0, 3.5, 4.5, ["large"], "medium")).confidence == "medium"
 
 
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_waits_for_processors_within_calls_are_as_long_as_blame_says(tmp_path, is_counted):
+    """20 s alone, of which 9 s in writes; beside busy loops 40 s, and twice as long in writes, since they waited for a
+    processor. Some kernels count such waits, and of others the switches tell.
+    """
+
+    def run(name, seconds, did, delayed, switches, begin):
+        first = START + begin
+        process = {
+            "process": begin, "program": "/opt/sim", "start_ns": first * SECOND, "end_ns": (first + seconds) * SECOND,
+            "slice_ns": SECOND, "ending": "exit",
+        }  # fmt: skip
+        look = {
+            "process": begin, "number": 1, "slice": first, "sampled_ns": seconds * SECOND, "user_ns": 9 * SECOND,
+            "first_thread_ns": 9 * SECOND, "delayed_ns": round(delayed * SECOND) if is_counted else 0,
+            "involuntary_switches": switches,
+        }  # fmt: skip
+        slices = [{"process": begin, "slice": first + at, "threads": 1} | row for at, row in did.items()]
+        return build_profile(tmp_path / name, [process], slices, usage=[look])
+
+    alone = run("alone", 20, {2 * at: wrote(80, 0.9) for at in range(10)}, 1e-3, 10, 1)
+    slowed = run("slowed", 40, {2 * at: wrote(40, 0.9) for at in range(20)}, 20, 5000, 500)
+    of_blame = blame(read_digest(slowed), [], [read_digest(alone)]).outside
+    in_calls = {"slowed": blamed_of([alone, slowed])[1].in_calls}
+    found = compare(read_digests([alone, slowed]), in_calls=in_calls).told.outside
+    assert (found.seconds, found.waited_seconds, found.io_seconds) == pytest.approx(
+        (of_blame.seconds, of_blame.waited_seconds, of_blame.io_seconds)
+    )
+    assert found.io_seconds == pytest.approx(9.0, rel=0.01)
+
+
 def test_nobody_known_is_not_nobody(yesterday, tmp_path):
     alone = write_run(tmp_path / "again", 15.2, [{at: wrote(100, 0.9) for at in range(12)}], begin=500)
-    assert losses([yesterday, alone]) == [None, None]
+    assert [one.loss for one in blamed_of([yesterday, alone])] == [None, None]
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from slicewise.analysis.compare.compare import blamed_of
 from slicewise.analysis.compare.compare import compare as analysis
-from slicewise.analysis.compare.compare import losses
 from slicewise.catalog.sources import read_digests
 from slicewise.report.compare import compare_report
 from slicewise.report.compare.compare_report import (
@@ -22,8 +22,13 @@ from slicewise.terminal.progress import reading_profiles
 
 def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None:
     digests = read_digests(runs, distributions=True)
-    lost = zip(digests, losses(runs, neighbours or [], reading_profiles()), strict=True)
-    comparison = analysis(digests, {digest.job: loss for digest, loss in lost if loss is not None})
+    blamed = dict(
+        zip((digest.job for digest in digests), blamed_of(runs, neighbours or [], reading_profiles()), strict=True)
+    )
+    losses = {job: one.loss for job, one in blamed.items() if one.loss is not None}
+    comparison = analysis(
+        digests, losses, {job: one.in_calls for job, one in blamed.items() if one.in_calls is not None}
+    )
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
     by_job = {digest.job: digest for digest in digests}
     pair = sorted((comparison.told.of, comparison.told.against), key=lambda run: -run.runtime_ns)

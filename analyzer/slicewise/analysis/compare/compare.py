@@ -52,19 +52,49 @@ class Comparison:
     places: Mapping[str, str]
 
 
-def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None) -> Comparison:
+@dataclass(frozen=True)
+class InCalls:
+    """What blame says of a run's I/O calls, by which it divides what is longer: processes that made any, the seconds of
+    the mean one in calls, how many of these were lost, whatever for, and the storage's time that neighbours took.
+    """
+
+    processes: int
+    seconds: float
+    lost: float
+    taken: float
+
+
+@dataclass(frozen=True)
+class Blamed:
+    """What blame says of a run: what it lost to neighbours, and of its calls; None where that is unknown."""
+
+    loss: Loss | None = None
+    in_calls: InCalls | None = None
+
+
+def compare(
+    digests: Sequence[Digest],
+    losses: Mapping[str, Loss] | None = None,
+    in_calls: Mapping[str, InCalls] | None = None,
+) -> Comparison:
     """Compare runs: two against the first, more against the one of median runtime (of an even number the shorter).
-    losses: what runs lost to neighbours, by job; of those that are not in it this is unknown. Raises UserError for
-    fewer than two runs, and for one that is given twice.
+    losses: what runs lost to neighbours, by job; of those that are not in it this is unknown. in_calls: likewise what
+    blame says of their calls. Raises UserError for fewer than two runs, and for one that is given twice.
     """
     require_different(digests, "compare", "run")
-    losses = losses or {}
+    losses, in_calls = losses or {}, in_calls or {}
     by_time = sorted(digests, key=runtime_of)
     reference = digests[0] if len(digests) == 2 else by_time[(len(digests) - 1) // 2]
     runs = [work_of(digest, reference) for digest in digests]
     against = next(run for run, digest in zip(runs, digests, strict=True) if digest is reference)
     differences = [
-        _with_reasons(difference(run, against, losses.get(run.job.job), losses.get(against.job.job)), digest, reference)
+        _with_reasons(
+            difference(run, against, losses.get(run.job.job), losses.get(against.job.job)),
+            digest,
+            reference,
+            in_calls.get(run.job.job),
+            in_calls.get(against.job.job),
+        )
         for run, digest in zip(runs, digests, strict=True)
         if run is not against
     ]
@@ -80,16 +110,23 @@ def compare(digests: Sequence[Digest], losses: Mapping[str, Loss] | None = None)
     )
 
 
-def _with_reasons(found: Difference, of: Digest, against: Digest) -> Difference:
+def _with_reasons(
+    found: Difference, of: Digest, against: Digest, in_calls: InCalls | None, former_calls: InCalls | None
+) -> Difference:
     """A difference with what blame says of time outside of I/O calls, of memory that was short, and of warm caches."""
     fetched = [fetched_by(run) for run in (of, against)]
     cached = [1 - one.from_storage for one in fetched if one is not None]
     processes = len(job_strands(of, of.slice_ns, strands_to_match(of, against, of.slice_ns)))
     io_seconds, former = (run.io_ns / 1e9 for run in (found.of, found.against))
     more = io_seconds - former
+    calls = InCalls(processes, io_seconds, more, more)
+    if in_calls is not None:  # one function, one figure
+        lost = in_calls.lost - (max(0.0, former_calls.lost) if former_calls is not None else 0.0)
+        calls = replace(in_calls, lost=lost)
+    io_alone = max(0.0, calls.seconds - calls.lost)
     return replace(
         found,
-        outside=outside_of_io(of, [against], processes, io_alone=former, io_lost=more, taken=more),
+        outside=outside_of_io(of, [against], calls.processes, io_alone, calls.lost, calls.taken),
         memory_seconds=seconds_refetching(of, processes),
         lower_limit=_lower_limit(of, against, former, found.unexplained_seconds.value),
         from_cache=(cached[0], cached[1]) if other_warmth(fetched[0], fetched[1]) else None,
@@ -116,17 +153,15 @@ def _shares(differences: Sequence[Difference]) -> dict[str, float]:
     return {name: float(off[1:] @ [each[name] for each in parts] / (off @ off)) for name in parts[0]}
 
 
-def losses(
-    runs: Sequence[Path], neighbours: Sequence[Path] = (), progress: Progress | None = None
-) -> list[Loss | None]:
-    """What each run lost to those who are known to have used a storage while it did; None where that is unknown.
-    neighbours: who may have; none: they are looked for beside each run. A run whose neighbours nobody knows may have
-    had some. progress: told how many profiles beside the runs are read.
+def blamed_of(runs: Sequence[Path], neighbours: Sequence[Path] = (), progress: Progress | None = None) -> list[Blamed]:
+    """What each run lost to those who are known to have used a storage while it did. neighbours: who may have; none:
+    they are looked for beside each run. A run whose neighbours nobody knows may have had some. progress: told how many
+    profiles beside the runs are read.
     """
     around = Surroundings(progress=progress)
     cases = [case_of(run, neighbours, surroundings=around) for run in runs]
     told = [blame(case.job, case.neighbours, (), _alone(case, cases), counted=case.counted) for case in cases]
-    return [_loss(one, case.hides_names) for one, case in zip(told, cases, strict=True)]
+    return [Blamed(_loss(one, case.hides_names), _in_calls(one)) for one, case in zip(told, cases, strict=True)]
 
 
 def _alone(case: Case, cases: Sequence[Case]) -> list[Digest]:
@@ -149,6 +184,14 @@ def _alone(case: Case, cases: Sequence[Case]) -> list[Digest]:
             known.append(run.path.resolve())
             found.append(run)
     return found
+
+
+def _in_calls(told: Blame) -> InCalls | None:
+    if told.lost is None:
+        return None
+    waited = told.outside.io_seconds if told.outside is not None else 0.0
+    taken = float(told.shares["storage_seconds"].sum())
+    return InCalls(told.io_processes, told.io_seconds, told.lost.value + waited, taken)
 
 
 def _loss(told: Blame, hides_names: bool) -> Loss | None:
