@@ -73,7 +73,7 @@ static void fill_absent_names(const struct table *table, const struct part_of_ta
     static const struct stored zeros = { 0 };
     for (uint32_t i = 0; i < table->plan->column_count; i++) {
         const struct output *output = &table->outputs[i];
-        if (output->column->type != READER_NAME)
+        if (output->column->type != READER_NAME || output->column->is_summed_over)
             continue;
         int32_t place = output->column->places[part->schema];
         bool is_there = false;
@@ -90,6 +90,11 @@ static void fill_absent_names(const struct table *table, const struct part_of_ta
     }
 }
 
+static bool is_greatest(const struct table *table, const struct output *output)
+{
+    return output->column->merge == READER_GREATEST && table->summed_over != NULL;
+}
+
 static void fill_part(const struct table *table, const struct part_of_table *part, const struct group *group)
 {
     const struct chunk *chunk = part->chunk;
@@ -102,11 +107,44 @@ static void fill_part(const struct table *table, const struct part_of_table *par
         if (outputs[stored->place] < 0)
             continue;
         struct output *output = &table->outputs[outputs[stored->place]];
+        if (is_greatest(table, output))
+            continue;
         if (output->numbers != NULL && stored->width != WIDTH_TEXT)
             fill_numbers(output, stored, targets, chunk->rows, table->leaves_out, output->numbers + group->first_made);
         else if (output->column->type == READER_NAME && stored->width != WIDTH_TEXT)
             fill_names(output, part->schema, stored, targets, chunk->rows, output->views + group->first_made);
     }
+}
+
+/* A group's values of a column READER_GREATEST: the sums of one name of the key that is summed over, and then of the next. */
+static bool fill_greatest(struct worker *worker, const struct table *table, const struct group *group, const struct output *output)
+{
+    static const struct stored zeros = { 0 };
+    const struct reader_column *key = table->summed_over, *column = output->column;
+    uint64_t *made = output->numbers + group->first_made, *sums = scratch_take(&worker->scratches[SCRATCH_KEYS], (group->made + 1) * sizeof *sums);
+    if (sums == NULL)
+        return false;
+    for (uint32_t name = 0; name < key->name_count; name++) {
+        if (key->is_kept != NULL && !key->is_kept[name])
+            continue;
+        memset(sums, 0, group->made * sizeof *sums);
+        for (size_t p = group->first_part; p < group->end_part; p++) {
+            const struct part_of_table *part = (struct part_of_table *)table->parts.items + p;
+            const struct stored *values = find_stored(part->chunk, column->places[part->schema]);
+            const struct stored *names = find_stored(part->chunk, key->places[part->schema]);
+            const target *targets = table->targets + part->first_row;
+            names = names != NULL ? names : &zeros;
+            for (uint32_t row = 0; values != NULL && row < part->chunk->rows; row++) {
+                uint64_t code = key->places[part->schema] >= 0 ? common_code(key, part->schema, stored_value(names, row)) : 0;
+                uint64_t *sum = &sums[targets[row] & ~TARGET_IS_LAST];
+                if (targets[row] != TARGET_NONE && code == name)
+                    *sum = number_sum(*sum, stored_value(values, row));
+            }
+        }
+        for (size_t row = 0; row < group->made; row++)
+            made[row] = sums[row] > made[row] ? sums[row] : made[row];
+    }
+    return true;
 }
 
 /* What a batch's rows say of the bounds of all columns. */
@@ -130,7 +168,6 @@ static void fill_batch(struct worker *worker, size_t i, void *argument)
 {
     struct table *table = argument;
     const struct batch *batch = (struct batch *)table->batches.items + i;
-    (void)worker;
     for (size_t g = batch->first; g < batch->end; g++) {
         const struct group *group = (struct group *)table->groups.items + g;
         for (size_t made = group->first_made; made < group->first_made + group->made; made++) {
@@ -140,6 +177,10 @@ static void fill_batch(struct worker *worker, size_t i, void *argument)
         }
         for (size_t p = group->first_part; p < group->end_part; p++)
             fill_part(table, (struct part_of_table *)table->parts.items + p, group);
+        for (uint32_t o = 0; o < table->plan->column_count; o++)
+            if (is_greatest(table, &table->outputs[o]) && table->outputs[o].numbers != NULL &&
+                !fill_greatest(worker, table, group, &table->outputs[o]))
+                table->reader->is_out_of_memory = true;
     }
     const struct group *first = (struct group *)table->groups.items + batch->first, *last = (struct group *)table->groups.items + batch->end - 1;
     note_bounds(table, first->first_made, last->first_made + last->made);
@@ -180,6 +221,8 @@ static int make_room(struct table *table)
     for (uint32_t i = 0; i < table->plan->column_count; i++) {
         struct output *output = &table->outputs[i];
         const struct reader_column *column = output->column;
+        if (column->is_summed_over)
+            continue;
         if (column->type == READER_NAME) {
             output->name_views = calloc((size_t)column->name_count + 1, sizeof *output->name_views);
             if (output->name_views == NULL)
@@ -206,7 +249,7 @@ int columns_fill(struct table *table)
     if (result < 0)
         return result;
     work_in_parallel(table->reader, table->batches.count, false, fill_batch, table);
-    return fill_all_texts(table);
+    return table->reader->is_out_of_memory ? -ENOMEM : fill_all_texts(table);
 }
 
 /* Gives a text column's memory to the Arrow column. */
@@ -279,9 +322,10 @@ static int map_outputs(struct table *table)
     for (uint32_t i = 0; i < table->plan->column_count; i++) {
         const struct reader_column *column = &table->plan->columns[i];
         table->outputs[i].column = column;
-        table->has_names = table->has_names || column->type == READER_NAME;
+        table->has_names = table->has_names || (column->type == READER_NAME && !column->is_summed_over);
         table->leaves_out = table->leaves_out || column->is_kept != NULL;
-        table->outputs[i].is_by_last = !table->plan->adds_up || (column->merge != READER_SUM && column->merge != READER_MAX);
+        table->summed_over = column->is_summed_over && column->type == READER_NAME ? column : table->summed_over;
+        table->outputs[i].is_by_last = !table->plan->adds_up || (column->merge == READER_KEY || column->merge == READER_LAST);
     }
     for (unsigned s = 0; s < schemas; s++) {
         int32_t number = table->plan->tables[s];
@@ -296,7 +340,7 @@ static int map_outputs(struct table *table)
             table->outputs_of_places[s][place] = -1;
         for (uint32_t i = 0; i < table->plan->column_count; i++) {
             int32_t place = table->plan->columns[i].places[s];
-            if (place >= 0 && (uint32_t)place < layout->columns &&
+            if (place >= 0 && (uint32_t)place < layout->columns && !table->plan->columns[i].is_summed_over &&
                 ((layout->flags[place] & READER_STRING) != 0) == (table->plan->columns[i].type == READER_TEXT))
                 table->outputs_of_places[s][place] = (int16_t)i;
         }

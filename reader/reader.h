@@ -11,7 +11,7 @@
 #define READER_API __attribute__((visibility("default")))
 
 /* Changes with any change of what this header declares. */
-enum { READER_INTERFACE = 5 };
+enum { READER_INTERFACE = 6 };
 
 /* A schema's column (bins one by one), as far as decoding needs to know it. */
 enum reader_column_flags {
@@ -79,11 +79,13 @@ struct reader_source {
 };
 
 enum reader_type { READER_U64, READER_I64, READER_NAME, READER_TEXT };
-enum reader_merge { READER_KEY, READER_SUM, READER_MAX, READER_LAST };
+/* READER_GREATEST: of rows that differ in a key that is summed over, the greatest of the sums of each of its names. */
+enum reader_merge { READER_KEY, READER_SUM, READER_MAX, READER_LAST, READER_GREATEST };
 
 /* A column of a table to be made. Of each schema of the reading, in the order in which they were added: the place of the column in its
  * table, or -1. READER_NAME: how a schema's numbers translate into places in `names`, whose first entry is for unknown numbers; of a key of
- * that type, is_kept says of each name whether its rows are in the table at all (NULL: all are). */
+ * that type, is_kept says of each name whether its rows are in the table at all (NULL: all are). is_summed_over: a key that says no more than
+ * that: rows that differ in it alone become one, and the table has no such column. */
 struct reader_column {
     const char *name;
     uint32_t type, merge;
@@ -92,7 +94,7 @@ struct reader_column {
     const uint32_t *code_counts;
     const char *const *names;
     const uint32_t *name_bytes;
-    uint32_t name_count, unused;
+    uint32_t name_count, is_summed_over;
     const uint8_t *is_kept;
 };
 

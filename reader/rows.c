@@ -13,7 +13,7 @@ struct sortable {
     uint32_t row;
 };
 
-static const struct stored *find_stored(const struct chunk *chunk, int32_t place)
+const struct stored *find_stored(const struct chunk *chunk, int32_t place)
 {
     for (unsigned i = 0; i < chunk->column_count && chunk->columns[i].place <= place; i++)
         if (chunk->columns[i].place == place)
@@ -82,14 +82,13 @@ static struct sortable *sort_rows(struct sortable *rows, struct sortable *other,
     return rows;
 }
 
-/* Replaces keys that do not fit one number together by their ranks: sorts by the last key, then by the one before it and so on. */
-static struct sortable *rank_rows(const uint64_t *values, size_t keys, size_t count, struct sortable *rows, struct sortable *other)
+/* Replaces keys that do not fit one number together by their ranks: sorts by the last key, then by the one before it and so on. values: of
+ * each key those of `stride` rows. */
+static struct sortable *rank_rows(const uint64_t *values, size_t keys, size_t stride, struct sortable *rows, size_t count, struct sortable *other)
 {
-    for (size_t i = 0; i < count; i++)
-        rows[i].row = (uint32_t)i;
     for (size_t key = keys; key-- > 0;) {
         for (size_t i = 0; i < count; i++)
-            rows[i].keys = values[key * count + rows[i].row];
+            rows[i].keys = values[key * stride + rows[i].row];
         struct sortable *sorted = sort_rows(rows, other, count, 64);
         other = sorted == rows ? other : rows;
         rows = sorted;
@@ -98,7 +97,7 @@ static struct sortable *rank_rows(const uint64_t *values, size_t keys, size_t co
     for (size_t i = 0; i < count; i++) {
         bool is_new = false;
         for (size_t key = 0; key < keys && i > 0 && !is_new; key++)
-            is_new = values[key * count + rows[i].row] != values[key * count + rows[i - 1].row];
+            is_new = values[key * stride + rows[i].row] != values[key * stride + rows[i - 1].row];
         rank += is_new;
         rows[i].keys = rank;
     }
@@ -115,8 +114,8 @@ static bool group_rows(struct worker *worker, struct table *table, struct group 
         return true;
     }
     for (uint32_t i = 0; i < table->plan->column_count; i++)
-        keys += table->plan->columns[i].merge == READER_KEY;
-    uint64_t *values = scratch_take(&worker->scratches[SCRATCH_KEYS], (keys * count + 1) * sizeof *values);
+        keys += table->plan->columns[i].merge == READER_KEY && !table->plan->columns[i].is_summed_over;
+    uint64_t *values = scratch_take(&worker->scratches[SCRATCH_KEYS], (keys + 1) * count * sizeof *values);
     struct sortable *rows = scratch_take(&worker->scratches[SCRATCH_PACKED], count * sizeof *rows);
     struct sortable *other = scratch_take(&worker->scratches[SCRATCH_SORTED], count * sizeof *other);
     if (values == NULL || rows == NULL || other == NULL)
@@ -128,13 +127,15 @@ static bool group_rows(struct worker *worker, struct table *table, struct group 
     size_t key = 0;
     for (uint32_t i = 0; i < table->plan->column_count; i++) {
         const struct reader_column *column = &table->plan->columns[i];
-        uint64_t *own = values + key * count, least = UINT64_MAX, most = 0;
+        uint64_t *own = values + (column->is_summed_over ? keys : key) * count, least = UINT64_MAX, most = 0;
         if (column->merge != READER_KEY)
             continue;
-        key++;
         gather_key(table, group, column, own);
         for (size_t row = 0; row < count && column->is_kept != NULL; row++)
             targets[row] = column->is_kept[own[row]] ? targets[row] : TARGET_NONE;
+        if (column->is_summed_over)
+            continue;
+        key++;
         for (size_t row = 0; row < count; row++) {
             least = own[row] < least ? own[row] : least;
             most = own[row] > most ? own[row] : most;
@@ -145,12 +146,14 @@ static bool group_rows(struct worker *worker, struct table *table, struct group 
             for (size_t row = 0; row < count; row++)
                 rows[row].keys = (own_bits < 64 ? rows[row].keys << own_bits : 0) | (own[row] - least);
     }
-    struct sortable *sorted = bits <= 64 ? sort_rows(rows, other, count, bits) : rank_rows(values, keys, count, rows, other);
+    size_t kept = 0;
+    for (size_t row = 0; row < count; row++)
+        if (targets[row] != TARGET_NONE)
+            rows[kept++] = rows[row];
+    struct sortable *sorted = bits <= 64 ? sort_rows(rows, other, kept, bits) : rank_rows(values, keys, count, rows, kept, other);
     uint32_t made = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool is_last = i + 1 == count || sorted[i + 1].keys != sorted[i].keys;
-        if (targets[sorted[i].row] == TARGET_NONE)
-            continue;
+    for (size_t i = 0; i < kept; i++) {
+        bool is_last = i + 1 == kept || sorted[i + 1].keys != sorted[i].keys;
         targets[sorted[i].row] = made | (is_last ? TARGET_IS_LAST : 0);
         made += is_last;
     }

@@ -46,6 +46,7 @@ struct table {
     struct list batches; /* struct batch */
     size_t rows, made;
     bool has_names, leaves_out; /* leaves_out: some rows go nowhere */
+    const struct reader_column *summed_over; /* a key that the table lacks, or NULL */
     target *targets;
     struct output *outputs;
     int16_t **outputs_of_places; /* by schema: of each place the output, or -1 */
@@ -63,6 +64,9 @@ int rows_group(struct table *table);
 
 /* columns.c: fills all columns. Returns 0 or -ENOMEM. */
 int columns_fill(struct table *table);
+
+/* rows.c: a chunk's column by its place; NULL if it has none, or place is -1. */
+const struct stored *find_stored(const struct chunk *chunk, int32_t place);
 
 /* The value of a column of numbers in a row. */
 static inline uint64_t stored_value(const struct stored *column, uint32_t row)

@@ -154,9 +154,10 @@ static void make_tables(struct reader *reader, unsigned schemas, uint8_t choice)
                 continue; /* summed over */
             columns[count] = (struct reader_column){
                 .name = "a column", .type = own & IS_STRING ? READER_TEXT : own & TYPE_ENUM ? READER_NAME : READER_U64,
-                .merge = own & IS_KEY ? READER_KEY : i % 4 == 1 ? READER_MAX : i % 4 == 2 ? READER_LAST : READER_SUM,
+                .merge = own & IS_KEY ? READER_KEY : i % 4 == 1 ? READER_MAX : i % 4 == 2 ? READER_LAST : i % 4 == 3 ? READER_GREATEST : READER_SUM,
                 .places = places[count], .codes = codes_of, .code_counts = code_counts, .names = names, .name_bytes = name_bytes, .name_count = 3,
                 .is_kept = (own & IS_KEY) && (own & TYPE_ENUM) && (choice & 32) ? is_kept : NULL,
+                .is_summed_over = (own & IS_KEY) && (own & TYPE_ENUM) && (choice & 64),
             };
             count++;
         }

@@ -47,7 +47,15 @@ def test_a_digest_that_reads_what_it_needs_is_the_same(tmp_path):
         for mount in (1, 2, 3, 4, 5)
     ] + [{"process": 2, "mount": 6, "object": "pipe", "point": "", "type": "", "source": ""}]
     one_each = [
-        {"process": process, "mount": mount, "slice": number, "layer": layer, "write_bytes": number, "write_ns": mount}
+        {
+            "process": process,
+            "mount": mount,
+            "slice": number,
+            "layer": layer,
+            "write_bytes": number,
+            "write_ns": mount,
+            "threads": 2,
+        }
         for process in (1, 2)
         for mount, layer in ((1, "posix"), (2, "stdio"), (3, "async"), (4, "posix"), (5, "posix"))
         for number in range(7, 12)
@@ -55,7 +63,12 @@ def test_a_digest_that_reads_what_it_needs_is_the_same(tmp_path):
     pipes = [{"process": 2, "mount": 6, "slice": 90, "layer": "posix", "write_bytes": 5}]
     above = [{"process": 1, "mount": 1, "slice": 95, "layer": layer, "write_bytes": 5} for layer in ("mpiio", "kernel")]
     several = [row | {"layer": "stdio", "threads": 3} for row in one_each if row["mount"] == 1]
-    for name, slices in (("plain", one_each + pipes + above), ("several", one_each + pipes + above + several)):
+    both = [row | {"layer": "async", "read_ns": 7, "sync_ns": 1} for row in one_each if row["mount"] == 1]
+    for name, slices in (
+        ("plain", one_each + pipes + above),
+        ("several", one_each + pipes + above + several),
+        ("requests", one_each + both + pipes + above + several),
+    ):
         job = build_profile(tmp_path / name, [{"process": 1}, {"process": 2}, {"process": 3}], slices, mounts)
         whole, digest, in_sum = Digest(read_profile(job)), read_digest(job), read_digest(job, in_sum=True)
         expected = slow_process_slices(read_profile(job).slices, whole)

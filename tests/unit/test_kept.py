@@ -10,11 +10,13 @@ from slicewise.analysis.blame.case import case_of, large_neighbour
 from slicewise.analysis.calls import OF_JOBS, job_rows
 from slicewise.digest import large
 from slicewise.digest import outlines as outlines_of_jobs
+from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import read_digest
 from slicewise.digest.outlines import outlines
 from slicewise.profile import many
 from support.jobs import write_competing_jobs
 from support.runs import metadata, write_run, wrote
+from support.swz import build_profile
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +24,7 @@ def keeps_everything(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(outlines_of_jobs, "LEAST_BYTES", 1)
     monkeypatch.setattr(large, "LARGE_BYTES", 1)
+    monkeypatch.setattr(outlines_of_jobs, "LARGE_BYTES", 1)
     monkeypatch.setattr(outlines_of_jobs, "SETTLED_NS", -1)
 
 
@@ -122,6 +125,38 @@ def test_a_large_neighbour_is_what_its_digest_is(tmp_path, monkeypatch):
         for name in ("process_slices", "files", "calls"):  # read when asked for
             assert_frame_equal(getattr(one, name), getattr(whole, name))
         assert sorted(one.active_slices) == sorted(whole.active_slices)
+
+
+def mapping_job(directory, begin=1_700_000_000):
+    """A job that reads 64 MiB of a mapped file in ten seconds."""
+    second, mib = 10**9, 1 << 20
+    process = {"process": 77, "slice_ns": second, "start_ns": begin * second, "end_ns": (begin + 10) * second}
+    looks = [
+        {"process": 77, "number": at, "slice": begin + at, "sampled_ns": second, "major_faults": 50} for at in range(10)
+    ]
+    slices = [
+        {"process": 77, "slice": begin, "meta_ops": 9, "meta_ns": 10**6, "mapped_bytes": 64 * mib},
+        {"process": 77, "slice": begin, "layer": "kernel", "mount": 0, "kernel_read_bytes": 64 * mib},
+    ]
+    return build_profile(directory, [process], slices, usage=looks)
+
+
+def test_what_a_large_neighbour_read_by_mapped_files_counts(tmp_path):
+    place = mapping_job(tmp_path / "jobs" / "mapper")
+    whole = read_digest(place)
+    expected = job_rows([whole], whole.slice_ns).select(list(OF_JOBS))
+    assert expected["read_bytes"].sum() == pytest.approx(64 << 20, abs=10)
+    for _ in range(2):
+        assert_frame_equal(large_neighbour(place).together, expected)
+
+
+def test_of_a_large_job_of_another_time_its_outline_alone_is_kept(tmp_path):
+    begins = {"own": 1000, "late": 2000, "near": 1005}
+    own, late, near = (mapping_job(tmp_path / "jobs" / name, at) for name, at in begins.items())
+    around = Surroundings(together_of=lambda digest: job_rows([digest], digest.slice_ns).drop("job"))
+    around.beside(own)
+    assert len(list((tmp_path / "cache/slicewise/neighbours").iterdir())) == 1
+    assert {one.place for one in outlines([own, late, near])} == {own, late, near}
 
 
 def test_blame_is_the_same_of_large_neighbours(tmp_path, monkeypatch):

@@ -113,7 +113,9 @@ def test_sums_are_those_of_the_rows(tmp_path, mounts):
     want = Want("slices", columns, last_of=("slice",))
     kept = Want("slices", ("write_ns",), without=("layer", ("kernel",)))
     other = Want("slices", (), summed_over=("mount",), without=("layer", ("kernel", "posix")))
-    tables = read([job], {"sums": want, "kept": kept, "other": other}).tables
+    layers = ("kernel", "stdio")
+    added = Want("slices", columns, summed_over=("layer",), only=("layer", layers))
+    tables = read([job], {"sums": want, "kept": kept, "other": other, "added": added}).tables
     everything = read([job], ["slices"], {"slices": columns}).tables["slices"]
     keys = ["profile", "process", "mount", "layer"]
     for row in tables["sums"].iter_rows(named=True):
@@ -127,6 +129,13 @@ def test_sums_are_those_of_the_rows(tmp_path, mounts):
     assert tables["kept"].equals(everything.filter(pl.col("layer") != "kernel").select(tables["kept"].columns))
     stdio = everything.filter(pl.col("layer") == "stdio").select("profile", "process", "layer", "slice").unique()
     assert tables["other"].equals(stdio.sort(stdio.columns))
+    places = ["profile", "process", "mount", "slice"]
+    greatest = pl.col("write_slowest_ns").max()
+    sums = everything.filter(pl.col("layer").is_in(layers)).group_by(places).agg(
+        pl.exclude("layer", "write_slowest_ns").sum(), greatest
+    )  # fmt: skip
+    assert tables["added"].equals(sums.sort(places).select(tables["added"].columns))
+    assert "layer" not in tables["added"].columns
 
 
 def test_rows_that_replace_each_other_are_not_summed(jobs):

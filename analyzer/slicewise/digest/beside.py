@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from slicewise.digest.company import NEVER, company_of, in_company, later_copies, runs_like
+from slicewise.digest.large import Together, large_outline
 from slicewise.digest.outlines import Outline, Progress, outlines
 from slicewise.profile.files import is_job_directory, is_of_servers
 
@@ -38,11 +40,12 @@ class Beside:
 class Surroundings:
     """The directories that a command's jobs lie in, each read once. copies: by jobs' directories, which need not be
     there, where to read those jobs instead: snapshots of what runs. progress: told how many profiles of how many are
-    read.
+    read. together_of: what is asked of large neighbours (`large_neighbour`), if they will be asked for.
     """
 
     copies: Mapping[Path, Path] = field(default_factory=dict)
     progress: Progress | None = None
+    together_of: Together | None = None
     _known: dict[Path, _DirectoryJobs] = field(default_factory=dict)
 
     def place(self, job: Path) -> Path:
@@ -61,8 +64,10 @@ class Surroundings:
         if not places:  # its own outline would be compared with nobody's
             return Beside([], [], 0)
         if directory.parent not in self._known:
+            own_place = self.place(directory)
+            of_large = None if self.together_of is None else partial(large_outline, together_of=self.together_of)
             self._known[directory.parent] = _DirectoryJobs(
-                outlines(sorted({*places, self.place(directory)}), self.progress)
+                outlines(sorted({*places, own_place}), self.progress, own_place, of_large)
             )
         jobs = self._known[directory.parent]
         own = next(iter(outlines([self.place(job)])), None) if job.is_file() else jobs.at(self.place(directory))

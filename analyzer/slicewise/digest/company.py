@@ -10,7 +10,6 @@ import polars as pl
 
 from slicewise.constants import LEAST_OF_JOB, SECOND_NS
 from slicewise.digest.processes import DIRECTIONS
-from slicewise.digest.slices import ROWS_AT_ONCE
 from slicewise.profile.plausible import MOST_SLICES_ON_AXIS
 
 # Runs of one program that differ by more than this factor do something else.
@@ -27,6 +26,8 @@ MOST_RUNS = 5
 # Bytes: who fetches more than calls read, a second of its life, does so throughout. What loads a program is less of a
 # job that is worth a word: 30 MiB of a minute's.
 BEYOND_A_SECOND = 512 << 10
+# Processes' calls on a storage that are looked at at once, each in hundreds of slices, so that memory does not grow.
+CALLS_AT_ONCE = 512
 # `active` of jobs that never were.
 NEVER = pl.DataFrame(schema={"job": pl.Int64, "storage": pl.UInt64, "begin_ns": pl.Int64, "end_ns": pl.Int64})
 
@@ -96,19 +97,17 @@ def _nearness(own: Mapping[str, Any], run: Mapping[str, Any]) -> tuple[int, bool
 
 def active(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
     """When each job's processes that matter made calls on each storage: job, storage, begin_ns, end_ns. A row is a
-    slice, as far as the processes that made calls in it lived. calls: process, storage, slice. processes: job, process,
-    slice_ns, matters, start_ns, end_ns.
+    slice, as far as the processes that made calls in it lived. calls: process, storage, slice (a list of them).
+    processes: job, process, slice_ns, matters, start_ns, end_ns.
     """
     lived = processes.filter("matters").select("job", "process", "slice_ns", "start_ns", ended_ns="end_ns")
     begin_ns = pl.col("slice").cast(pl.Int64) * pl.col("slice_ns")
-    rows = calls.select("process", "storage", "slice")
+    rows = calls.select("process", "storage", "slice").join(lived, on="process")
     parts = [  # so that memory does not grow with the job
         _at_once(
-            while_alive(
-                some.join(lived, on="process").with_columns(begin_ns=begin_ns, end_ns=begin_ns + pl.col("slice_ns"))
-            )
+            while_alive(some.explode("slice").with_columns(begin_ns=begin_ns, end_ns=begin_ns + pl.col("slice_ns")))
         )
-        for some in (rows.iter_slices(ROWS_AT_ONCE) if rows.height else [rows])
+        for some in (rows.iter_slices(CALLS_AT_ONCE) if rows.height else [rows])
     ]
     return _at_once(pl.concat(parts)).drop("slice")
 
@@ -130,15 +129,17 @@ def beyond_calls(processes: pl.DataFrame, counts: pl.DataFrame, fetched: pl.Expr
 
 
 def with_slices_beyond_calls(calls: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
-    """calls, with all slices from the first call on a storage to the end of processes of `beyond_calls`."""
+    """calls (see `active`), with all slices from the first call on a storage to the end of processes of
+    `beyond_calls`.
+    """
     places = ("process", "storage")
     spans = (
         calls.group_by(places)
-        .agg(first=pl.col("slice").min().cast(pl.Int64))
+        .agg(first=pl.col("slice").list.min().min().cast(pl.Int64))
         .join(processes.select("process", last=pl.col("end_ns") // pl.col("slice_ns")), on="process")
         .filter((pl.col("last") - pl.col("first")).is_between(0, MOST_SLICES_ON_AXIS))
     )
-    more = spans.select(*places, slice=pl.int_ranges("first", pl.col("last") + 1)).explode("slice")
+    more = spans.select(*places, slice=pl.int_ranges("first", pl.col("last") + 1))
     return pl.concat([calls.select(*places, "slice"), more.cast({"slice": calls.schema["slice"]})])
 
 

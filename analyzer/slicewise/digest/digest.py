@@ -161,7 +161,7 @@ class Digest:
         _ = self._active  # made of the same rows, which are most of a profile, and are gone afterwards
         taken = {column.name: column for column in self._profile.slices.get_columns()}
         self._profile = self._profile.with_tables(slices=pl.DataFrame())
-        return slices.process_slices(taken, self._profile.sums, self._mounts)
+        return slices.process_slices(taken, self._profile.requests, self._mounts)
 
     @property
     def together(self) -> pl.DataFrame | None:
@@ -356,8 +356,12 @@ class Digest:
         """`active_slices`, of whichever job."""
         others = self._who.lazy().filter(~pl.col("is_of_job")).select("process")
         tables = [table for table in (self._profile.slices, self._profile.other_slices) if not table.is_empty()]
-        rows = [table.lazy().filter(pl.col("layer") != KERNEL_LAYER) for table in tables]
-        own = [table.join(others, on="process", how="anti") for table in rows]
+        rows = [table.lazy() for table in tables]
+        calls = [
+            table.filter(pl.col("layer") != KERNEL_LAYER) if "layer" in table.collect_schema() else table
+            for table in rows
+        ]
+        own = [table.join(others, on="process", how="anti") for table in calls]
         found = pl.collect_all([table.select(*self._of, "slice").unique() for table in own])
         nothing = pl.DataFrame(schema={**dict.fromkeys(self._of, pl.UInt32), "slice": pl.Int64})
         return pl.concat([nothing, *found]).unique()
@@ -601,10 +605,8 @@ def read_digest(
     `process_slices` and what is made of it, which are most of a large job. distributions, needs_axis: see
     `read_profile`.
     """
-    wanted = (slices.NONE, slices.IN_WHICH) if in_sum else (slices.WANTED, slices.OTHERS)
-    return Digest(
-        read_profile(path, needs_axis=needs_axis, distributions=distributions, slices=wanted[0], other_slices=wanted[1])
-    )
+    wanted = (slices.NONE, slices.IN_WHICH) if in_sum else (slices.WANTED, slices.OTHERS, slices.REQUESTS)
+    return Digest(read_profile(path, False, needs_axis, distributions, *wanted))
 
 
 def merged(counters: Iterable[PayloadColumn]) -> list[pl.Expr]:

@@ -56,6 +56,16 @@ def fetched_frame(digest: Digest, mapped: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=FRAMES["fetched"].polars_schema), *rows]).sort("process", "storage", "slice")
 
 
+def may_have_fetched(digest: Digest) -> bool:
+    """Whether any process may have fetched by mapped files, as far as can be said without its page faults."""
+    if digest.mapped.is_empty():
+        return False
+    mapped = digest.mapped.group_by("process").agg(pl.col("mapped_bytes").sum())
+    found = digest.coverage.select("process", more=_beyond_calls()).filter(pl.col("more") >= LITTLE_BYTES)
+    both = found.join(mapped, on="process")
+    return not both.filter(pl.col("mapped_bytes") >= LEAST_COUNTED * pl.col("more")).is_empty()
+
+
 def unplaced_bytes(digest: Digest) -> int:
     """The bytes that the kernel fetched from storages for a job, and that neither its calls nor the frame `fetched`
     have in any slice: read ahead, or mapped. 0 where the kernel's count was not kept.

@@ -1,13 +1,13 @@
 """Large neighbours: an analysis asks of each only who it is and what it did as a whole in each slice, which is small.
 
-It is made of the profile once and kept in the user's cache, for as long as the profile's files are as they were. A
-frame that is not among it is read from the profile when it is asked for.
+It is made of the profile once, together with the job's outline, and kept in the user's cache for as long as the
+profile's files are as they were. A frame that is not among it is read from the profile when it is asked for.
 """
 
 import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from functools import cached_property
 from pathlib import Path
 
@@ -16,24 +16,27 @@ import polars as pl
 from slicewise import user_cache
 from slicewise.digest import slices
 from slicewise.digest.digest import Digest
-from slicewise.digest.outlines import state_of
+from slicewise.digest.fetched import may_have_fetched
+from slicewise.digest.outlines import LARGE_BYTES, JobsRead, Outline, of_parts, of_reading, outlined, state_of
+from slicewise.digest.processes import COUNTED, SERVED
+from slicewise.digest.schema import FRAMES
+from slicewise.errors import UserError
 from slicewise.profile import plan
 from slicewise.profile.files import profile_files
 from slicewise.profile.many import Whole, parts_of
-from slicewise.profile.plan import Source
 from slicewise.profile.reader import NOTHING, Profile, profile_of, read_profile, wants_of
 from slicewise.profile.reading import schema_of, schema_text
 
 KIND = "neighbours"
 # Another one as soon as what is kept says something else of the same profile.
-FORMAT = 1
-# A smaller profile is read sooner than looked for.
-LARGE_BYTES = 4 << 20
+FORMAT = 2
 # What no blame asks of a neighbour, and most of a large profile.
 LEFT_OUT = (
-    "slices", "other_slices", "files", "calls", "sites", "frames", "modules", "communication", "library_calls",
-    "regions", "thread_waits", "usage", "hardware",
+    "slices", "other_slices", "requests", "files", "calls", "sites", "frames", "modules", "communication",
+    "library_calls", "regions", "thread_waits", "usage", "hardware",
 )  # fmt: skip
+# Of these what mapped files fetched is known, of the few jobs that fetched by such.
+OF_FETCHED = ("usage", "communication")
 # What it did, beside its tables: see `Digest`.
 TOGETHER = "together"
 HEAD_BYTES = 8
@@ -47,19 +50,22 @@ class _Partial(Profile):
 
     @cached_property
     def _whole(self) -> Profile:
-        return read_profile(self.path, slices=slices.WANTED, other_slices=slices.OTHERS)
+        return read_profile(self.path, slices=slices.WANTED, other_slices=slices.OTHERS, requests=slices.REQUESTS)
 
 
-def large_neighbour(place: Path, together_of: Callable[[Digest], pl.DataFrame]) -> Digest | None:
+Together = Callable[[Digest], pl.DataFrame]
+
+
+def large_neighbour(place: Path, together_of: Together) -> Digest | None:
     """The digest of a neighbour, with `together`; None of one that is small, or that must be read as any other.
     together_of: what a digest's job did as a whole, in the order of storage and slice: these, and columns that add up.
     """
     state, size = state_of(place)
     if size < LARGE_BYTES:
         return None
-    key = f"{FORMAT} {os.fsencode(place.absolute())!r} {state}"
+    key = _key(place, state)
     content = user_cache.kept(KIND, key) if state else None
-    found = _made(place, together_of) if content is None else _unpacked(place, content)
+    found = _made(place, together_of)[1] if content is None else _unpacked(place, content)
     if found is None:
         return None
     if content is None and state:
@@ -67,31 +73,77 @@ def large_neighbour(place: Path, together_of: Callable[[Digest], pl.DataFrame]) 
     return Digest(found[0], {TOGETHER: found[1]}.get)
 
 
-def _made(place: Path, together_of: Callable[[Digest], pl.DataFrame]) -> tuple[Profile, pl.DataFrame] | None:
-    """What a digest is made of from the profile, some files at a time; None of a job that must be read as any other."""
-    parts, together = list[Mapping[str, pl.DataFrame]](), list[pl.DataFrame]()
-    source: Source | None = None
+def large_outline(place: Path, own: Outline | None, together_of: Together) -> Outline | None:
+    """A large job's outline; None of one that must be read as any other. Of a job that may have run while `own` did,
+    what `large_neighbour` will be asked for is kept too.
+    """
+    outline, found = _made(place, together_of, own)
+    state, _ = state_of(place)
+    if found is not None and state:
+        user_cache.keep(KIND, _key(place, state), _packed(*found))
+    return outline
+
+
+def _key(place: Path, state: str) -> str:
+    return f"{FORMAT} {os.fsencode(place.absolute())!r} {state}"
+
+
+def _made(
+    place: Path, together_of: Together, own: Outline | None = None, more: Collection[str] = ()
+) -> tuple[Outline | None, tuple[Profile, pl.DataFrame] | None]:
+    """A job's outline, and what a digest is made of, from the profile some files at a time; None of what must be read
+    as any other. more: tables that are wanted for what the job did.
+    """
+    parts, together = list[JobsRead](), list[pl.DataFrame]()
+    is_near, source = True, None
     try:
-        for reading in parts_of(place, WANTS | {"slices": slices.WANTED}):
+        for reading in parts_of(place, WANTS | WHAT_IT_DID | {name: plan.Want(name) for name in more}):
             source = reading.sources[0]
-            if not reading.tables["nodes"].is_empty():
-                return None
-            tables = {name: table.drop(plan.SOURCE, strict=False) for name, table in reading.tables.items()}
-            together.append(together_of(Digest(profile_of(source, tables))))
-            parts.append({name: tables[name] for name in WANTS if name not in LEFT_OUT})
-    except Whole:
-        return None
+            tables = reading.tables
+            is_near = is_near and _can_be_made(tables) and (bool(parts) or own is None or _is_near(tables, own))
+            if is_near:
+                # What is known of a part anyway, and takes as long to be made as all else.
+                given = {} if more else {"processes": tables["processes"].select("process"), "jobs": PROFILED}
+                digest = Digest(profile_of(source, tables), given.get)
+                if not more and may_have_fetched(digest):
+                    return _made(place, together_of, own, OF_FETCHED)
+                given |= {} if more else {"fetched": NOT_FETCHED}
+                together.append(together_of(digest))
+            parts.append(of_reading(reading, is_one_job=True))
+    except (Whole, UserError):
+        return None, None
     if source is None:
-        return None
-    kept = {name: pl.concat(part[name] for part in parts) for name in parts[0]}
-    kept = {name: table.sort("process", maintain_order=True) for name, table in kept.items()}
+        return None, None
+    whole = of_parts(place, parts)
+    outline = next(iter(outlined(whole)), None)
+    if not is_near:
+        return outline, None
+    kept = {name: whole.tables[name].drop(plan.SOURCE) for name in WANTS if name not in LEFT_OUT}
     # Each process is of one part: what it did is there as a whole, and the parts add up.
     rows = pl.concat(together).group_by("storage", "slice").agg(pl.exclude("storage", "slice").sum())
     profile = _Partial(place, source.job, source.slice_ns, source.schema, [], kept)
-    return profile, rows.sort("storage", "slice").select(together[0].columns)
+    return outline, (profile, rows.sort("storage", "slice").select(together[0].columns))
 
 
-WANTS = {name: NOTHING if name in LEFT_OUT else want for name, want in wants_of(NOTHING, NOTHING, False).items()}
+def _can_be_made(tables: dict[str, pl.DataFrame]) -> bool:
+    """Whether parts add up: what nodes counted is shared out among all, and servers alone know some jobs."""
+    source = tables["processes"].get_column("source", default=pl.Series(dtype=pl.String))
+    return tables["nodes"].is_empty() and not (source == SERVED).any()
+
+
+def _is_near(tables: dict[str, pl.DataFrame], own: Outline) -> bool:
+    """Whether any process of a large job's first files lived while the job did; some end with their last slice."""
+    processes, did = tables["processes"], own.did
+    has_ended_before = (pl.col("end_ns") > 0) & (pl.col("end_ns") < did["start_ns"])
+    return not processes.filter(~has_ended_before, pl.col("start_ns") <= did["end_ns"]).is_empty()
+
+
+PROFILED = pl.DataFrame({"source": [COUNTED]})
+NOT_FETCHED = pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
+WANTS = {
+    name: NOTHING if name in LEFT_OUT else want for name, want in wants_of(NOTHING, NOTHING, NOTHING, False).items()
+}
+WHAT_IT_DID = {"slices": slices.WANTED, "requests": slices.REQUESTS}
 
 
 def _packed(profile: Profile, together: pl.DataFrame) -> bytes:

@@ -4,6 +4,7 @@ Paths in, dataclasses out. A job costs about a millisecond here, and a digest of
 time nothing, as long as its files are as they were (`state_of`).
 """
 
+import contextlib
 import io
 import os
 import time
@@ -18,7 +19,7 @@ from slicewise import user_cache
 from slicewise.digest import company, slices
 from slicewise.digest import processes as members
 from slicewise.digest.company import NEVER
-from slicewise.digest.layers import KERNEL_LAYER, is_own
+from slicewise.digest.layers import KERNEL_LAYER, OWN_LAYERS, is_own
 from slicewise.digest.storages import mounts_with_storage
 from slicewise.errors import UserError
 from slicewise.profile.files import profile_files
@@ -37,7 +38,7 @@ WANTED = {
     "mounts": Want("mounts", ("object", "type", "source", "point", "address")),
     "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES, KERNEL_READ), last_of=("slice",)),
     "launches": Want("launches", ("host", "start_ns", "end_ns")),
-    "slices": Want("slices", (), without=slices.IN_WHICH.without),
+    "slices": Want("slices", (), summed_over=("layer",), only=("layer", OWN_LAYERS)),
 }
 # So many at a time, so that whoever waits can be told how far it is.
 JOBS_AT_ONCE = 100
@@ -50,6 +51,8 @@ FORMAT = 4
 SETTLED_NS = 2_000_000_000
 # So little is read sooner than found again.
 LEAST_BYTES = 1 << 20
+# Of a profile from so many on more is kept; see `large`.
+LARGE_BYTES = 4 << 20
 
 DID = ("processes", "start_ns", "end_ns", *MOVED)
 # Of when it was active.
@@ -78,14 +81,27 @@ class Outline:
     active: pl.DataFrame
 
 
-def outlines(places: Sequence[Path], progress: Progress | None = None) -> list[Outline]:
-    """The jobs at these places, in their order; what cannot be read, or be laid on an axis of time, is left out."""
+def outlines(
+    places: Sequence[Path],
+    progress: Progress | None = None,
+    own: Path | None = None,
+    of_large: Callable[[Path, Outline | None], Outline | None] | None = None,
+) -> list[Outline]:
+    """The jobs at these places, in their order; what cannot be read, or be laid on an axis of time, is left out.
+    of_large: gives the outline of a job from LARGE_BYTES on, or None, and is told that of the job at `own`.
+    """
     kept = KnownOutlines(places)
-    fresh = [place for place in places if place not in kept.outlines]
+    fresh = sorted((place for place in places if place not in kept.outlines), key=lambda place: place != own)
     found = dict(kept.outlines)
     for first in range(0, len(fresh), JOBS_AT_ONCE):
         some = fresh[first : first + JOBS_AT_ONCE]
-        found |= {outline.place: outline for outline in _readable(some)}
+        for place in some:
+            if of_large is not None and place != own and kept.size_of(place) >= LARGE_BYTES:
+                if own is not None and own not in found:
+                    found |= {outline.place: outline for outline in _readable([own])}
+                outline = of_large(place, found.get(own) if own is not None else None)
+                found |= {} if outline is None else {place: outline}
+        found |= {outline.place: outline for outline in _readable([place for place in some if place not in found])}
         if progress is not None:
             progress(len(kept.outlines) + first + len(some), len(places))
     kept.keep(found[place] for place in fresh if place in found)
@@ -94,7 +110,7 @@ def outlines(places: Sequence[Path], progress: Progress | None = None) -> list[O
 
 def _readable(places: Sequence[Path]) -> list[Outline]:
     try:
-        return [job for some in batches(places, profile_bytes) for job in _outlined(_read(some))]
+        return [job for some in batches(places, profile_bytes) for job in outlined(_read(some))]
     except UserError:
         if len(places) == 1:
             return []
@@ -103,53 +119,57 @@ def _readable(places: Sequence[Path]) -> list[Outline]:
 
 
 @dataclass(frozen=True)
-class _Read:
+class JobsRead:
     """What was read of jobs. paths: by job, the value of SOURCE in all frames; lengths: of their slices. tables: of the
-    profiles, with calls (SOURCE, process, mount, slice) in place of slices. spans: job, first, last: of any slice.
+    profiles, with calls (SOURCE, process, mount, and a list of slices) in place of slices.
     """
 
     paths: Sequence[Path]
     lengths: pl.DataFrame
     tables: Mapping[str, pl.DataFrame]
-    spans: pl.DataFrame
 
 
-def _read(places: Sequence[Path]) -> _Read:
+def _read(places: Sequence[Path]) -> JobsRead:
     if len(places) == 1:
-        try:
-            # Each file counts as a job there.
-            parts = [_of_reading(reading, is_one_job=True) for reading in parts_of(places[0], WANTED)]
-        except Whole:
-            parts = []
-        if parts:
-            tables = {
-                name: pl.concat(part.tables[name] for part in parts).sort(SOURCE, "process", maintain_order=True)
-                for name in parts[0].tables
-            }
-            return _Read(places, parts[0].lengths, tables, _spans(pl.concat(part.spans for part in parts)))
-    return _of_reading(read_jobs(places, WANTED))
+        with contextlib.suppress(Whole):
+            parts = [of_reading(reading, is_one_job=True) for reading in parts_of(places[0], WANTED)]
+            return of_parts(places[0], parts)
+    return of_reading(read_jobs(places, WANTED))
 
 
-def _of_reading(reading: Reading, is_one_job: bool = False) -> _Read:
+def of_parts(place: Path, parts: Sequence[JobsRead]) -> JobsRead:
+    """A job of which some files were read at a time."""
+    tables = {
+        name: pl.concat(part.tables[name] for part in parts).sort(SOURCE, "process", maintain_order=True)
+        for name in parts[0].tables
+    }
+    return JobsRead([place], parts[0].lengths, tables)
+
+
+def of_reading(reading: Reading, is_one_job: bool = False) -> JobsRead:
+    """What was read of jobs, or, where each file counted as a job, of files of one."""
     sources = reading.sources[:1] if is_one_job else reading.sources
     lengths = [(0 if is_one_job else source.number, source.slice_ns) for source in sources]
     number = pl.lit(0, pl.UInt32) if is_one_job else pl.col(SOURCE)
     tables = {name: table.with_columns(number.alias(SOURCE)) for name, table in reading.tables.items()}
     rows = tables.pop("slices")
-    tables["calls"] = rows.filter(is_own()).select(SOURCE, "process", "mount", "slice").unique()
-    return _Read(
+    tables["calls"] = rows.group_by(SOURCE, "process", "mount", maintain_order=True).agg("slice")
+    return JobsRead(
         [source.path for source in sources],
         pl.DataFrame(lengths, {SOURCE: pl.UInt32, "slice_ns": pl.Int64}, orient="row"),
         tables,
-        _spans(rows.select(pl.col(SOURCE).alias("job"), first="slice", last="slice")),
     )
 
 
-def _spans(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.group_by("job").agg(pl.col("first").min(), pl.col("last").max())
+def _spans(read: JobsRead) -> pl.DataFrame:
+    """job, first, last: slices of calls."""
+    ends = read.tables["sums"].filter(pl.col("layer") != KERNEL_LAYER).select(SOURCE, first="slice", last="slice")
+    calls = read.tables["calls"].select(SOURCE, first=pl.col("slice").list.min(), last=pl.col("slice").list.max())
+    rows = pl.concat([ends.cast({"first": pl.Int64, "last": pl.Int64}), calls])
+    return rows.group_by(job=SOURCE).agg(pl.col("first").min(), pl.col("last").max())
 
 
-def _outlined(read: _Read) -> list[Outline]:
+def outlined(read: JobsRead) -> list[Outline]:
     processes = _who(read)
     if processes.is_empty():
         return []
@@ -186,7 +206,7 @@ def _outlined(read: _Read) -> list[Outline]:
         jobs.join(members.main_programs(of_job), on="job")
         .join(used, on="job", how="left")
         .join(processes.group_by("job").agg(pl.col("id").unique()), on="job")
-        .join(read.spans, on="job", how="left")
+        .join(_spans(read), on="job", how="left")
         .filter((pl.col("last") - pl.col("first")).fill_null(0) <= MOST_SLICES_ON_AXIS)
         .sort("job")
     )
@@ -204,10 +224,11 @@ def _outlined(read: _Read) -> list[Outline]:
     ]
 
 
-def _who(read: _Read) -> pl.DataFrame:
+def _who(read: JobsRead) -> pl.DataFrame:
     ends = read.tables["sums"].group_by(SOURCE, "process").agg(pl.col("slice").max())
     return (
         read.tables["processes"]
+        .drop("slice_ns", strict=False)
         .with_row_index("number")
         .join(ends, on=[SOURCE, "process"], how="left", maintain_order="left")
         .join(read.lengths, on=SOURCE, maintain_order="left")
@@ -230,7 +251,7 @@ def _who(read: _Read) -> pl.DataFrame:
     )
 
 
-def _numbered(read: _Read, table: str) -> pl.DataFrame:
+def _numbered(read: JobsRead, table: str) -> pl.DataFrame:
     numbers = read.tables["processes"].select(SOURCE, "process").with_row_index("number")
     return (
         read.tables[table].join(numbers, on=[SOURCE, "process"]).drop("process", SOURCE).rename({"number": "process"})
@@ -261,6 +282,9 @@ class KnownOutlines:
         }
         self._rows = self._read() if sum(size for _, size in self._states.values()) >= LEAST_BYTES else _NOTHING
         self.outlines = {outline.place: outline for outline in self._outlines()}
+
+    def size_of(self, place: Path) -> int:
+        return self._states[place][1]
 
     def keep(self, fresh: Iterable[Outline]) -> None:
         added = [one for one in fresh if self._own.get(one.place.name) == one.place and self._states[one.place][0]]

@@ -111,7 +111,7 @@ def _by_bursts(rows: pl.DataFrame) -> list[pl.Series]:
     the next one is served evenly by time in writes and syncs. What a write waits for, slice after slice, likewise.
     """
     moved = rows["write_bytes"].to_numpy()
-    how = np.full(len(moved), BY_CALLS, dtype=object)
+    is_of_burst = np.zeros(len(moved), bool)
     if not len(moved):
         return [pl.Series("served", moved, pl.Int64), pl.Series("how", [], pl.String)]
     waited, is_end = rows["waited"].to_numpy(), rows["ends"].to_numpy() > 0
@@ -129,14 +129,15 @@ def _by_bursts(rows: pl.DataFrame) -> list[pl.Series]:
     for begin, length in zip(bursts[is_waited_for].tolist(), lengths[is_waited_for].tolist(), strict=True):
         its = slice(begin, begin + length)
         served[its] = _drained(moved[its], seconds[its], waited[its])
-        how[its] = BY_BURST
+        is_of_burst[its] = True
     begins[1:] |= np.diff(rows["slice"].to_numpy()) != 1
     waits, lengths = _waits_of_writes(moved, seconds, starts, begins)
-    is_wait = np.repeat(lengths > 1, lengths) & (how == BY_CALLS)
+    is_wait = np.repeat(lengths > 1, lengths) & ~is_of_burst
     if is_wait.any():
         served = np.where(is_wait, _spread(moved, seconds, waits, lengths), served)
-        how[is_wait] = BY_BURST
-    return [pl.Series("served", served.astype(np.int64)), pl.Series("how", how.tolist(), pl.String)]
+        is_of_burst |= is_wait
+    how = pl.Series("how", [BY_CALLS, BY_BURST]).gather(is_of_burst.astype(np.uint32))
+    return [pl.Series("served", served.astype(np.int64)), how]
 
 
 def _drained(moved: Ints, seconds: Ints, waited: Ints) -> Ints:

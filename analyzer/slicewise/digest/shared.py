@@ -222,7 +222,7 @@ def read_together(places: Sequence[Path], *, distributions: bool = False) -> lis
     """Jobs' directories or files; usually one `Jobs`, more where versions or processes differ. Raises UserError where
     any of them cannot be read.
     """
-    reading = read_jobs(places, wants_of(slices.WANTED, slices.OTHERS, distributions))
+    reading = read_jobs(places, wants_of(slices.WANTED, slices.OTHERS, slices.REQUESTS, distributions))
     if len(places) > 1:
         kinds: dict[object, list[Path]] = {}
         clashes = set(later_copies(reading.tables["processes"].select("process", job=SOURCE, place=SOURCE)))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 import polars as pl
 
-from slicewise.digest.layers import KERNEL_LAYER, MPIIO_LAYERS, OWN_LAYERS, REQUEST_LAYER, is_call, is_own
+from slicewise.digest.layers import KERNEL_LAYER, OWN_LAYERS, REQUEST_LAYER, is_call, is_own
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.schema import FRAMES, conform
 from slicewise.kinds import KINDS
@@ -20,8 +20,10 @@ SUMS = (*BYTES, *OPS, *TIMES, *REQUEST_TIMES)
 # Over how many slices the bytes of a row were spread. Imported jobs alone have it; all others counted where they were.
 SPREAD = "spread"
 
-# What of a profile's slices the digest is made of: of the layers that add up what they did, of the others when.
-WANTED = Want("slices", (*BYTES, *OPS, *TIMES, "threads", SPREAD), without=("layer", (*MPIIO_LAYERS, KERNEL_LAYER)))
+# What of a profile's slices the digest is made of: of the layers that add up what they did, of the others when. Few
+# profiles have requests, whose times are no calls'.
+WANTED = Want("slices", (*BYTES, *OPS, *TIMES, "threads", SPREAD), summed_over=("layer",), only=("layer", OWN_LAYERS))
+REQUESTS = Want("slices", TIMES, summed_over=("layer",), only=("layer", (REQUEST_LAYER,)))
 OTHERS = Want("slices", (), summed_over=("mount",), without=("layer", (*OWN_LAYERS, KERNEL_LAYER)))
 # The same where sums over all slices are enough: only when there were any calls.
 IN_WHICH = Want("slices", (), summed_over=("mount",), without=("layer", (KERNEL_LAYER,)))
@@ -39,68 +41,73 @@ def synced_ns() -> pl.Expr:
     return (pl.col("sync_ns") - pl.sum_horizontal(REQUEST_TIMES)).clip(0)
 
 
-def process_slices(rows: dict[str, pl.Series], sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
-    """The frame `process_slices`. rows: the columns of a profile's slices, sorted by process, mount, layer and slice;
-    they are taken out of the dict and freed one by one. sums: the same added up over slices. mounts: with their storage
-    (see storages.py); rows on anything but files drop out. A thread is in the counts of several layers and mounts:
-    `threads` is the largest of them, at least 1.
+def process_slices(rows: dict[str, pl.Series], requests: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
+    """The frame `process_slices`. rows: the columns of a profile's slices, sorted by process, mount and slice, without
+    a layer (as WANTED has them), or of all layers; they are taken out of the dict and freed one by one. requests: as
+    REQUESTS has them. mounts: with their storage (see storages.py); rows on anything but files drop out. A thread is in
+    the counts of several layers and mounts: `threads` is the largest of them, at least 1.
     """
     if "slice" not in rows:
         raise ValueError("this job was read in sum: what it did in each slice is not known")
     if not len(rows["slice"]):
         return pl.DataFrame(schema=FRAMES["process_slices"].polars_schema)
     storages = mounts.select("process", "mount", "storage")
-    places = sums.filter(is_own()).select("process", "mount", "layer").join(storages, on=["process", "mount"])
-    is_one_each = not places.select("process", "storage").is_duplicated().any()
-    rows["storage"] = _storage_of_rows([rows[name] for name in ("process", "mount")], storages)
-    rows.pop("mount")
-    is_own_row = pl.DataFrame([rows["layer"]]).select(is_own()).to_series()
-    is_file = is_own_row & rows["storage"].is_not_null()
-    if is_one_each:
-        has_requests = bool((places["layer"] == REQUEST_LAYER).any())
-        taken = _taken(rows, None if is_file.all() else is_file, has_requests)
-        in_order = places.sort("process", "mount", "layer").select("process", "storage")
-        return taken if in_order.equals(in_order.sort("process", "storage")) else taken.sort(KEYS)
-    frame = pl.DataFrame(list(rows.values()))
-    rows.clear()
-    frame = frame.with_columns(is_file=is_file)
-    return pl.concat(conform("process_slices", _grouped(part.filter("is_file"))) for part in some_processes(frame))
+    if "layer" in rows:
+        of_layers = pl.DataFrame(list(rows.values())).filter(is_own())
+        requests = of_layers.filter(pl.col("layer") == REQUEST_LAYER)
+        greatest = [pl.col(name).max() for name in ("threads", SPREAD) if name in rows]
+        summed = of_layers.group_by(_OF_MOUNT).agg(pl.col(*BYTES, *OPS, *TIMES).sum(), *greatest)
+        rows = {column.name: column for column in summed.sort(_OF_MOUNT).get_columns()}
+    if requests.height:
+        rows = _with_requests(pl.DataFrame(list(rows.values())), requests)
+    runs = _runs([rows["process"], rows.pop("mount")])
+    places = runs.join(storages, on=["process", "mount"]).sort("process", "storage", "begin")
+    if not places.select("process", "storage").is_duplicated().any():
+        return _taken(rows, places)
+    frame = pl.DataFrame(list(_rows_of(rows, places).values()))
+    return pl.concat(conform("process_slices", _grouped(part)) for part in some_processes(frame))
 
 
-def _storage_of_rows(keys: list[pl.Series], storages: pl.DataFrame) -> pl.Series:
-    """The storage of each row. Rows of one mount stand together, and so one of each run is looked up, not all."""
+_OF_MOUNT = ("process", "mount", "slice")
+
+
+def _with_requests(rows: pl.DataFrame, requests: pl.DataFrame) -> dict[str, pl.Series]:
+    """Columns of rows with the times of requests in columns of their own."""
+    its = requests.select(*_OF_MOUNT, *(pl.col(name).alias(f"request {name}") for name in TIMES))
+    both = rows.join(its, on=_OF_MOUNT, how="left", maintain_order="left")
+    of_requests = {name: pl.col(f"request {name}").fill_null(0) for name in TIMES}
+    ways = {f"{way}_request_ns": of_requests[f"{way}_ns"] for way in DIRECTIONS}
+    apart = both.with_columns(*(pl.col(name) - of_requests[name] for name in TIMES), **ways)
+    return {column.name: column for column in apart.drop(f"request {name}" for name in TIMES).get_columns()}
+
+
+def _runs(keys: list[pl.Series]) -> pl.DataFrame:
+    """Where runs of rows with the same keys begin, and how many rows they have."""
     is_new = functools.reduce(operator.or_, ((key != key.shift()).fill_null(True) for key in keys))
-    runs = pl.DataFrame([key.filter(is_new) for key in keys])
-    of_runs = runs.join(storages, on=runs.columns, how="left", maintain_order="left")["storage"]
-    return of_runs.gather(is_new.cum_sum() - 1)
+    begins = is_new.arg_true().alias("begin")
+    ends = pl.concat([begins[1:], pl.Series([len(is_new)], dtype=begins.dtype)])
+    return pl.DataFrame([*(key.gather(begins) for key in keys), begins, (ends - begins).alias("rows")])
 
 
-def _taken(rows: dict[str, pl.Series], is_taken: pl.Series | None, has_requests: bool) -> pl.DataFrame:
+def _rows_of(rows: dict[str, pl.Series], places: pl.DataFrame) -> dict[str, pl.Series]:
+    """The rows of some runs, in their order, with their storage: `rows` is empty then."""
+    is_all = places["rows"].sum() == len(rows["slice"]) and places["begin"].is_sorted()
+    ranges = pl.int_ranges("begin", pl.col("begin") + pl.col("rows"))
+    which = None if is_all else places.select(ranges.explode(empty_as_null=False)).to_series()
+    storage = places.select(pl.col("storage").repeat_by("rows").explode(empty_as_null=False)).to_series()
+    taken = {name: rows.pop(name) if which is None else rows.pop(name).gather(which) for name in [*rows]}
+    return taken | {"storage": storage}
+
+
+def _taken(rows: dict[str, pl.Series], places: pl.DataFrame) -> pl.DataFrame:
     """Rows that are already one each process, storage and slice."""
-
-    def take(name: str) -> pl.Series:
-        column = rows.pop(name)
-        return column if is_taken is None else column.filter(is_taken)
-
-    layer = take("layer")
-    columns = {name: take(name) for name in [*rows]}
-    height = len(layer)
-    nothing = pl.Series("", [0], pl.Int64).new_from_index(0, height)
+    columns = _rows_of(rows, places)
+    nothing = pl.Series("", [0], pl.Int64).new_from_index(0, len(columns["slice"]))
     columns["threads"] = columns["threads"].clip(1)
     columns[SPREAD] = columns[SPREAD].clip(1) if SPREAD in columns else nothing + 1
-    for name in REQUEST_TIMES:
-        columns[name] = nothing
-    if has_requests:
-        is_request = layer == REQUEST_LAYER
-        for direction in DIRECTIONS:
-            columns[f"{direction}_request_ns"] = columns[f"{direction}_ns"].zip_with(
-                is_request, nothing.cast(pl.UInt64)
-            )
-        for kind in KINDS:
-            columns[f"{kind}_ns"] = columns[f"{kind}_ns"].zip_with(~is_request, nothing.cast(pl.UInt64))
     made = []
     for name, about in FRAMES["process_slices"].columns.items():
-        made.append(columns.pop(name).cast(about.dtype).alias(name))
+        made.append(columns.pop(name, nothing).cast(about.dtype).alias(name))
     return pl.DataFrame(made)
 
 
@@ -118,14 +125,9 @@ def some_processes(rows: pl.DataFrame, rows_at_once: int = ROWS_AT_ONCE) -> Iter
 
 
 def _grouped(rows: pl.DataFrame) -> pl.DataFrame:
-    has_requests = bool((rows["layer"] == REQUEST_LAYER).any())
-    return (
-        _by_kind(rows.lazy(), has_requests)
-        .group_by(KEYS)
-        .agg(pl.col(SUMS).sum(), pl.col("threads").max().clip(1), most_spread(rows.columns))
-        .sort(KEYS)
-        .collect()
-    )
+    sums = [pl.col(name).sum() for name in SUMS if name in rows.columns]
+    found = rows.group_by(KEYS).agg(*sums, pl.col("threads").max().clip(1), most_spread(rows.columns)).sort(KEYS)
+    return found.with_columns(pl.lit(0, pl.Int64).alias(name) for name in SUMS if name not in rows.columns)
 
 
 def most_spread(columns: Collection[str]) -> pl.Expr:
@@ -137,15 +139,13 @@ def process_sums(sums: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
     """What each process did on files in all slices: process, the columns of SUMS, and SPREAD."""
     on_files = mounts.select("process", "mount")
     rows = sums.lazy().filter(is_own()).join(on_files.lazy(), on=["process", "mount"], how="semi")
-    return _by_kind(rows, True).group_by("process").agg(pl.col(SUMS).sum(), most_spread(sums.columns)).collect()
+    return _by_kind(rows).group_by("process").agg(pl.col(SUMS).sum(), most_spread(sums.columns)).collect()
 
 
-def _by_kind(rows: pl.LazyFrame, has_requests: bool) -> pl.LazyFrame:
+def _by_kind(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Rows of profiles with the times of requests in columns of their own: what is filtered while it is grouped costs
     several times as much as what is grouped alone.
     """
-    if not has_requests:
-        return rows.with_columns(pl.lit(0, pl.UInt64).alias(name) for name in REQUEST_TIMES)
     is_request = pl.col("layer") == REQUEST_LAYER
     return rows.with_columns(
         pl.when(is_request).then(f"{way}_ns").otherwise(0).alias(f"{way}_request_ns") for way in DIRECTIONS

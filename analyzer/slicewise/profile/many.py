@@ -61,7 +61,7 @@ def parts_of(place: Path, wants: Mapping[str, Want]) -> Iterator[Reading]:
             kinds |= {(source.job, source.slice_ns, source.schema) for source in reading.sources}
             if any(source.damage or source.schemas != 1 for source in reading.sources) or len(kinds) > 1:
                 raise Whole
-            own = pl.concat(_whose(table) for table in reading.tables.values()).unique()
+            own = pl.concat(_whose(table) for table in reading.tables.values() if len(table)).unique()
             seen.append(own.with_columns(pl.col(plan.SOURCE) + before))
             before += len(files)
             yield reading

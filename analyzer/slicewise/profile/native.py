@@ -32,7 +32,7 @@ import polars as pl
 
 from slicewise.errors import UserError
 
-INTERFACE = 5
+INTERFACE = 6
 # Of a schema: each table's columns, whether its rows are kept, and what of them is left out; flags of all columns one
 # after the other.
 Layout = tuple[tuple[tuple[int, bool, int], ...], bytes]
@@ -44,7 +44,7 @@ SUMS = 256
 # Values that a sieve can leave out are below this.
 SIEVED_VALUES = 64
 U64, I64, NAME, TEXT = range(4)
-KEY, SUM, MAX, LAST = range(4)
+KEY, SUM, MAX, LAST, GREATEST = range(5)
 # From so many rows on a table's columns are worth freeing one by one.
 LONG_ROWS = 1 << 16
 
@@ -121,7 +121,7 @@ class NativeColumn(Structure):
         ("names", POINTER(c_char_p)),
         ("name_bytes", POINTER(c_uint32)),
         ("name_count", c_uint32),
-        ("unused", c_uint32),
+        ("is_summed_over", c_uint32),
         ("is_kept", POINTER(c_uint8)),
     )
 

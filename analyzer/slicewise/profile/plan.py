@@ -38,8 +38,8 @@ class Want:
     which always come along; the name of a column of bins ("write_size") stands for all its bins. None: all columns but
     those of bins. bins: all columns of bins too. summed_over: keys that rows are added up over, and which the result
     then lacks (of tables whose rows add up alone): over "slice", a distribution of a whole job is as small as one of a
-    slice. last_of: keys that rows are added up over too, and of which the greatest value stays. without: a key whose
-    values are names, and the names whose rows are left out.
+    slice. last_of: keys that rows are added up over too, and of which the greatest value stays. without, only: a key
+    whose values are names (it may be one of summed_over), and the names whose rows are left out, or alone are taken.
     """
 
     table: str
@@ -48,6 +48,23 @@ class Want:
     summed_over: tuple[str, ...] = ()
     last_of: tuple[str, ...] = ()
     without: tuple[str, tuple[str, ...]] | None = None
+    only: tuple[str, tuple[str, ...]] | None = None
+
+    @property
+    def chosen_by(self) -> str | None:
+        """The key whose names say which rows are left out."""
+        chosen = self.without or self.only
+        return chosen[0] if chosen is not None else None
+
+    def leaves_out(self, name: str) -> bool:
+        """Whether rows with this name in `chosen_by` are left out."""
+        return (self.without is not None and name in self.without[1]) or (
+            self.only is not None and name not in self.only[1]
+        )
+
+    def asks(self, column: PayloadColumn, is_key: bool) -> bool:
+        """Whether the column is needed, be it only to say which rows are left out."""
+        return self.takes(column, is_key) or (is_key and column.name == self.chosen_by)
 
     def takes(self, column: PayloadColumn, is_key: bool) -> bool:
         if is_key:
@@ -81,11 +98,11 @@ def _flags(
     is_slice = is_key and column.name == SLICE
     return (
         (native.STRING if column.type == "STRING" else 0)
-        | (native.WANTED if any(want.takes(column, is_key) for want in rows) else 0)
+        | (native.WANTED if any(want.asks(column, is_key) for want in rows) else 0)
         | (native.SIGNED if is_slice else 0)
         | (native.SPANNED if is_slice and table.name == SPANNED_TABLE else 0)
         | (native.SIEVE if column is sieve else 0)
-        | _reduced(column, [want for want in sums if want.takes(column, is_key)])
+        | _reduced(column, [want for want in sums if want.asks(column, is_key)])
     )
 
 
@@ -108,14 +125,13 @@ def _reduced(column: PayloadColumn, wants: list[Want]) -> int:
 
 def _sieve(schema: Schema, table: PayloadTable, wants: list[Want]) -> tuple[PayloadColumn | None, int]:
     """The column by which rows are left out that no want has, and its numbers that are left out, as bits."""
-    keys = {want.without[0] if want.without is not None else None for want in wants}
+    keys = {want.chosen_by for want in wants}
     name = keys.pop() if len(keys) == 1 else None
     column = table.columns[table.places[name]] if name is not None and name in table.places else None
-    if column is None or column.merge != "KEY" or not all(want.takes(column, True) for want in wants):
+    if column is None or column.merge != "KEY":
         return None, 0
-    left_out = set.intersection(*(set(want.without[1]) for want in wants if want.without is not None))
     names = schema.enumerations.get(column.enumeration, ())[: native.SIEVED_VALUES]
-    return column, sum(1 << number for number, known in enumerate(names) if known in left_out)
+    return column, sum(1 << at for at, known in enumerate(names) if all(want.leaves_out(known) for want in wants))
 
 
 @dataclass(frozen=True)
@@ -161,7 +177,7 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
     for place in order:
         if (table_there := tables[place]) is not None:
             for column in table_there.columns:
-                if want.takes(column, column.merge == "KEY"):
+                if want.asks(column, column.merge == "KEY"):
                     columns.setdefault(column.name, column)
     numbers = [
         -1 if table is None else added[at].tables.index(table) + (native.SUMS if _is_of_sums(want, table) else 0)
@@ -169,6 +185,7 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
     ]
     kept: list[object] = [_array(c_int32, numbers)]
     made = [_column(column, want, added, tables, order, kept) for column in columns.values()]
+    shown = {column.name: column for column in columns.values() if want.takes(column, column.merge == "KEY")}
     native_columns = (native.NativeColumn * max(1, len(made)))(*made)
     kept.append(native_columns)
     first = next((tables[place] for place in order if tables[place] is not None), None)
@@ -185,8 +202,7 @@ def plan(want: Want, added: tuple[Schema, ...], order: tuple[int, ...], is_named
     schema: dict[str, type[pl.DataType]] = {SOURCE: pl.UInt32} if is_named else {}
     schema["process"] = pl.UInt64
     schema |= {
-        column.name: pl.Int64 if _type(column, want) == native.I64 else DTYPES[column.type]
-        for column in columns.values()
+        column.name: pl.Int64 if _type(column, want) == native.I64 else DTYPES[column.type] for column in shown.values()
     }
     return TablePlan(result, tuple(columns), pl.DataFrame(schema=schema), kept)
 
@@ -207,6 +223,8 @@ def _column(
     places = _array(c_int32, [-1 if table is None else table.places.get(column.name, -1) for table in tables])
     kept.append(places)
     merge = native.MAX if column.name in want.last_of else MERGES[column.merge]
+    if column.unit == "threads" and want.chosen_by in want.summed_over:  # a thread may be in several layers
+        merge = native.GREATEST
     made = native.NativeColumn(name=column.name.encode(), type=_type(column, want), merge=merge, places=places)
     if column.type == "ENUM":
         listed = [_names(column.name, schema, table) for schema, table in zip(added, tables, strict=True)]
@@ -222,8 +240,9 @@ def _column(
         made.name_bytes = _array(c_uint32, [len(name) for name in encoded])
         made.name_count = len(encoded)
         kept += [codes, encoded]
-        if want.without is not None and column.name == want.without[0] and column.merge == "KEY":
-            made.is_kept = _array(c_uint8, [name not in want.without[1] for name in names])
+        if column.name == want.chosen_by and column.merge == "KEY":
+            made.is_kept = _array(c_uint8, [not want.leaves_out(name) for name in names])
+            made.is_summed_over = column.name in want.summed_over
             kept.append(made.is_kept)
     return made
 

@@ -22,7 +22,8 @@ class Profile:
     id) and the columns of the schema's table of that name; names of enumerations are strings. slices: `slice` is i64;
     rows of one (process, mount, layer, slice) are added up. Columns of bins are there only if they were asked for.
     sums: the same by (process, mount, layer), added up over all slices; `slice` is the last one. other_slices: by
-    (process, layer, slice), of layers that are not in `slices` if not all were asked for. nodes and node_...: the
+    (process, layer, slice), of layers that are not in `slices` if not all were asked for. requests: by (process, mount,
+    slice), the rows of requests, if `slices` has all layers of a row added up. nodes and node_...: the
     nodes' own counters; `process` is a collector's run, and no process. damage: what could not be read; empty where all
     is well.
     """
@@ -56,29 +57,30 @@ def read_profile(
     distributions: bool = False,
     slices: Want = SLICES,
     other_slices: Want = NOTHING,
+    requests: Want = NOTHING,
     tables: Collection[str] | None = None,
 ) -> Profile:
     """Read a job's directory, or one node's `.swz` file of it.
 
     bins: whether the columns of bins (sizes, latencies) are wanted slice by slice: they need several times the memory
     of all others. distributions: whether they are wanted as sums over all slices.
-    slices, other_slices: what of the slices is wanted, where that is not all. tables: those that are wanted at all, and
-    no sums; the frames of others are empty.
+    slices, other_slices, requests: what of the slices is wanted, where that is not all. tables: those that are wanted
+    at all, and no sums; the frames of others are empty.
     needs_axis: whether it will be laid on an axis of time, slice by slice, which a clock that was set may forbid.
     Damage costs the frames that it touches, and is told in the profile. Raises UserError where there is nothing to
     tell: no such file, not a profile, another format, several jobs or slice lengths, no sound frame.
     """
-    wants = wants_of(replace(slices, bins=True) if bins else slices, other_slices, bins or distributions)
+    wants = wants_of(replace(slices, bins=True) if bins else slices, other_slices, requests, bins or distributions)
     if tables is not None:
         wants = {name: want if name in tables else NOTHING for name, want in wants.items()}
     reading = read_jobs([Path(path)], wants, is_named=False)
     return profile_of(reading.sources[0], reading.tables, needs_axis)
 
 
-def wants_of(slices: Want, other_slices: Want, distributions: bool) -> dict[str, Want]:
+def wants_of(slices: Want, other_slices: Want, requests: Want, distributions: bool) -> dict[str, Want]:
     wants = {name: Want(name) for name in TABLES}
     sums = Want("slices", bins=distributions, last_of=("slice",))
-    return wants | {"slices": slices, "sums": sums, "other_slices": other_slices}
+    return wants | {"slices": slices, "sums": sums, "other_slices": other_slices, "requests": requests}
 
 
 def profile_of(source: Source, tables: Mapping[str, pl.DataFrame], needs_axis: bool = True) -> Profile:

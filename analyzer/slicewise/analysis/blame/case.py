@@ -111,6 +111,7 @@ class ByTheWay:
 
 def by_the_way(profile: Path, surroundings: Surroundings) -> ByTheWay:
     """What `blame` would say of a job, for an answer about the job by itself."""
+    surroundings.together_of = _together
     beside = find_beside(profile, surroundings)
     if not beside.neighbours or beside.looked_at > MOST_BY_THE_WAY:
         return ByTheWay(beside)
@@ -132,6 +133,7 @@ def case_of(
     if kept is not None:
         return kept_case(*kept, neighbours, alone)[0]
     around = surroundings or Surroundings()
+    around.together_of = _together
     beside = Beside([], [], 0) if neighbours and alone else around.beside(job)
     company = [around.place(one) for one in neighbours] or beside.neighbours
     quiet = [] if alone else [run for run in beside.quiet if not _is_in(run, company)]
@@ -265,7 +267,11 @@ def _is_in(place: Path, places: Sequence[Path]) -> bool:
 
 def large_neighbour(place: Path) -> Digest | None:
     """The digest of a neighbour that is large; None of any other."""
-    return large.large_neighbour(place, lambda digest: job_rows([digest], digest.slice_ns).drop("job"))
+    return large.large_neighbour(place, _together)
+
+
+def _together(digest: Digest) -> pl.DataFrame:
+    return job_rows([digest], digest.slice_ns).drop("job")
 
 
 class RowsOfNeighbours(Rows):

@@ -101,7 +101,7 @@ def company(digest: Digest, others: Sequence[Digest]) -> list[Digest]:
 
 def _active(digest: Digest, place: int = 0) -> pl.DataFrame:
     processes = digest.processes.with_columns(job=pl.lit(place, pl.Int64), slice_ns=pl.lit(digest.slice_ns, pl.Int64))
-    calls = digest.process_slices
+    calls = digest.process_slices.group_by("process", "storage", maintain_order=True).agg("slice")
     if "coverage" not in digest.not_kept:
         called = pl.sum_horizontal("read_seen", "read_requested")
         beyond = beyond_calls(processes, digest.coverage, pl.col("read_storage"), called)
