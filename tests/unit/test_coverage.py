@@ -316,10 +316,11 @@ def test_profiles_of_before_these_tables_are_read(tmp_path):
          "saw 99.98 % of the bytes written that the kernel counted (over 3 of 4 processes)"),
         ({"read": None, "write": 0.9998, "processes": 3, "killed": 1},
          "saw 99.98 % of the bytes written that the kernel counted (over 3 of 4 processes; "
-         "1 process was killed, so the kernel's last count is not known)"),
+         "1 process was killed or ended by its own system call, as Go's do, so the kernel's last count is not known)"),
         ({"read": None, "write": None}, "had nothing to compare with, for the kernel counted no bytes"),
         ({"read": None, "write": None, "processes": 0, "killed": 4},
-         "had nothing to compare with: 4 processes were killed, so the kernel's last count is not known"),
+         "had nothing to compare with: 4 processes were killed or ended by their own system call, as Go's do, so the "
+         "kernel's last count is not known"),
         ({"read": 0.12, "gaps": [Gap("read", "small", 88, 2, 1)]},
          "saw 100 % of the bytes written and 12 % of the bytes read (the rest were small reads, such as "
          "those of the loader and libc) that the kernel counted"),

@@ -1,6 +1,7 @@
 """What a job took longer than alone outside of I/O, by what the kernel counted."""
 
 import shutil
+from dataclasses import replace
 from types import SimpleNamespace
 
 import polars as pl
@@ -14,15 +15,16 @@ from slicewise.analysis.blame.memory import (
     fetched_by,
 )
 from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, starved
-from slicewise.analysis.blame.result import RunTaken
+from slicewise.analysis.blame.result import Outside, RunTaken
 from slicewise.analysis.blame.runs_taken import cache_notes, other_warmth
+from slicewise.analysis.blame.weighed import with_outside, with_time_outside
 from slicewise.analysis.blame.without import without_its_part
 from slicewise.analysis.runs.storage import busy_on
 from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest
 from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.estimate import Estimate
-from slicewise.report.blame.blame_words import headline, where_outside, why_outside
+from slicewise.report.blame.blame_words import headline, second_sentence, where_outside, why_outside
 from support import blames
 from support.command_line import slicewise_command
 from support.programs import ROOT
@@ -423,6 +425,26 @@ def test_a_loss_that_is_not_claimed_is_in_the_interval_of_the_time_alone_only():
     assert claimed.alone.value == pytest.approx(14.0 - 1.7 - 2.0)
     assert open_.alone.value == pytest.approx(14.0 - 2.0)
     assert (open_.alone.low, open_.alone.high) == (claimed.alone.low, claimed.alone.high)
+
+
+def test_a_loss_that_may_be_none_is_as_open_when_the_wait_for_a_processor_is_taken_off():
+    """A dd that took 32.8 s beside another writer, and some 21 s alone, was "not because of I/O", medium."""
+    lost = Estimate(2.3, -8.5, 13.1, "")
+    told = blames.blame(
+        [blames.neighbour(lost=2.3)], lost=lost, is_claimed=False, confidence="medium", runtime_seconds=32.8,
+        io_seconds=32.6, io_processes=1,
+    )  # fmt: skip
+    outside = Outside(Estimate(30.3, 19.5, 41.3, ""), 2.5, 0.0, 2.5, 2.3, 0.99, 0.0, 0.0, 0.0, "", 0.0)
+    found = with_outside(told, outside)
+    assert (found.lost.value, found.lost.low, found.lost.high) == pytest.approx((0.0, -10.8, 10.8))
+    assert "not because of I/O" not in headline(found)
+    assert second_sentence(found) == "Whether it lost time in I/O, too, is too uncertain to tell: 0 s [-10.8 to 10.8]."
+    job = run(32.8, 0.3, 900, stall=0.99, delayed=2.5, calls=32.6)
+    assert with_time_outside(told, job, [], [], is_hidden=False, of_seconds_alone=False).confidence == "low"
+    # What is claimed is a part of what was claimed.
+    told = replace(told, lost=Estimate(10.0, 8.0, 12.0, ""), is_claimed=True)
+    sure = with_outside(told, replace(outside, io_seconds=5.0))
+    assert (sure.lost.low, sure.lost.high) == pytest.approx((4.0, 6.0))
 
 
 def test_strangers_where_a_run_hardly_did_anything_cost_it_nothing():

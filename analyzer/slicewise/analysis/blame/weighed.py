@@ -100,6 +100,8 @@ def with_time_outside(
     if told.lost is not None:
         delayed = delayed_outside(digest, told.io_processes, told.io_seconds, told.lost, told.is_claimed)
         told = with_outside(told, delayed)
+        if told.outside is not None and told.is_io_open and told.confidence in SURE:
+            return replace(told, confidence="low")  # it is not known what it would have taken alone
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
             return replace(told, confidence=LESS_SURE["high"])  # how much it computed for want of memory is not known
         return told
@@ -134,7 +136,12 @@ def with_outside(told: Blame, outside: Outside | None) -> Blame:
         return told
     lost = told.lost.value if told.lost else 0.0
     left = max(0.0, lost - outside.io_seconds) / lost if lost > 0 else 1.0
+    bounds = told.lost
     told = replace(_with_part_of_loss(told, left), alone=outside.alone, outside=outside)
+    if bounds is not None and told.lost is not None and not told.is_claimed:
+        value = told.lost.value  # of a loss that may be none, it is not known any better what is left
+        less, more = bounds.value - bounds.low, bounds.high - bounds.value
+        told = replace(told, lost=Estimate(value, value - less, value + more, bounds.how))
     told = replace(told, is_claimed=told.is_claimed and left * lost > TRIVIAL * told.io_seconds)
     is_explained = told.baseline is not None and left < MAINLY and outside.waited_seconds > outside.seconds / 2
     # Nobody took the storage's time, and somebody took the processors'.

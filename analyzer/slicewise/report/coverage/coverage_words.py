@@ -134,8 +134,9 @@ def is_trivial(coverage: Coverage, way: Direction) -> bool:
 
 def _killed(coverage: Coverage) -> str:
     """Why some processes are not compared. What the wrappers counted of them is whole nevertheless."""
-    was = "was" if coverage.killed == 1 else "were"
-    return f"{words.count(coverage.killed, 'process')} {was} killed, so the kernel's last count is not known"
+    was, its = ("was", "its") if coverage.killed == 1 else ("were", "their")
+    ended = f"{was} killed or ended by {its} own system call, as Go's do"
+    return f"{words.count(coverage.killed, 'process')} {ended}, so the kernel's last count is not known"
 
 
 def _lacks_small_alone(coverage: Coverage, way: Direction) -> bool:
