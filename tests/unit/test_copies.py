@@ -144,6 +144,21 @@ def test_what_the_storage_serves_is_seen_while_several_jobs_are_at_it(alone, see
     assert found.row(found.most).loss.value <= 0.1 < found.row(found.most + 1).loss.value
 
 
+def test_a_storage_serves_several_what_it_served_one(alone, tmp_path):
+    """A job that read a part from memory moved twice what others got together: two copies were to lose 178 %, high."""
+    slow = [
+        write_run(tmp_path / name, 20, [{at: wrote(15, 0.99) for at in range(20)}], program=f"/opt/{name}", begin=1000)
+        for name in ("a", "b")
+    ]
+    found = copies(read_digest(alone), seen=read_digests(slow))
+    assert found.company == []
+    assert found.capacity.rate.value == pytest.approx(60 * MIB)
+    assert found.row(2).loss.value == pytest.approx(lost(2, asking(1200, 100, 12)), rel=1e-3)
+    assert (found.is_outdone, found.confidence) == (True, "low")
+    assert "moved more a second than jobs did together" in " ".join(copies_report.notes(found))
+    assert found.capacity.rate.how in copies_report.evidence(found)
+
+
 def test_without_two_jobs_at_work_it_is_refused_in_one_line(alone):
     with pytest.raises(UserError, match=r"is not known: .* run two of simulation side by side once") as refused:
         copies(read_digest(alone))

@@ -249,6 +249,13 @@ def test_a_profile_that_is_there_twice_is_one_job(campaign, tmp_path):
     assert campaign_of_all([*campaign, *copied], "write").jobs.height == len(campaign)
 
 
+def test_a_run_in_company_is_no_run_alone(campaign):
+    """A job that took 8.7 s alone was to take 27.9 "instead of 19.3 s", without a word of the neighbour that it had."""
+    alone, large = campaign[1], campaign[2]
+    doubts = [one.doubt for one in predict([(alone, 0.0), (large, 0.0)], campaign[3:]).jobs]
+    assert doubts == ["", "it ran beside small-0, and may be faster alone; give a run of it that was alone"]
+
+
 def test_what_cannot_be_foretold_is_said(campaign, tmp_path):
     with pytest.raises(UserError, match="two or more jobs"):
         predict([(campaign[0], 0.0)])

@@ -1,7 +1,7 @@
 """How many copies of a job may run side by side before each loses more than it may, and on what evidence."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -360,6 +360,7 @@ ONE_BECAUSE = {
     "fitted curve": "a fitted model has one capacity",
 }
 LOSS_ROUNDING = 1e-5
+OF_ITS_OWN = "what it served this job alone"
 HOW = "random phases; at one end the storage at its fastest and the job at its slowest, at the other the reverse"
 
 
@@ -379,8 +380,9 @@ class Row:
 class Copies:
     """most: the largest number of copies of which none loses more than most_loss on average. fewest_sure and
     most_possible: the same with the losses' high and low ends. is_bounded: whether that is below what is looked at.
-    company: who ran while the job did: its rate may be lower than alone. one_because: why there is one capacity for
-    all kinds of call; empty where there is one for each, or where the jobs make calls of one kind.
+    company: who ran while the job did: its rate may be lower than alone. is_outdone: alone it moved clearly more a
+    second than jobs did together, so that these do not show what the storage can serve. one_because: why there is one
+    capacity for all kinds of call; empty where there is one for each, or where the jobs make calls of one kind.
     """
 
     demand: Demand
@@ -395,18 +397,19 @@ class Copies:
     is_bounded: bool
     company: list[str]
     one_because: str
+    is_outdone: bool = False
 
     @property
     def confidence(self) -> Confidence:
         """How sure the number is: high where even the ends of the losses allow as many; low where they allow a quarter
-        more or less, where what one copy more would lose is known to no better than itself, where the job had company,
-        and where the storage was never seen full. A capacity that was typed in
-        is an assumption, and so is that reads and writes take turns where no slices show it: medium at most.
+        more or less, where what one copy more would lose is known to no better than itself, where the job had company
+        or moved more alone than others together, and where the storage was never seen full. A capacity that was typed
+        in is an assumption, and so is that reads and writes take turns where no slices show it: medium at most.
         """
         apart = self.most_possible - self.fewest_sure
         more = self.row(self.most + 1)
         is_vague = more is not None and more.loss.high - more.loss.low > more.loss.value
-        if self.company or self.capacity.is_floor or apart > max(1, 0.25 * self.most) or is_vague:
+        if self.company or self.is_outdone or self.capacity.is_floor or apart > max(1, 0.25 * self.most) or is_vague:
             return "low"
         region = self.capacity.region
         is_assumed = self.capacity.source == "given" or (region is not None and region.exponent is None)
@@ -442,6 +445,8 @@ def copies(
             )
         others.append(found)
     everyone = each_once([digest, *beside, *seen])
+    others_there = [other.job for other in company(digest, everyone)]
+    is_outdone = False
     one_because = ONE_BECAUSE[capacity.source] if capacity is not None else ""
     if capacity is None:
         alone = _alone(storage, everyone)
@@ -455,6 +460,9 @@ def copies(
             demand, *others = [one for one in known if one is not None]
             assert len(others) == len(beside)  # each did I/O of one kind there, as is known from above
             capacity = _of_region(region, demand)
+        if capacity is not None and not others_there:
+            is_outdone = demand.rate.low > capacity.rate.high
+            capacity = _with_its_own(capacity, demand.rate)
     if capacity is None:
         raise _refusal(storage, demand)
     losses = Losses(demand, others, capacity)
@@ -472,8 +480,9 @@ def copies(
         fewest_sure=allowed[1],
         most_possible=allowed[2],
         is_bounded=allowed[2] < limit,
-        company=[other.job for other in company(digest, everyone)],
+        company=others_there,
         one_because=one_because,
+        is_outdone=is_outdone,
     )
 
 
@@ -511,6 +520,22 @@ def _of_region(region: Capacities, demand: Demand) -> Capacity:
     asked = {kind for kind, part in parts.items() if part >= LEAST_OF_JOB * sum(parts.values())}
     is_floor = bool(asked & region.unfilled)
     return Capacity(together(demand, region), "capacity region", is_floor, region=region)
+
+
+def _with_its_own(capacity: Capacity, alone: Estimate) -> Capacity:
+    """A storage serves several jobs at least what it served one by itself, however it was known."""
+    known, region = capacity.rate, capacity.region
+    ends = [(known.low, alone.low), (known.value, alone.value), (known.high, alone.high)]
+    low, value, high = (max(1.0, own / most) for most, own in ends)
+    if max(low, value, high) == 1:
+        return capacity
+    how = known.how if value == 1 else OF_ITS_OWN
+    rate = Estimate(value * known.value, low * known.low, high * known.high, how)
+    if region is None or region.level is None:
+        return replace(capacity, rate=rate)
+    level = region.level
+    level = Estimate(value * level.value, low * level.low, high * level.high, level.how)
+    return replace(capacity, rate=rate, region=replace(region, level=level))
 
 
 def _rows(losses: Losses, limit: int, most_loss: float) -> list[Row]:

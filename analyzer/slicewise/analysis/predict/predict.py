@@ -22,7 +22,7 @@ from slicewise.analysis.predict.laws import (
 )
 from slicewise.analysis.predict.side_by_side import NONE, Member, Segment, amounts, ends, joined
 from slicewise.analysis.runs.limits import limit_of, time_at_limit
-from slicewise.analysis.runs.matching import each_once
+from slicewise.analysis.runs.matching import company, each_once
 from slicewise.analysis.runs.on_storage import AloneRun, run_there
 from slicewise.analysis.runs.storage import describe_all, storage_of
 from slicewise.analysis.sharing.weights import Weighting
@@ -30,6 +30,7 @@ from slicewise.constants import MUCH_BUFFERED, MUCH_METADATA, NO_SECONDS
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.text import words
 
 # A job's run alone, when it starts (s), and its timeline.
 Plan = tuple["AloneRun", float, tuple[Segment, ...]]
@@ -122,10 +123,22 @@ def predict(
     seconds = predicted_seconds(plans, served, laws) if fitted is None else fitted.predicted(plans)
     beside = [alone[:place] + alone[place + 1 :] for place in range(len(alone))]
     found = [
-        PredictedJob(one.digest.job, start, one.seconds, value, doubt_of(one, beside[place], errors, served))
+        PredictedJob(
+            one.digest.job,
+            start,
+            one.seconds,
+            value,
+            _not_alone(one.digest, others) or doubt_of(one, beside[place], errors, served),
+        )
         for place, ((one, start), value) in enumerate(zip(plans, seconds, strict=True))
     ]
     return Predicted(found, laws, served, runs, tried, fitted, len(more))
+
+
+def _not_alone(digest: Digest, others: Sequence[Digest]) -> str:
+    """Why what was given is no run alone, in a clause; empty: nothing says so."""
+    there = words.some(other.job for other in company(digest, others))
+    return f"it ran beside {there}, and may be faster alone; give a run of it that was alone" if there else ""
 
 
 def alone_run(digest: Digest, storage: int) -> AloneRun:

@@ -117,6 +117,12 @@ def notes(found: Copies) -> list[str]:
             f"{demand.job.job} ran beside {words.listing(found.company[:3])}: alone it may be faster, and copies of it "
             "may then lose more than is said here. Give a run of it that was alone."
         )
+    if found.is_outdone:
+        said.append(
+            f"Alone {demand.job.job} moved more a second than jobs did together there: perhaps memory had a part of "
+            f"it, or those jobs waited for more than bytes. So {found.storage.point} is taken to serve what it served "
+            f"{demand.job.job} alone. Run two of it side by side once, and give both with --seen."
+        )
     least_read = min(demand.read_share, 1 - demand.read_share)
     if found.capacity.region is not None:
         said.append(meeting(found.capacity.region))
