@@ -108,7 +108,7 @@ void belonging_scan(struct belonging *belonging, const struct profiled *profiled
     }
 }
 
-unsigned belonging_some(const struct belonging *belonging, unsigned *next, unsigned most, const struct seen **found, unsigned *of_job)
+unsigned belonging_some(const struct belonging *belonging, unsigned *next, unsigned most, struct seen **found, unsigned *of_job)
 {
     unsigned place = 0, count = 0;
     *of_job = 0;

@@ -16,6 +16,7 @@ struct seen {
     unsigned profiled_scan; /* in which it last had a segment */
     bool is_of_job, is_kernels;
     bool is_left_out; /* there was no room to follow it */
+    uint64_t watched_ns; /* CLOCK_REALTIME: when its threads were last looked at; 0: never */
 };
 
 struct belonging {
@@ -34,7 +35,7 @@ int belonging_begin(struct belonging *belonging, const char *root, uint32_t laun
 
 /* Some of the job's processes, in turn: those from `*next` on, which becomes the first of the next time. Returns how many were found; of_job:
  * of how many. */
-unsigned belonging_some(const struct belonging *belonging, unsigned *next, unsigned most, const struct seen **found, unsigned *of_job);
+unsigned belonging_some(const struct belonging *belonging, unsigned *next, unsigned most, struct seen **found, unsigned *of_job);
 
 /* Looks who is there, and whose. Afterwards `seen` has all processes of the node. */
 void belonging_scan(struct belonging *belonging, const struct profiled *profiled);

@@ -61,7 +61,7 @@ void limits_meet_one(struct limits *limits, const char *root, uint32_t pid)
 
 void limits_meet(struct limits *limits, const struct belonging *belonging, uint64_t now_ns)
 {
-    const struct seen *some[PROCESSES_MET];
+    struct seen *some[PROCESSES_MET];
     unsigned of_job;
     if (limits->met_ns != 0 && now_ns - limits->met_ns < BETWEEN_LOOKS_NS)
         return;

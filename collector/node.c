@@ -64,6 +64,7 @@ static int begin_processes(struct node *node, const struct settings *settings, u
     if (!settings->is_sampling)
         return 0;
     node->visits.profiled = node->profiled = raw_memory(sizeof *node->profiled);
+    node->visits.under_way = &node->under_way;
     node->sampled = raw_memory(sizeof *node->sampled);
     if (node->profiled == NULL || node->sampled == NULL)
         return -ENOMEM;
@@ -297,7 +298,7 @@ void node_watch(struct node *node)
     uint64_t now_ns = clock_read(CLOCK_MONOTONIC);
     if (!node_can_watch(node))
         return;
-    waiting_look(&node->reading.waiting, &node->sampled->belonging, now_ns);
+    waiting_look(&node->reading.waiting, &node->under_way, &node->sampled->belonging, now_ns);
     sources_meet(&node->reading, &node->sampled->belonging, now_ns);
 }
 

@@ -17,6 +17,7 @@ struct node {
     struct profiled *profiled;
     struct sampled *sampled; /* NULL: a setting forbids it */
     struct others_link others;
+    struct under_way_table under_way;
     uint64_t slice_ns;
     uint64_t sampled_until_ns, sampled_until_steady_ns; /* CLOCK_REALTIME says which slice it was, CLOCK_MONOTONIC how long */
     uint64_t samples, samples_late;

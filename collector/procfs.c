@@ -1,6 +1,7 @@
 #include "procfs.h"
 
 #include "clock.h"
+#include "mount.h"
 #include "raw.h"
 #include "text.h"
 
@@ -11,7 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { THREADS_LOOKED_AT = 256, KERNEL_THREAD_FLAG = 0x00200000, STATUS_BYTES = 4096 };
+enum {
+    THREADS_LOOKED_AT = 256,
+    KERNEL_THREAD_FLAG = 0x00200000,
+    STATUS_BYTES = 4096,
+    MOUNTS_BYTES = 256 << 10,
+    POINT_FIELD = 4,
+    DESCRIPTORS_MAX = 1024
+};
 
 /* The fields of /proc/PID/stat that are asked for, from the third one on, which follows the name. */
 enum {
@@ -157,11 +165,92 @@ long procfs_threads(const char *root, uint32_t pid, uint32_t *threads, size_t mo
     return list_numbers(path, threads, most);
 }
 
+/* "0 0x3 0x7f... ...": a number and six arguments, the stack and the place. "-1 ...": it is in no call. "running": it does not wait any more. */
+long procfs_call(const char *root, uint32_t thread, uint64_t arguments[6])
+{
+    char text[512], *at;
+    long length = read_text(root, thread, "syscall", text, sizeof text, NULL), number;
+    if (length < 0)
+        return length;
+    number = strtol(text, &at, 10);
+    if (at == text)
+        return -EAGAIN;
+    if (number < 0)
+        return -1;
+    for (int i = 0; i < 6; i++)
+        arguments[i] = strtoull(at, &at, 16);
+    return number;
+}
+
+/* What behind no storage stands: memory, and the kernel's own. */
+static bool is_stored(const char *type)
+{
+    static const char *const others[] = { "tmpfs", "devtmpfs", "proc", "sysfs", "devpts", "mqueue", "hugetlbfs", "ramfs", "cgroup", "cgroup2" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(type, others[i]) == 0)
+            return false;
+    return true;
+}
+
+/* A line of mountinfo, which this takes apart: id parent major:minor root point options [tags...] - type ... */
+static bool point_of_line(char *line, char *point, size_t room)
+{
+    char *at = line;
+    for (int field = 0; field < POINT_FIELD; field++)
+        mount_next_field(&at);
+    snprintf(point, room, "%s", mount_next_field(&at));
+    while (*at != '\0' && strcmp(mount_next_field(&at), "-") != 0)
+        ;
+    if (is_stored(mount_next_field(&at)))
+        return true;
+    point[0] = '\0';
+    return false;
+}
+
+void procfs_mount_of(const char *root, uint32_t pid, uint32_t descriptor, char *point, size_t room)
+{
+    static char text[MOUNTS_BYTES];
+    char path[512], name[64];
+    point[0] = '\0';
+    snprintf(name, sizeof name, "fdinfo/%u", descriptor);
+    const char *said = read_text(root, pid, name, text, sizeof text, NULL) > 0 ? strstr(text, "mnt_id:") : NULL;
+    uint64_t id = said != NULL ? strtoull(said + strlen("mnt_id:"), NULL, 10) : 0;
+    snprintf(path, sizeof path, "%s/proc/%u/mountinfo", root, pid);
+    if (id == 0 || raw_read_file(path, text, sizeof text) <= 0)
+        return;
+    for (char *line = text, *end; *line != '\0'; line = end) {
+        end = strchrnul(line, '\n');
+        end += *end == '\n';
+        if (strtoull(line, NULL, 10) != id)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        point_of_line(line, point, room);
+        return;
+    }
+}
+
+void procfs_latest_mount(const char *root, uint32_t pid, char *point, size_t room)
+{
+    static uint32_t descriptors[DESCRIPTORS_MAX];
+    char path[512];
+    point[0] = '\0';
+    snprintf(path, sizeof path, "%s/proc/%u/fd", root, pid);
+    for (long i = list_numbers(path, descriptors, DESCRIPTORS_MAX) - 1; i >= 0 && point[0] == '\0'; i--)
+        procfs_mount_of(root, pid, descriptors[i], point, room);
+}
+
 void procfs_place(const char *root, uint32_t thread, char *place, size_t room)
 {
     if (read_text(root, thread, "wchan", place, room, NULL) <= 0 || strcmp(place, "0") == 0)
         place[0] = '\0';
     place[strcspn(place, ".\n")] = '\0'; /* without what a compiler adds to the names of parts of a function */
+}
+
+int procfs_counts_of_thread(const char *root, uint32_t pid, uint32_t thread, uint64_t counts[KERNEL_COUNTS])
+{
+    char name[64];
+    snprintf(name, sizeof name, "task/%u/io", thread);
+    return read_counts(root, pid, name, counts);
 }
 
 int procfs_thread_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS])
@@ -174,9 +263,7 @@ int procfs_thread_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_
     bool is_any = false;
     for (long i = 0; i < count; i++) {
         uint64_t own[KERNEL_COUNTS];
-        char name[64];
-        snprintf(name, sizeof name, "task/%u/io", threads[i]);
-        int wrong = read_counts(root, pid, name, own);
+        int wrong = procfs_counts_of_thread(root, pid, threads[i], own);
         if (wrong == -EACCES || wrong == -EPERM)
             return wrong;
         for (int j = 0; j < COUNT_CPU && wrong == 0; j++)

@@ -62,6 +62,19 @@ int procfs_owned_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_C
 /* What its living threads read and wrote: neither of these included. -E2BIG: they are too many to look at. */
 int procfs_thread_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS]);
 
+/* What one of its threads read and wrote. */
+int procfs_counts_of_thread(const char *root, uint32_t pid, uint32_t thread, uint64_t counts[KERNEL_COUNTS]);
+
+/* The system call in which a thread waits, with its arguments. Returns its number; -1: it is in none, as when it waits
+ * for a page; or -errno: -EAGAIN, it does not wait any more. */
+long procfs_call(const char *root, uint32_t thread, uint64_t arguments[6]);
+
+/* The point of the mount that a descriptor of a process leads to, as that process sees it; empty: it is none of a file. No file system is asked. */
+void procfs_mount_of(const char *root, uint32_t pid, uint32_t descriptor, char *point, size_t room);
+
+/* The same of its latest descriptor that leads to a file of a file system with storage behind it. */
+void procfs_latest_mount(const char *root, uint32_t pid, char *point, size_t room);
+
 /* The path of its executable, the end of it where it is long. */
 int procfs_program(const char *root, uint32_t pid, char path[PROCESS_NAME_BYTES]);
 

@@ -13,6 +13,9 @@ int sampled_begin(struct sampled *sampled, const char *root, uint64_t slice_ns, 
     return belonging_begin(&sampled->belonging, root, launcher, scheduler_job);
 }
 
+/* In the order of the counts. */
+enum { STORED_READ = node_process_slices_kernel_read_bytes - node_process_slices_read_bytes, STORED_WRITE };
+
 /* What the process itself read and wrote: without the children that it waited for, whom the kernel adds to it, and who are followed, or
  * profiled, by themselves. From the first of them on its living threads are looked at; what threads did that ended meanwhile is missing then. */
 static int own_counts(const struct belonging *belonging, struct followed *one, const struct process_look *look, uint64_t own[KERNEL_COUNTS])
@@ -79,6 +82,19 @@ static void succeed(struct sampled *sampled, struct followed *one, const char *p
     memcpy(one->program, program, sizeof one->program);
 }
 
+/* Where its latest file lies, if it moved more than ever since the look before. */
+static void look_where(const char *root, struct followed *one, uint64_t stored_bytes)
+{
+    char point[POINT_NAME_BYTES];
+    if (stored_bytes < FEWEST_POINTED_BYTES || stored_bytes <= one->pointed_bytes)
+        return;
+    procfs_latest_mount(root, one->pid, point, sizeof point);
+    if (point[0] == '\0')
+        return;
+    memcpy(one->point, point, sizeof point);
+    one->pointed_bytes = stored_bytes;
+}
+
 static void look_at(struct sampled *sampled, struct followed *one)
 {
     const char *root = sampled->belonging.root;
@@ -106,6 +122,7 @@ static void look_at(struct sampled *sampled, struct followed *one)
         more[i] = own[i] > one->counts[i] ? own[i] - one->counts[i] : 0;
     owe(one->owed, sampled->slice_ns, &one->looked, &looked, more);
     one->moved_bytes += more[0] + more[1];
+    look_where(root, one, more[STORED_READ] + more[STORED_WRITE]);
     memcpy(one->counts, own, sizeof own);
     one->looked = looked;
     /* A zombie has no executable any more. */
@@ -245,6 +262,19 @@ static uint64_t text_of(struct sampled *sampled, struct segment_home *home, cons
     return at < PROGRAMS_MAX ? sampled->programs[at].text : 0;
 }
 
+static uint64_t text_of_point(struct sampled *sampled, struct segment_home *home, const char *point)
+{
+    unsigned at = 0;
+    while (at < sampled->points_used && strcmp(sampled->points[at].name, point) != 0)
+        at++;
+    if (at == sampled->points_used && at < POINTS_MAX && point[0] != '\0') {
+        memcpy(sampled->points[at].name, point, sizeof sampled->points[at].name);
+        sampled->points[at].text = segment_add_text(home, point);
+        sampled->points_used++;
+    }
+    return at < sampled->points_used ? sampled->points[at].text : 0;
+}
+
 /* What rows tell of a process in one slice. */
 static void add_up(struct sampled *sampled, const struct followed *one, const struct owed *owed)
 {
@@ -279,6 +309,7 @@ static void add_process(struct sampled *sampled, struct segment_home *home, cons
     row[node_processes_end_ns] = one->looked.at_ns;
     row[node_processes_is_refused] = one->state == FOLLOWED_REFUSED;
     row[node_processes_is_from_start] = one->is_from_start;
+    row[node_processes_point] = text_of_point(sampled, home, one->point);
 }
 
 enum { SLICE_ROWS = (SAMPLE_WORDS_MAX - 3 - FOLLOWED_MAX * NODE_PROCESS_COLUMNS) / NODE_PROCESS_SLICE_COLUMNS };

@@ -14,6 +14,9 @@ enum {
     FOLLOWED_MAX = 256,
     SAMPLED_LEAST_BYTES = 64 << 10,
     PROGRAMS_MAX = 128, /* different names in the segment's text */
+    POINTS_MAX = 32,    /* likewise of mount points */
+    POINT_NAME_BYTES = 256,
+    FEWEST_POINTED_BYTES = 1 << 20, /* of whoever moved less since the look before it is not asked where */
 };
 
 enum followed_state {
@@ -34,6 +37,8 @@ struct followed {
     unsigned rounds;    /* of visits without a segment of its own */
     uint64_t counts[KERNEL_COUNTS], by_threads[KERNEL_COUNTS], moved_bytes;
     char program[PROCESS_NAME_BYTES];
+    char point[POINT_NAME_BYTES]; /* of the mount where it moved `pointed_bytes`, the most in one look */
+    uint64_t pointed_bytes;
     struct owed owed[OWED_SLICES];
 };
 
@@ -48,6 +53,11 @@ struct sampled {
         char name[PROCESS_NAME_BYTES];
         uint64_t text, read_bytes, write_bytes; /* of its processes together, as far as rows tell */
     } programs[PROGRAMS_MAX];
+    unsigned points_used;
+    struct {
+        char name[POINT_NAME_BYTES];
+        uint64_t text;
+    } points[POINTS_MAX];
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -90,7 +90,9 @@ static void note(int fd, const struct segment *copy)
 
 static void note_profiled(struct profiled *profiled, const struct segment *copy, bool is_elsewhere)
 {
-    if (profiled == NULL || copy->is_of_node)
+    /* A program of Go makes its system calls by itself: its segment has none of them, and it is sampled. */
+    bool is_sampled = adopt_is_of_this_build(copy) && copy->mishaps[MISHAP_go_program] > 0 && !is_elsewhere;
+    if (profiled == NULL || copy->is_of_node || is_sampled)
         return;
     if (profiled->used == PROFILED_MAX) {
         profiled->is_cut = true;
@@ -138,6 +140,8 @@ void visit_segment(int dir, const char *path, void *argument)
         atomic_store(&copy->collector_until_ns, drained == 0 ? visits->until_ns : 0);
         if (is_living && !is_own)
             note(fd, copy);
+        if (visits->under_way != NULL && adopt_is_of_this_build(copy) && state == SEGMENT_LIVE && !is_own)
+            under_way_note(visits->under_way, fd, copy);
         visits->alive += is_living && !is_own;
         visits->failed += drained < 0;
         visits->error = drained < 0 ? drained : visits->error;

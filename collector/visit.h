@@ -4,7 +4,7 @@
 #ifndef SLICEWISE_VISIT_H
 #define SLICEWISE_VISIT_H
 
-#include "segment.h"
+#include "under_way.h"
 
 /* The processes that have a segment and live, by their pid namespace and their number in it, as the last round found them. */
 enum { PROFILED_MAX = 8192 };
@@ -26,6 +26,7 @@ struct visits {
     uint64_t drained_bytes;
     unsigned alive, finished, failed;
     int error;              /* why the last one that failed did */
+    struct under_way_table *under_way; /* calls that threads are in; NULL: not known */
     struct profiled *profiled; /* where to note who has a segment; NULL: nowhere */
 };
 

@@ -1,5 +1,7 @@
 #include "waiting.h"
 
+#include "clock.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -21,13 +23,15 @@ static uint64_t *time_at(struct waiting *waiting, const char *place)
 }
 
 /* Each thread that sleeps stands for `stands_for_ns`, and for as many more as were not looked at. */
-static void look_at(struct waiting *waiting, const char *root, const struct seen *one, double stands_for_ns)
+static void look_at(struct waiting *waiting, struct under_way_table *under_way, const char *root, struct seen *one, double stands_for_ns)
 {
     uint32_t threads[THREADS_LISTED] = { one->pid };
     struct process_look look;
     if (procfs_look(root, one->pid, &look) != 0 || look.start_ticks != one->start_ticks || look.has_ended)
         return;
     uint32_t all = look.threads;
+    uint64_t former_ns = one->watched_ns;
+    one->watched_ns = clock_read(CLOCK_REALTIME);
     long listed = all > 1 ? procfs_threads(root, one->pid, threads, THREADS_LISTED) : 1;
     long count = listed < THREADS_A_PROCESS ? listed : THREADS_A_PROCESS;
     for (long i = 0; i < count; i++) {
@@ -37,13 +41,14 @@ static void look_at(struct waiting *waiting, const char *root, const struct seen
             continue;
         procfs_place(root, thread, place, sizeof place);
         *time_at(waiting, place) += (uint64_t)(stands_for_ns * all / (double)count);
+        under_way_look(under_way, root, one->pid, thread, former_ns);
     }
 }
 
-void waiting_look(struct waiting *waiting, const struct belonging *belonging, uint64_t now_ns)
+void waiting_look(struct waiting *waiting, struct under_way_table *under_way, const struct belonging *belonging, uint64_t now_ns)
 {
     uint64_t gap_ns = waiting->looked_ns != 0 ? now_ns - waiting->looked_ns : 0;
-    const struct seen *some[PROCESSES_LOOKED_AT];
+    struct seen *some[PROCESSES_LOOKED_AT];
     unsigned of_job;
     waiting->looked_ns = now_ns;
     if (gap_ns == 0)
@@ -51,5 +56,5 @@ void waiting_look(struct waiting *waiting, const struct belonging *belonging, ui
     unsigned looks = belonging_some(belonging, &waiting->next, PROCESSES_LOOKED_AT, some, &of_job);
     gap_ns = gap_ns < LONGEST_GAP_NS ? gap_ns : LONGEST_GAP_NS;
     for (unsigned i = 0; i < looks; i++)
-        look_at(waiting, belonging->root, some[i], (double)gap_ns * of_job / looks);
+        look_at(waiting, under_way, belonging->root, some[i], (double)gap_ns * of_job / looks);
 }

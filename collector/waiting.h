@@ -4,6 +4,7 @@
 #define SLICEWISE_WAITING_H
 
 #include "belonging.h"
+#include "under_way.h"
 
 enum { WAITING_PLACES = 8, PLACE_BYTES = 64 };
 
@@ -18,7 +19,7 @@ struct waiting {
     } places[WAITING_PLACES];
 };
 
-/* Looks at some of the job's processes, in turn, for them all. */
-void waiting_look(struct waiting *waiting, const struct belonging *belonging, uint64_t now_ns);
+/* Looks at some of the job's processes, in turn, for them all; and at the calls in which threads sleep. */
+void waiting_look(struct waiting *waiting, struct under_way_table *under_way, const struct belonging *belonging, uint64_t now_ns);
 
 #endif

@@ -9,6 +9,7 @@
 #include "sections.h"
 #include "spool.h"
 #include "text.h"
+#include "unfinished.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -195,6 +196,8 @@ static uint64_t last_moment(const struct segment *segment)
 {
     uint64_t slice_ns = segment->process_row[processes_slice_ns], now = clock_read(CLOCK_REALTIME), end = segment->last_call_ns;
     bool has_left = atomic_load(&segment->state) == SEGMENT_LEAVING;
+    uint64_t under_way_ns = has_left ? 0 : unfinished_last_ns(segment);
+    end = under_way_ns > end && under_way_ns <= now ? under_way_ns : end;
     for (uint32_t i = 0; i < segment->lanes_used && !has_left; i++) {
         const struct lane *lane = (const struct lane *)segment->lanes[i];
         uint64_t slice_end = (lane->slice + 1) * slice_ns;

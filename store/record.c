@@ -3,6 +3,7 @@
 #include "files.h"
 #include "region.h"
 #include "samples.h"
+#include "unfinished.h"
 
 #include <errno.h>
 #include <string.h>
@@ -217,6 +218,8 @@ int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns
     segment->process_row[processes_ending] = ending;
     segment->process_row[processes_end_ns] = end_ns;
     region_end_all(home, end_ns);
+    if (ending == ENDING_killed)
+        unfinished_add(home);
     uint32_t lanes = segment->lanes_used < LANES_MAX ? segment->lanes_used : LANES_MAX;
     for (uint32_t i = 0; i < lanes; i++) {
         struct lane *lane = segment_lane(segment, i);

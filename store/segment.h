@@ -50,6 +50,8 @@ enum {
     HARDWARE_ROWS_MAX = 64,
     WAIT_ROWS_MAX = 64,
     USAGE_ROWS_MAX = 64,
+    UNFINISHED_MAX = 16, /* calls under way that the collector notes, */
+    UNFINISHED_SLICES_MAX = 1000000, /* and how long one may be */
     REGIONS_MAX = 512,  /* under way at one time, */
     REGION_LANES = 512, /* and on these lanes */
     REGION_NAMES_MAX = 64,
@@ -201,6 +203,15 @@ struct library_called {
 /* The enum io_library that each function belongs to. */
 extern const unsigned char library_of_function[LIBRARY_FUNCTIONS];
 
+/* A call that a thread was in for long when the collector looked, or one direction of it. */
+struct unfinished {
+    uint32_t thread, mount;
+    enum call_kind kind;
+    uint32_t parts; /* of its time this direction has one of so many */
+    uint64_t begin_ns, first_ns, last_ns; /* CLOCK_REALTIME: about when it began, and when it was first and last seen under way */
+    uint64_t bytes;             /* what the kernel had moved for it by then */
+};
+
 /* What a lane counts for regions: of the columns of a region those that add up. */
 #define REGION_SUM(column) ((column) - regions_read_bytes)
 #define REGION_SUMS (REGION_SUM(regions_mpi_ns) + 1)
@@ -321,6 +332,7 @@ struct segment {
     _Atomic uint64_t collected; /* frames of lower numbers are in the spool; guarded against half a write (collected_pack) */
     _Atomic uint64_t collector_until_ns; /* CLOCK_MONOTONIC before which the collector comes again; 0: nobody does */
     uint64_t created_ns; /* CLOCK_BOOTTIME: whoever has the process's id and began later is somebody else */
+    uint32_t unfinished_used;
     uint32_t is_group_readable;
     uint32_t names; /* enum names: what of paths and programs goes into frames */
     uint8_t names_key[32];
@@ -343,6 +355,7 @@ struct segment {
     uint64_t hardware[HARDWARE_ROWS_MAX][HARDWARE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
     uint64_t unprofiled[UNPROFILED_MAX][UNPROFILED_COLUMNS];
     uint64_t waits[WAIT_ROWS_MAX][WAIT_COLUMNS];
+    struct unfinished unfinished[UNFINISHED_MAX]; /* written by the collector alone, as `unfinished_used` */
     struct library_called library_calls[LIBRARY_FUNCTIONS] __attribute__((aligned(PAGE_BYTES)));
     struct regions regions __attribute__((aligned(PAGE_BYTES)));
     uint64_t sites[SITE_ROWS_MAX][SITE_COLUMNS] __attribute__((aligned(PAGE_BYTES)));
@@ -411,7 +424,7 @@ static inline uint64_t segment_layout_of(uint32_t schema)
         offsetof(struct segment, closing_lane), offsetof(struct segment, mounts_used), offsetof(struct segment, names_key),
         offsetof(struct segment, last_call_ns),
         offsetof(struct segment, mishaps), offsetof(struct segment, process_row), offsetof(struct segment, spool_dir),
-        offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, text),
+        offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, unfinished), offsetof(struct segment, text),
         offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),
         offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
         sizeof(struct file), offsetof(struct files, heads), offsetof(struct files, names), offsetof(struct lane, other_files), offsetof(struct stream, file),

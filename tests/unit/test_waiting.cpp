@@ -39,7 +39,7 @@ struct Node {
     {
         belonging.seen = seen.data();
         belonging.used = (unsigned)seen.size();
-        waiting_look(&waiting, &belonging, at_ns);
+        waiting_look(&waiting, &under_way, &belonging, at_ns);
     }
     std::map<std::string, uint64_t> slept() const
     {
@@ -51,6 +51,7 @@ struct Node {
     std::string root;
     struct belonging belonging = {};
     struct waiting waiting = {};
+    struct under_way_table under_way = {};
     std::vector<struct seen> seen;
 };
 

@@ -290,7 +290,8 @@ class Digest:
         slice_ns = whole(self._profile.nodes["slice_ns"].max()) if not self._profile.nodes.is_empty() else self.slice_ns
         if tables[outside.PROCESSES].is_empty():
             return outside.sampled(tables, self._who, pl.DataFrame(), slice_ns)
-        profiled = self._who.filter(members.is_profiled())
+        by_itself = self.mishaps.filter(pl.col("mishap") == "go_program")
+        profiled = self._who.filter(members.is_profiled()).join(by_itself, on="process", how="anti")
         return outside.sampled(tables, profiled, self.coverage, slice_ns)
 
     @_frame

@@ -37,8 +37,9 @@ def sampled(
     if any(tables[name].is_empty() for name in (PROCESSES, "nodes")):
         return empty[0], empty[1]
     runs = runs_of(tables)
+    its = tables[PROCESSES]
     who = (
-        tables[PROCESSES]
+        its.with_columns(point=pl.col("point").cast(pl.String) if "point" in its.columns else pl.lit(""))
         .rename({"number": "nth"})
         .join(runs, on="process")
         .with_columns(

@@ -337,6 +337,7 @@ FRAMES: dict[str, Frame] = {
             "end_ns": number("UNIX time, ns", "when it was last looked at; what it did after that is missing"),
             "is_refused": _yes_or_no("the kernel did not tell its counts: it has none"),
             **SAMPLED_COUNTS,
+            "point": _name("mount point of its latest open file, when it transferred most; empty: not known"),
         },
     ),
     "sampled_slices": Frame(
