@@ -16,6 +16,7 @@ from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from support.blame_trials import digests
 from support.jobs import FIRST_SLICE, write_job
+from support.runs import read, write_run, wrote
 from support.swz import build_profile
 
 MIB = 1 << 20
@@ -235,6 +236,26 @@ def test_what_is_too_uncertain_to_tell_is_not_told_with_confidence(tmp_path: Pat
     assert told.lost is not None
     assert told.lost.low < 0 < told.lost.value
     assert (told.is_claimed, told.is_too_uncertain, told.confidence) == (False, True, "low")
+
+
+def test_a_writer_that_passes_readers_by_cost_none_of_what_they_lost(tmp_path: Path) -> None:
+    """A limit of each direction: two readers get 10 MiB/s each and one alone 20, whatever somebody writes. Nobody ran
+    alone.
+    """
+    chance = np.random.default_rng(1)
+    reads = [10 + chance.uniform(-0.5, 0.5, 40) for _ in range(2)]
+    writes = 12 + chance.uniform(-8, 8, 40)
+    mine, theirs = ({at: read(float(mib), 1.0) for at, mib in enumerate(some)} for some in reads)
+    job = write_run(tmp_path / "job", 40, [mine])
+    reader = write_run(tmp_path / "reader", 40, [theirs], "/opt/other")
+    its = {at: wrote(float(mib), 1.0) for at, mib in enumerate(writes)}
+    writer = write_run(tmp_path / "writer", 40, [its], "/opt/writer")
+    told = blame(*digests(job), digests(reader, writer))
+    assert told.lost is not None
+    assert told.lost.value == pytest.approx(20, rel=0.03)
+    assert {one.job: one.lost.value for one in told.neighbours if one.lost.value > 0.1} == {
+        "reader": pytest.approx(20, rel=0.03)
+    }
 
 
 @pytest.mark.parametrize(

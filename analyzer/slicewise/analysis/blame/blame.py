@@ -14,7 +14,7 @@ from slicewise.analysis.blame.active import active_on, bystanders, with_nobody
 from slicewise.analysis.blame.limits import limit_words, lowered, request_words
 from slicewise.analysis.blame.memory import moved_by_no_call
 from slicewise.analysis.blame.next_step import NARROWER, next_step
-from slicewise.analysis.blame.on_storage import on_storages
+from slicewise.analysis.blame.on_storage import SlicesOnStorage, on_storages
 from slicewise.analysis.blame.outside import cost_by_waiting
 from slicewise.analysis.blame.own_processes import own_processes
 from slicewise.analysis.blame.regions import lost_in_regions
@@ -40,6 +40,7 @@ from slicewise.analysis.blame.servers import (
     shared_out,
     with_time,
 )
+from slicewise.analysis.blame.shared_slices import passes_by
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.standalone import StandaloneRows, with_waits_of
@@ -47,7 +48,7 @@ from slicewise.analysis.blame.time_limited import time_limited, why_its_work_did
 from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands, strands_to_match
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
-from slicewise.analysis.blame.unprofiled import apart, unprofiled
+from slicewise.analysis.blame.unprofiled import apart, estimated_words, unprofiled
 from slicewise.analysis.blame.weighed import (
     not_known,
     why_hidden_io,
@@ -221,7 +222,7 @@ def _asked(
         job,
         strands,
         company,
-        known,
+        _with_directions(known, on_each, seconds),
         sure,
         traffic,
         where,
@@ -277,6 +278,7 @@ def _asked(
         *(limit_words(where, limits, lower) if told.io_seconds >= TRIVIAL * told.runtime_seconds else ()),
         *(request_words(where, limits, of_requests) if told.neighbours else ()),
         *(_harmless(one) for one in where if one.number in harmless),
+        *estimated_words([one.job for one in told.neighbours], neighbours),
     ]
     if served is not None:
         its = beside.filter(pl.col("job") == digest.job, pl.col("storage") == served.storage.number)
@@ -348,6 +350,16 @@ def _storages_of(slices: pl.DataFrame, digest: Digest, neighbours: Sequence[Dige
 def _as_servers_counted(traffic: Traffic, served: ServerCounts) -> Traffic:
     """Traffic of which the servers know every job by name."""
     return replace(traffic, profiled=served.all_bytes, counted=served.all_bytes, counter=BY_SERVERS)
+
+
+def _with_directions(
+    known: Mapping[int, Capacities], on_each: Mapping[int, SlicesOnStorage], seconds: float
+) -> dict[int, Capacities]:
+    """Capacities by which a loss is divided among neighbours: whether reads and writes pass each other by."""
+    return {
+        number: replace(one, pass_by=number in on_each and passes_by(on_each[number], one, seconds))
+        for number, one in known.items()
+    }
 
 
 def _with_exponent(traffic: Traffic, known: Capacities | None) -> Traffic:

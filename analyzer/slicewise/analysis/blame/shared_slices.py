@@ -89,6 +89,13 @@ def part_alone(own: SlicesOnStorage, known: Capacities, slice_seconds: float) ->
     return PartAlone(speed, ERROR_OF_SPEED, is_sure=True)
 
 
+def passes_by(own: SlicesOnStorage, known: Capacities, slice_seconds: float) -> bool:
+    """Whether the slices of a job in company show that what others move in the other direction takes nothing of what
+    there is in the job's.
+    """
+    return _Work(own, known, slice_seconds).passes_by()
+
+
 @dataclass(frozen=True)
 class _Work:
     """The job's work and everybody's on a storage, in seconds of the storage's time."""
@@ -139,8 +146,9 @@ class _Work:
 
     def _of_others(self, kind: Kind) -> Floats:
         """Bytes of others in a direction, as far as they count against the job's."""
-        counts = 1.0 if kind == self._main else self.known.across()
-        return counts * self._of(np.maximum(self.own.together[kind] - self.own.amounts[kind], 0.0), kind)
+        return self.known.counts(self._main, kind) * self._of(
+            np.maximum(self.own.together[kind] - self.own.amounts[kind], 0.0), kind
+        )
 
     @property
     def is_in_few(self) -> bool:
@@ -161,7 +169,7 @@ class _Work:
         same, across = (self._beside(self._of_others(kind)) for kind in (self._main, OTHER[self._main]))
         together = mine + same + across
         if across > WORTH_ASKING * together and self.known.exponent is None and not self._meet():
-            return mine / (mine + same) if self._pass_by() else DO_NOT_MEET
+            return mine / (mine + same) if self._takes_nothing() else DO_NOT_MEET
         return mine / together
 
     def share_beside_metadata(self) -> float:
@@ -192,7 +200,16 @@ class _Work:
             return False
         return bool(np.corrcoef(one, other)[0, 1] <= MEET)
 
-    def _pass_by(self) -> bool:
+    def passes_by(self) -> bool:
+        """The same where the other direction would count much, no slices of both tell, and it does not seem to meet the
+        job's.
+        """
+        mine = float(self._bytes[self.is_shared].sum())
+        same, across = (self._beside(self._of_others(kind)) for kind in (self._main, OTHER[self._main]))
+        is_asked = across > WORTH_ASKING * (mine + same + across) and self.known.exponent is None
+        return is_asked and not self._meet() and self._takes_nothing()
+
+    def _takes_nothing(self) -> bool:
         """Whether what others got in the other direction took nothing of what there was in the job's."""
         one, other = self._pairs
         if not (len(one) and other.std()):

@@ -16,8 +16,10 @@ from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.analysis.runs.limits import from_disk, limit_of, synced_writes
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, LITTLE_BYTES, WORTH_NAMING_BYTES
+from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
+from slicewise.digest.processes import is_profiled
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
 from slicewise.digest.storages import LIMITS, NETWORK_TYPES, SIGNALS, devices_of, way_of
 
@@ -40,7 +42,9 @@ OPENS = ("open", "openat", "fopen", "fdopen", "freopen", "fclose", "fflush", "op
 # Traffic that came and went takes nothing from jobs whose speed together stayed within MOST_CHANGE meanwhile. It was
 # there in slices in which it moved LEAST_CHANGE more, of what the jobs reach at most, than in the slice in the middle.
 # Of the jobs' speeds the fifths at both ends are left out.
+UNFINISHED = "unfinished_calls"
 FEWEST_TOGETHER = 8
+OF_BYTES = pl.Schema(dict.fromkeys(BYTES, pl.Int64))
 # A client's connection, as the collector names it, and the address of its server.
 NFS_CONNECTION = r"^(.*):\d+ to port 2049$"
 FEWEST_WITH_IT = 3
@@ -189,10 +193,13 @@ def unprofiled(
             )
         )
         rests.append(rest)
-    schema = {"storage": pl.UInt64, "slice": pl.Int64} | dict.fromkeys(BYTES, pl.Int64)
+    schema = {"storage": pl.UInt64, "slice": pl.Int64, **OF_BYTES}
     rest = pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
-    beyond_calls, rest = _beyond_calls(rest, rows, neighbours, grid_ns)
-    by_storage = dict(beyond_calls.group_by("storage").agg(pl.col("read_bytes").sum()).iter_rows())
+    by_sampling, rest = _sampled_beyond_calls(rest, rows, digest, neighbours, storages, grid_ns)
+    by_calls, rest = _beyond_calls(rest, rows, neighbours, grid_ns)
+    beyond_calls = pl.concat([by_sampling, by_calls])
+    moved = beyond_calls.group_by("storage").agg(pl.sum_horizontal(pl.col(BYTES).sum()))
+    by_storage = dict(moved.iter_rows())
     traffic = [replace(one, profiled=one.profiled + by_storage.get(one.storage.number, 0)) for one in traffic]
     return traffic, rest, beyond_calls
 
@@ -240,6 +247,80 @@ def _beyond_calls(
         found.append(its.select(rows.columns))
         rest = rest.with_columns(read_bytes=pl.col("read_bytes") - pl.when(is_its).then(read).otherwise(0))
     return pl.concat(found), rest.filter(pl.sum_horizontal(BYTES) > 0)
+
+
+def _sampled_beyond_calls(
+    rest: pl.DataFrame,
+    rows: pl.DataFrame,
+    digest: Digest,
+    neighbours: Sequence[Digest],
+    storages: Sequence[Storage],
+    grid_ns: int,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What neighbours' processes moved that no library profiled, as rows of these jobs: so much of the rest as the
+    kernel counted of them where they had a file open. And what is left of the rest, also without what the job's own
+    such processes moved. The disk has reads by the next slice, and writes when it sends them.
+    """
+    found = [rows.clear()]
+    for one in (digest, *neighbours) if len(rest) else ():
+        counted = _sampled_on_grid(one, grid_ns)
+        for storage in storages:
+            is_there = (pl.col("point") == storage.point) & (pl.col("node") == (storage.host or pl.col("node")))
+            its = counted.filter(is_there).group_by("slice").agg(pl.col(BYTES).sum()).sort("slice")
+            there = rest.filter(pl.col("storage") == storage.number).sort("slice")
+            if its.is_empty() or there.is_empty():
+                continue
+            part = there.with_columns(_moved_of(there, its, name) for name in BYTES)
+            rest = pl.concat([rest, part.with_columns(-pl.col(BYTES))])
+            rest = rest.group_by("storage", "slice").agg(pl.col(BYTES).sum())
+            if one is digest:
+                continue
+            seconds = {
+                SECONDS[kind]: (pl.col(AMOUNTS[kind]) > 0).cast(pl.Float64) * (grid_ns / 1e9) for kind in DIRECTIONS
+            }
+            nothing = {AMOUNTS["meta"]: pl.lit(0, pl.Int64), SECONDS["meta"]: pl.lit(0.0)}
+            moved = part.filter(pl.sum_horizontal(BYTES) > 0).with_columns(job=pl.lit(one.job), **seconds, **nothing)
+            found.append(moved.select(rows.columns))
+    return pl.concat(found), rest.filter(pl.sum_horizontal(BYTES) > 0).sort("storage", "slice")
+
+
+def estimated_words(named: Sequence[str | None], neighbours: Sequence[Digest]) -> list[str]:
+    """Which of the neighbours with these names moved bytes that no call's end counted."""
+    found = []
+    for one in neighbours:
+        if one.job not in named:
+            continue
+        if "mishaps" not in one.not_kept and one.mishaps.filter(pl.col("mishap") == UNFINISHED)["count"].sum():
+            found.append(f"{one.job} was killed within a call: what it transferred in that call is an estimate")
+        if one.processes.filter(is_profiled()).is_empty():
+            found.append(f"{one.job} could not be profiled: what it transferred is an estimate, by the kernel's count")
+    return found
+
+
+def _sampled_on_grid(digest: Digest, grid_ns: int) -> pl.DataFrame:
+    """What the kernel moved between storages and memory for a job's processes that no library profiled, where it is
+    known on which storage: node, point, slice, BYTES.
+    """
+    if "sampled_processes" in digest.not_kept or digest.sampled_processes.is_empty():
+        return pl.DataFrame(schema={"node": pl.String, "point": pl.String, "slice": pl.Int64, **OF_BYTES})
+    who = digest.sampled_processes.filter(pl.col("point") != "").select("process", "nth", "node", "point")
+    return digest.sampled_slices.join(who, on=["process", "nth"]).select(
+        pl.col("node", "point").cast(pl.String),
+        slice=pl.col("slice") * digest.node_slice_ns // grid_ns,
+        **{name: pl.col(f"storage_{name}").cast(pl.Int64) for name in BYTES},
+    )
+
+
+def _moved_of(there: pl.DataFrame, its: pl.DataFrame, name: str) -> pl.Series:
+    """By slices of `there`, how much of what was moved processes account for that moved `its`."""
+    slices, sums = its["slice"].to_numpy(), np.append(0, its[name].to_numpy().cumsum())
+    by_then, before = (sums[np.searchsorted(slices, there["slice"].to_numpy() + ahead, "right")] for ahead in (1, -2))
+    found, given = [], 0
+    for moved, most, least in zip(there[name].to_list(), by_then.tolist(), before.tolist(), strict=True):
+        given = max(given, least) if name == "read_bytes" else given
+        found.append(min(moved, max(0, most - given)))
+        given += found[-1]
+    return pl.Series(name, found, pl.Int64)
 
 
 def apart(rest: pl.DataFrame, rows: pl.DataFrame, known: Mapping[int, Capacities], grid_ns: int) -> list[int]:

@@ -41,13 +41,15 @@ MOST_ERROR_OF_FULLNESS = 0.25
 class Capacities:
     """What a storage does at most, by kind: bytes/s or metadata operations/s; a kind that nobody used is missing.
     exponent: of its capacity region (r/C_r)^p + (w/C_w)^p + (m/M)^p = 1; None where no slices tell, and then it is
-    taken to be 1 (`p`). mixed: how many slices told. level: how much of its time a full storage was seen to spend;
+    taken to be 1 (`p`). mixed: how many slices told. pass_by: whether slices show that reads and writes take nothing
+    from each other, though no exponent is known. level: how much of its time a full storage was seen to spend;
     unfilled: kinds of which it may well do more; both by `shown_together`, else unknown.
     """
 
     most: dict[Kind, float]
     exponent: float | None = None
     mixed: int = 0
+    pass_by: bool = False
     level: Estimate | None = None
     unfilled: frozenset[Kind] = frozenset()
 
@@ -59,6 +61,12 @@ class Capacities:
         """How much of another kind's storage time counts against a call: 1 where the device takes turns, 0 where
         kinds do not meet."""
         return 0.0 if self.p >= APART else 1.0 / self.p
+
+    def counts(self, kind: Kind, other: Kind) -> float:
+        """How much of a kind's storage time counts against a call of the first kind."""
+        if kind == other:
+            return 1.0
+        return 0.0 if self.pass_by and "meta" not in (kind, other) else self.across()
 
     def parts(self, amounts: Mapping[Kind, float]) -> dict[Kind, float]:
         """Seconds of the storage's time that amounts of each kind take."""
@@ -298,5 +306,4 @@ def in_calls(grid_ns: int) -> pl.Expr:
 
 def against(kind: Kind, known: Capacities) -> pl.Expr:
     """How much of the storage's time a row's work counts against calls of a kind, in s."""
-    across = known.across()
-    return pl.sum_horizontal(pl.col(f"{other}_taken") * (1.0 if other == kind else across) for other in KINDS)
+    return pl.sum_horizontal(pl.col(f"{other}_taken") * known.counts(kind, other) for other in KINDS)

@@ -1,0 +1,72 @@
+"""Jobs that no library can profile are named where the kernel's count of them explains what a disk read and wrote."""
+
+from pathlib import Path
+
+import pytest
+from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.result import Blame
+from support.blame_trials import digests
+from support.swz import build_profile
+
+MIB, SECOND, FIRST = 1 << 20, 1_000_000_000, 1_700_000_000
+ON = {"host": "n1", "slice_ns": SECOND}
+
+
+def reader(directory: Path, number: int, first: int, seconds: int, mib: int, disk_mib: int) -> Path:
+    """A job that reads so many MiB in each second, on a disk that reads so many."""
+    process = {"process": number, "program": "/usr/bin/dd", "start_ns": first * SECOND, **ON}
+    process |= {"end_ns": (first + seconds) * SECOND, "ending": "exit"}
+    did = {"process": number, "threads": 1, "read_bytes": mib * MIB, "read_ops": mib, "read_ns": SECOND}
+    run = {"process": 5000 + number}
+    slices = range(first, first + seconds)
+    collected = {
+        "nodes": [run | ON],
+        "node_devices": [run | {"device": 0, "kind": "block", "name": "vdb"}],
+        "node_slices": [run | {"slice": at, "sampled_ns": SECOND} for at in slices],
+        "node_blocks": [run | {"device": 0, "slice": at, "read_bytes": disk_mib * MIB} for at in slices],
+    }
+    mounts = [{"process": number, "type": "ext4", "source": "/dev/vdb"}]
+    return build_profile(directory, [process], [did | {"slice": at} for at in slices], mounts, collected=collected)
+
+
+def go_program(directory: Path, point: str, mib: int = 10) -> Path:
+    """A static program of 20 s that reads so many MiB in each of them, and was killed."""
+    run = {"process": 7000}
+    who = {"pid": 50, "inner_pid": 50, "program": "/opt/go", "start_ns": FIRST * SECOND, "first_ns": FIRST * SECOND}
+    who |= {"number": 1, "end_ns": (FIRST + 20) * SECOND, "is_from_start": 1, "point": point}
+    slices = range(FIRST, FIRST + 20)
+    collected = {
+        "nodes": [run | ON | {"job": directory.name}],
+        "node_slices": [run | {"slice": at, "sampled_ns": SECOND} for at in slices],
+        "node_processes": [run | who],
+        "node_process_slices": [
+            run | {"number": 1, "slice": at, "read_bytes": mib * MIB, "kernel_read_bytes": mib * MIB} for at in slices
+        ],
+    }
+    return build_profile(directory, [], collected=collected)
+
+
+def told(directory: Path, point: str, mib: int = 10) -> Blame:
+    """A job of 200 MiB that took 10 s alone, and 20 s while the disk read as much for somebody else."""
+    job = reader(directory / "job", 1, FIRST, 20, 10, 20)
+    alone = reader(directory / "alone", 2, FIRST - 900, 10, 20, 20)
+    return blame(*digests(job), digests(go_program(directory / "go", point, mib)), digests(alone))
+
+
+def test_a_job_that_was_sampled_is_named_with_its_bytes(tmp_path):
+    found = told(tmp_path, "/scratch")
+    assert {one.job: one.lost.value for one in found.neighbours} == {"go": pytest.approx(10, rel=0.05)}
+    assert found.neighbours[0].read_bytes == pytest.approx(200 * MIB, rel=0.1)
+    (traffic,) = found.traffic
+    assert traffic.profiled == pytest.approx(traffic.counted, rel=0.1)
+    assert "go could not be profiled: what it transferred is an estimate, by the kernel's count" in found.notes
+
+
+@pytest.mark.parametrize("point", ["", "/home"])
+def test_one_that_used_another_disk_or_nobody_knows_which_is_not(tmp_path, point):
+    assert [one.job for one in told(tmp_path, point).neighbours] == [None]
+
+
+def test_who_moved_a_part_is_named_for_that_part(tmp_path):
+    lost = {one.job: one.lost.value for one in told(tmp_path, "/scratch", mib=4).neighbours}
+    assert lost == {"go": pytest.approx(4, abs=0.5), None: pytest.approx(6, abs=0.5)}
