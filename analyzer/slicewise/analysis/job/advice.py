@@ -56,7 +56,7 @@ def advise(
     told = worth_it(habits_of_calls(calls))
     of_ranks = _habits_of_ranks(digest, ranks, lost_share, {one.habit for one in told})
     worth = [_without_computing(one, calls) for one in (*told, *worth_it(of_ranks))]
-    return sorted(worth, key=lambda one: -(one.saving.value if one.saving else 0.0))[:MOST_ADVICE]
+    return sorted(worth, key=lambda one: -(one.saving.value if one.saving else one.seconds / 2))[:MOST_ADVICE]
 
 
 def _without_computing(one: CostlyHabit, of: JobCalls) -> CostlyHabit:

@@ -14,10 +14,12 @@ from slicewise.analysis.job.job_calls import (
     CLOSES,
     LARGE,
     MANY,
+    MOST_ASKED,
     OF_AN_OPEN,
     OFTEN,
     SHOWN,
     SMALL,
+    TIMES_AGAIN,
     WAITS_NS,
     CostlyHabit,
     Habit,
@@ -41,15 +43,13 @@ SLOW = 100e6
 # Of calls: transfers of which fewer begin where the last one ended are in no order, and if of reads so many begin after
 # it, they go forward (half of those at random do); of streams' calls so many reach the kernel.
 IN_ORDER, FORWARD, BUFFERED = 0.5, 0.75, 0.5
-# What is read so often is read again; and bytes/s of a copy in memory, at most.
-READ_TIMES, OF_MEMORY = 2.0, 10e9
+# Bytes/s of a copy in memory, at most.
+OF_MEMORY = 10e9
 # So often mapped files are fetched again: less is read ahead, or has libraries.
 MAPPED_TIMES = 1.5
 # The same of files in memory that are written there first, by which memory is taken: at least, most likely, at most.
 # A virtual machine wrote new pages of /dev/shm at 2 to 3e9 bytes/s and read them at 5 to 6e9; a busy node has less.
 OF_NEW_MEMORY = (1e9, 2.5e9, OF_MEMORY)
-# Of the files with most time in reads, how many sizes are asked for.
-MOST_ASKED = 50
 # Functions that turn numbers into text, and back; what one takes of a processor (ns): glibc 2.36 took 34 for a whole
 # number, 206 for a fraction, and 9 for fwrite of 8 bytes. Fewer calls are no second.
 FORMATTED, FORMATTED_NS, MANY_FORMATTED = ("fprintf", "fscanf", "fwprintf", "fwscanf"), (25, 100, 200), 5_000_000
@@ -270,7 +270,7 @@ def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
         return
     rows = rows.join(small, on="path", how="semi")
     made, size, ns = (int(small[f"{way}_{what}"].sum()) for what in ("ops", "bytes", "ns"))
-    calls = max(1, round(made * _that_reach_the_kernel(of.digest, way)))
+    calls = max(1, round(made * of.to_kernel(way)))
     is_buffered = calls < BUFFERED * made
     seconds = of.of_all(rows, f"{way}_ns")
     saving = of.at_large(way, rows, seconds)
@@ -294,15 +294,6 @@ def _small(of: JobCalls, way: Direction) -> Iterator[CostlyHabit]:
     )
 
 
-def _that_reach_the_kernel(digest: Digest, way: Direction) -> float:
-    """The part of the calls of a direction that no stream's buffer serves; 1 where that is not known."""
-    if "distributions" in digest.not_kept:
-        return 1.0
-    of_way = digest.distributions.filter(pl.col("kind") == way)
-    by_what = dict(of_way.group_by("what").agg(pl.col("calls").sum()).iter_rows())
-    return min(1.0, by_what["latency"] / by_what["size"]) if by_what.get("size") else 1.0
-
-
 def _is_read_ahead(digest: Digest, calls: int, size: int) -> bool:
     """Whether so few reads waited that the kernel fetched large pieces ahead of them: larger reads change nothing."""
     if "distributions" in digest.not_kept:
@@ -321,7 +312,7 @@ def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
     sizes = of.size_of(longest["path"].head(MOST_ASKED).to_list())
     size = pl.col("path").replace_strict(sizes, default=None, return_dtype=pl.Int64)
     again = large.with_columns(size=size).filter(
-        pl.col("size") > 0, pl.col("read_bytes") >= READ_TIMES * pl.col("size")
+        pl.col("size") > 0, pl.col("read_bytes") >= TIMES_AGAIN * pl.col("size")
     )
     again = that_count(again, "read_ns")
     if again.is_empty():
@@ -407,12 +398,13 @@ def _random_reads(of: JobCalls) -> Iterator[CostlyHabit]:
         return
     spent = rows.group_by("process").agg(pl.col("read_ns").sum()).join(did, on="process")
     seconds = of.of_runtime(spent.select("process", ns=pl.min_horizontal("read_ns", "of_all")))
-    saving = of.at_large("read", rows, seconds)
+    by_path = rows.filter(pl.col("path") != "").group_by("path").agg(pl.col("read_ns").sum())
+    by_path = by_path.sort("read_ns", "path", descending=[True, False])
+    most, sizes = by_path.head(1), of.size_of(by_path["path"].head(MOST_ASKED).to_list())
+    saving = of.at_large("read", rows, seconds, sum(sizes.values()))
     is_cold = of.fetched_bytes >= IN_ORDER * size and calls >= MANY
     if ns < WAITS_NS * calls and not is_cold and (saving is None or calls < MANY):
         return
-    by_path = rows.filter(pl.col("path") != "").group_by("path").agg(pl.col("read_ns").sum())
-    most = by_path.sort("read_ns", "path", descending=[True, False]).head(1)
     is_one = bool(most.height) and real(most["read_ns"][0]) > ns / 2
     yield CostlyHabit(
         "random reads", seconds, saving, calls, size / calls,

@@ -4,6 +4,7 @@ Digest's frames and call sites in. Seconds are of the runtime: of processes side
 threads side by side the mean one's.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,8 +27,9 @@ from slicewise.symbols.resolve import CodePlace
 Habit = Literal[
     "syncs", "last syncs", "small writes", "small reads", "small buffers", "independent MPI-IO",
     "collective pieces", "shared file", "random reads", "reads again", "mapped again", "scratch files",
-    "piped copies", "opens", "small files", "failing calls", "looks", "locks", "stream seeks", "one directory",
-    "metadata at the begin", "one rank", "uneven ranks", "names by one rank", "formatted text", "brief processes",
+    "piped copies", "opens", "rewrites", "small files", "failing calls", "looks", "locks", "stream seeks",
+    "one directory", "metadata at the begin", "one rank", "uneven ranks", "names by one rank", "formatted text",
+    "brief processes",
 ]  # fmt: skip
 
 # How often a call is a habit: one that waits; any.
@@ -56,6 +58,10 @@ AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
 # close, with a stream's buffer, Fortran took 1,300.
 AROUND_COMPILED_NS, AROUND_COMPILED_OPEN_NS = 100, 1_000
 LIKELY = 0.75
+# What a package does around an open (ns), with other calls, at most: pandas took 0.5 to 1.3 million to append to a CSV
+# file, and 4 to 13 million to write a Parquet file, zarr 5 to 10 million to append a row, on a quiet machine and a busy
+# one. And what a script does for a byte of what it writes (node's JSON: 14).
+AROUND_A_PACKAGE_NS, AROUND_A_BYTE_NS = 10_000_000, 20
 # Of bytes or of time: so much is nearly all.
 ALMOST_ALL = 0.9
 # What of a wait for locks, or for a sync that can go on meanwhile, goes at least, if the change is made.
@@ -63,9 +69,15 @@ AT_LEAST = 0.5
 # A process that lives for so little time (ns) did little but begin and end.
 BRIEF_NS = 100_000_000
 
-# Functions that open a file, and close it.
+# What is read or written so often is so again; of the files with most of it, how many sizes are asked for.
+TIMES_AGAIN, MOST_ASKED = 2.0, 50
+
+# Functions that open a file, and close it; those that give one that was written another's name.
 OPENINGS = ("open", "openat", "creat", "fopen")
 CLOSES = ("close", "fclose")
+RENAMES = ("rename", "renameat", "renameat2")
+# Where Python's packages are; and its own library, by which they may open files.
+OF_A_PACKAGE, OF_PYTHON = re.compile(r"/(site|dist)-packages/"), re.compile(r"/lib/python3[^/]*/")
 
 
 @dataclass(frozen=True)
@@ -205,17 +217,56 @@ class JobCalls:
         """What the kernel fetched from storages for the job; 0 where its count was not kept."""
         return 0 if "coverage" in self.digest.not_kept else int(self.digest.coverage["read_storage"].sum())
 
+    @cached_property
+    def opened_again(self) -> pl.DataFrame:
+        """Rows of files that are opened again and again. is_rewritten: what was written took the place of what was
+        there, since the file is much smaller, or was renamed each time; little_each: that, or little was transferred.
+        """
+        wrote, opens = pl.col("write_bytes"), pl.col("opens")
+        again = self.files.filter(opens >= OFTEN, pl.col("path") != "")
+        by_path = again.filter(wrote > 0).group_by("path").agg(wrote.sum()).sort("write_bytes", "path")
+        sizes = self.size_of(by_path["path"].tail(MOST_ASKED).to_list())
+        size = pl.col("path").replace_strict(sizes, default=None, return_dtype=pl.Int64)
+        is_renamed = size.is_null() & (2 * self.called(RENAMES) >= opens) & (wrote >= SMALL * opens)
+        is_rewritten = is_renamed | (wrote >= TIMES_AGAIN * size).fill_null(value=False) & (wrote > 0)
+        little_each = is_rewritten | (pl.sum_horizontal("read_bytes", "write_bytes") < SMALL * opens)
+        return again.with_columns(is_rewritten=is_rewritten, little_each=little_each)
+
+    def by_packages(self, operations: Sequence[str]) -> float:
+        """How many of these calls Python's packages made, without what is imported."""
+        of_them = self.samples(operations).group_by("stack").agg(pl.col("calls").sum())
+        return sum((calls for stack, calls in of_them.iter_rows() if _is_by_package(self.found.stacks[stack])), 0.0)
+
+    def to_kernel(self, way: Direction) -> float:
+        """The part of the calls of a direction that no stream's buffer serves; 1 where that is not known."""
+        if "distributions" in self.digest.not_kept:
+            return 1.0
+        of_way = self.digest.distributions.filter(pl.col("kind") == way)
+        by_what = dict(of_way.group_by("what").agg(pl.col("calls").sum()).iter_rows())
+        return min(1.0, by_what["latency"] / by_what["size"]) if by_what.get("size") else 1.0
+
     def with_what_is_around(
-        self, saving: Estimate, calls: int, each_ns: int = AROUND_NS, compiled_ns: int = AROUND_COMPILED_NS
+        self,
+        saving: Estimate,
+        calls: int,
+        each_ns: int = AROUND_NS,
+        compiled_ns: int = AROUND_COMPILED_NS,
+        by_packages: float = 0.0,
+        written: int = 0,
     ) -> Estimate:
         """The same, with what the program does around each of the calls, an interpreter (each_ns) or another
-        (compiled_ns): from nothing to all that it may be. No more than the runtime.
+        (compiled_ns), for those that packages make, and for bytes that are written: from nothing to all that it may be.
+        No more than the runtime.
         """
         name = pl.col("path").str.extract(f"({WITHOUT_PATH})")
         runs_script = self.digest.processes.select(pl.col("program").str.starts_with(pl.concat_str(name, pl.lit(" "))))
-        around_ns = each_ns if runs_script.to_series().any() else compiled_ns
-        around = min(self.computing, self.part * calls * around_ns / 1e9)
-        value, high = (min(self.runtime, one) for one in (saving.value + LIKELY * around, saving.high + around))
+        around, more = self.part * calls * compiled_ns / 1e9, 0.0
+        if runs_script.to_series().any():
+            around = self.part * (calls * each_ns + written * AROUND_A_BYTE_NS) / 1e9
+            more = self.part * by_packages * AROUND_A_PACKAGE_NS / 1e9
+        around, more = min(self.computing, around), min(self.runtime - saving.high, more)
+        likely, most = max(LIKELY * around, more / 2), max(around, more)
+        value, high = (min(self.runtime, one) for one in (saving.value + likely, saving.high + most))
         return replace(saving, value=value, high=high)
 
     def samples(self, operations: Sequence[str], least: int = 0) -> pl.DataFrame:
@@ -258,20 +309,30 @@ class JobCalls:
         longest = fits.sort("path", pl.col("point").str.len_bytes(), "storage").unique("path", keep="last")
         return files.join(longest.select("path", "storage"), on="path", how="left")
 
-    def at_large(self, way: Direction, rows: pl.DataFrame, seconds: float) -> Estimate | None:
+    def at_large(self, way: Direction, rows: pl.DataFrame, seconds: float, whole: int = 0) -> Estimate | None:
         """What of the seconds of some rows of `files` is saved, if as many bytes are moved by large transfers, as some
-        process made with a file of the same storages; None if this run made few.
+        process made with a file of the same storages; None if this run made few. whole: the bytes of the files, all of
+        which may have to be moved instead.
         """
         ops, moved = pl.col(f"{way}_ops"), pl.col(f"{way}_bytes")
         large = self.files.filter(pl.col("path") != "", ops > 0, moved >= LARGE * ops)
         storages = self.storage_of(rows)["storage"].unique()
         large = self.storage_of(large).filter(pl.col("storage").is_in(storages.implode(), nulls_equal=True))
-        shown, ns = real(large[f"{way}_bytes"].sum()), real(rows[f"{way}_ns"].sum())
+        size, ns = real(rows[f"{way}_bytes"].sum()), real(rows[f"{way}_ns"].sum())
+        shown = real(large[f"{way}_bytes"].sum())
         if shown < SHOWN or not ns:
             return None
-        rest = seconds * (real(rows[f"{way}_bytes"].sum()) / shown) * (real(large[f"{way}_ns"].sum()) / ns)
-        low, value, high = (max(0.0, seconds - rest * factor) for factor in (UNSURE_FACTOR, 1.0, 1 / UNSURE_FACTOR))
+        rest = seconds * (size / shown) * (real(large[f"{way}_ns"].sum()) / ns)
+        of_whole = rest * max(1.0, whole / size)
+        rests = of_whole * UNSURE_FACTOR, (rest + of_whole) / 2, rest / UNSURE_FACTOR
+        low, value, high = (max(0.0, seconds - one) for one in rests)
         return Estimate(value, low, high, "what large transfers of this run cost")
+
+
+def _is_by_package(stack: tuple[CodePlace, ...]) -> bool:
+    frames = (place.file for place in reversed(stack) if place.file and not place.module)
+    ours = next((file for file in frames if OF_A_PACKAGE.search(file) or not OF_PYTHON.search(file)), "")
+    return OF_A_PACKAGE.search(ours) is not None
 
 
 def that_count(rows: pl.DataFrame, column: str) -> pl.DataFrame:

@@ -37,9 +37,10 @@ from slicewise.scalars import real
 # Locks that wait take at least so many times as long as unlocking; of both, unlocking is about half: so many at least.
 MUCH_LONGER, UNLOCKS = 2.0, 0.4
 # To start a process took so long (ns: at least, mostly, at most) before it was in sight: fork, exec and its libraries,
-# by shells and Python, on an idle machine and a busy one. And what a program does at least, by this quantile of its
-# processes' lives, is to begin and end, if it is not longer (ns): interpreters are.
-FORK_NS = (500_000, 1_000_000, 2_000_000)
+# by shells and Python, on an idle machine and a busy one; or all that was between two processes, if it is not longer.
+# And what a program does at least, by this quantile of its processes' lives, is to begin and end, if it is not longer
+# (ns): interpreters are.
+FORK_NS, LONGEST_FORK_NS = (500_000, 1_000_000, 2_000_000), 10_000_000
 LONGEST_START_NS, SHORTEST = 5_000_000, 0.05
 # An interpreter that lives for so little time (ns) mostly begins: with numpy that took 0.15 s. Such programs' names.
 BRIEF_SCRIPT_NS = 1_000_000_000
@@ -98,24 +99,18 @@ def habits_of_names(of: JobCalls) -> Iterator[CostlyHabit]:
     yield from _brief_processes(of)
 
 
-def _opened_again(of: JobCalls) -> pl.DataFrame:
-    """Rows of files that are opened again and again; little_each: for a little each time."""
-    little_each = pl.sum_horizontal("read_bytes", "write_bytes") < SMALL * pl.col("opens")
-    again = of.files.filter(pl.col("opens") >= OFTEN, pl.col("path") != "")
-    return again.with_columns(little_each=little_each)
-
-
 def with_each_open(of: JobCalls) -> pl.DataFrame:
     """Rows of files that are opened again for each few transfers: these may wait for the open (some file systems open a
-    file when it is first used, others forget at an open what they had in memory), and what stays open has a buffer. No
-    rows if transfers take much longer than opens: then it is they that cost.
+    file when it is first used, others forget at an open what they had in memory), and what stays open has a buffer. Not
+    if transfers take much longer than opens: then it is they that cost. And rows of files that are written again.
     """
-    ops = pl.col("read_ops") + pl.col("write_ops")
-    each = _opened_again(of).filter("little_each", ops <= WITH_EACH_OPEN * pl.col("opens"))
-    spent = _spent_in_opens(of, _opened_again(of).filter("little_each"))
-    of_each = spent.join(each.group_by("process").agg(each=pl.col("opens").sum()), on="process")
+    again, anew = of.opened_again.filter("little_each"), pl.col("is_rewritten")
+    ops = pl.col("read_ops") * of.to_kernel("read") + pl.col("write_ops") * of.to_kernel("write")
+    each = again.filter(~anew, ops <= WITH_EACH_OPEN * pl.col("opens"))
+    of_each = _spent_in_opens(of, again).join(each.group_by("process").agg(each=pl.col("opens").sum()), on="process")
     seconds = of.of_runtime(of_each.select("process", ns=pl.col("again_ns") * pl.col("each") / pl.col("again")))
-    return each if of.of_all(each, "read_ns", "write_ns") <= AS_LONG * seconds else each.clear()
+    waits = of.of_all(each, "read_ns", "write_ns") <= AS_LONG * seconds
+    return pl.concat([each if waits else each.clear(), again.filter(anew)])
 
 
 def _is_shell(of: JobCalls) -> pl.Expr:
@@ -128,7 +123,8 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     """process, opened (how often it opened a file), again (opens like those of some rows of `files`), rest (those of
     these that have no row), again_ns, all_ns: sampled time of opens and of what goes with them, without the closes of
     scratch files, which wait for what was written. What is opened again and again is opened at the call sites with most
-    calls, in which what libraries open once has no part. Of files that have no rows of their own as many were opened
+    calls, in which what libraries open once has no part. Too few samples show nothing, but where packages make most of
+    what an open costs. Of files that have no rows of their own as many were opened
     again as of the others, as far as is known.
     """
     is_open = pl.col("operation").is_in(list(OPENINGS))
@@ -147,7 +143,7 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     )
     is_close = pl.col("operation").is_in(list(CLOSES))
     samples = (
-        of.samples((*WITH_AN_OPEN, *WITH_A_REDIRECTION), ENOUGH_SAMPLES)
+        of.samples((*WITH_AN_OPEN, *WITH_A_REDIRECTION), ENOUGH_SAMPLES if of.by_packages(OPENINGS) < OFTEN else 0)
         .filter(goes_with_it)
         .with_columns(seconds=pl.col("seconds") * (1 - is_close * of.scratch_closes))
     )
@@ -183,28 +179,35 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     closes; and at most by that of the few transfers with each. Of many files the reads count, too, where
     they wait: storage fetches each file by itself.
     """
-    moved, any_again = pl.col("read_bytes") + pl.col("write_bytes"), _opened_again(of)
+    moved, any_again = pl.col("read_bytes") + pl.col("write_bytes"), of.opened_again
     again = any_again.filter("little_each")
     spent = _spent_in_opens(of, again)
     if not of.opens:
         return
-    more, often = int(spent["rest"].sum()), int(spent["again"].sum())
+    more, often, by_packages = int(spent["rest"].sum()), int(spent["again"].sum()), of.by_packages(OPENINGS)
     if often:
-        seconds = of.of_all(spent, "again_ns")
-        high = seconds * (1 - again.height / (often - more))
-        more_seconds = of.of_all(with_each_open(of), "read_ns", "write_ns")
-        low, value, high = high * (1 - OF_AN_OPEN), high + more_seconds / 2, high * (1 + OF_AN_OPEN) + more_seconds
-        seconds += more_seconds
-        once_only = Estimate(value, low, high, "opening it once")
+        waiting, anew = with_each_open(of), pl.col("is_rewritten")
+        of_opens, with_it, of_whole = (
+            of.of_all(spent, "again_ns"),
+            *(of.of_all(waiting.filter(rows), "read_ns", "write_ns") for rows in (~anew, anew)),
+        )
+        all_but_one = of_opens * (1 - again.height / (often - more))
+        low = all_but_one * (1 - OF_AN_OPEN) + of_whole * AT_LEAST
+        high = all_but_one * (1 + OF_AN_OPEN) + with_it + of_whole
+        once_only = Estimate(all_but_one + with_it / 2 + of_whole, low, high, "opening it once")
+        seconds = of_opens + with_it + of_whole
         by_shells = 2 * int(again.filter(_is_shell(of))["opens"].sum()) > int(again["opens"].sum())
         around_ns = AROUND_NS if by_shells else AROUND_AN_OPEN_NS
-        saving = of.with_what_is_around(once_only, often, around_ns, AROUND_COMPILED_OPEN_NS)
+        packages, written = min(often, by_packages), int(again.filter(anew)["write_bytes"].sum())
+        saving = of.with_what_is_around(once_only, often, around_ns, AROUND_COMPILED_OPEN_NS, packages, written)
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
         bytes_each = real(again.select(moved.sum()).item()) / (often - more)
+        is_anew = 2 * int(again.filter(anew)["opens"].sum()) > int(again["opens"].sum())
         yield CostlyHabit(
-            "opens", seconds, saving, often, bytes_each, path, by_path.height, of.site(OPENINGS), has_more=more > 0
-        )
+            "rewrites" if is_anew else "opens", seconds, saving, often, bytes_each, path, by_path.height,
+            of.site(OPENINGS), has_more=more > 0,
+        )  # fmt: skip
     few = of.files.join(any_again, on=["process", "file"], how="anti")
     opened, each = int(few["opens"].sum()), real(few.select(moved.sum()).item())
     once = opened - more
@@ -219,9 +222,11 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         of_reads = 0.0 if crowded else of.of_all(each_waits, "read_ns")
         habit: Habit = "one directory" if crowded else "small files"
         low, high = (seconds + of_reads) * AT_LEAST, seconds * (1 + OF_AN_OPEN) + of_reads
-        in_one = None if crowded else Estimate((low + high) / 2, low, high, "opening one file instead")
+        in_one = Estimate((low + high) / 2, low, high, "opening one file instead")
+        in_one = of.with_what_is_around(in_one, 0, by_packages=0.0 if often else by_packages)
         site = of.site_of("read") if of_reads > seconds else of.site(OPENINGS)
-        yield CostlyHabit(habit, seconds + of_reads, in_one, once, each / once, crowded, once, site)
+        in_fewer = None if crowded else in_one
+        yield CostlyHabit(habit, seconds + of_reads, in_fewer, once, each / once, crowded, once, site)
 
 
 def _library_opens(of: JobCalls) -> Iterator[CostlyHabit]:
@@ -234,7 +239,7 @@ def _library_opens(of: JobCalls) -> Iterator[CostlyHabit]:
     opens_files = pl.col("calls").filter(pl.col("function").is_in(list(FILES_OF_LIBRARIES))).sum()
     libraries = calls.group_by("process", "library").agg(pl.col("ns").sum(), opens=opens_files)
     often = libraries.filter(pl.col("opens") >= OFTEN).sort("ns").unique("process", keep="last")
-    again = _opened_again(of).join(often.select("process", "ns", made="opens"), on="process")
+    again = of.opened_again.join(often.select("process", "ns", made="opens"), on="process")
     # Not a file that the program opens besides: the library opened it at most as often as files of its own.
     again = again.filter(pl.col("opens") <= pl.col("made")).sort("opens", "path", descending=[True, False])
     seconds = of.of_runtime(again.unique("process").select("process", "ns"))
@@ -308,14 +313,16 @@ def _looks(of: JobCalls) -> Iterator[CostlyHabit]:
     opened = max(0, of.opens - int(of.files["opens"].sum()) - failed)
     calls = of.called(looks) + opened
     if calls >= OFTEN and 2 * failed < int(of.own["meta_ops"].sum()) - _by_descriptor(of):
-        spent = _spent_in_opens(of, _opened_again(of).filter("little_each"))
+        spent = _spent_in_opens(of, of.opened_again.filter("little_each"))
         others = max(opened, int(spent["opened"].sum()) - int(spent["again"].sum()), 1)
         of_opens = of.of_runtime(spent.select("process", ns=pl.col("all_ns") - pl.col("again_ns"))) * opened / others
         seconds = of.sampled(looks) + of_opens
         often = sorted(looks, key=lambda name: -of.called([name]))[:MOST_NAMED]
         if of_opens > seconds / 2:
             often, looks = [*OPENINGS[:1], *often][:MOST_NAMED], list(OPENINGS)
-        yield CostlyHabit("looks", seconds, None, calls, 0.0, site=of.site(looks), who=", ".join(often))
+        saving = Estimate(seconds / 2, 0.0, seconds, "from none, if each asks of something else, to all")
+        saving = of.with_what_is_around(saving, calls)
+        yield CostlyHabit("looks", seconds, saving, calls, 0.0, site=of.site(looks), who=", ".join(often))
 
 
 def _without_waiting(of: JobCalls) -> float:
@@ -363,10 +370,9 @@ def _seeks(of: JobCalls) -> Iterator[CostlyHabit]:
 
 def _crowd(of: JobCalls) -> Iterator[CostlyHabit]:
     """Metadata calls of many processes at once, when they begin."""
-    starts = of.digest.processes.select("process", from_slice=pl.col("start_ns") // of.digest.slice_ns)
-    until = max(1.0, BEGIN * of.runtime * 1e9 / of.digest.slice_ns)
-    rows = of.slices.lazy().filter(pl.col("meta_ops") > 0).join(starts.lazy(), on="process")
-    early = rows.filter(pl.col("slice") <= pl.col("from_slice") + until)
+    first = real(of.digest.processes["start_ns"].min()) / of.digest.slice_ns
+    until = first + max(1.0, BEGIN * of.runtime * 1e9 / of.digest.slice_ns)
+    early = of.slices.lazy().filter(pl.col("meta_ops") > 0, pl.col("slice") <= until)
     did = early.select("process", "meta_ops", "meta_ns").collect()
     ns, processes = real(did["meta_ns"].sum()), did["process"].n_unique()
     if processes >= CROWD and ns >= ALMOST_ALL * real(of.own["meta_ns"].sum()):
@@ -393,7 +399,7 @@ def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
     runs_script = pl.col("program").str.contains(SCRIPTS)
     is_brief = life < pl.when(runs_script).then(BRIEF_SCRIPT_NS).otherwise(BRIEF_NS)
     brief = lives.filter(pl.col("rank") < 0, is_brief).sort("start_ns", "program")
-    if brief.height < MANY and brief.filter(runs_script).height < OFTEN:
+    if brief.height < OFTEN:
         return
     parent = lives.sort(life, "program", descending=[True, False])["program"][0]
     names = brief.filter(pl.col("program") != parent).group_by("program").len()
@@ -407,9 +413,13 @@ def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
         rows = begun.select(pl.col("start_ns") - fork, "end_ns", ns=fork + ns.cast(pl.Float64)).iter_rows()
         return min(bare, busiest_ns(list(rows)) / 1e9)
 
-    low, seconds, high = (spent(*one) for one in zip(FORK_NS, (starts, pl.col("net"), pl.col("net")), strict=True))
+    between = (pl.col("start_ns") - pl.col("end_ns").shift()).clip(0, LONGEST_FORK_NS)
+    forks = (*FORK_NS[:2], max(FORK_NS[2], int(brief.select(between.mean()).item())))
+    low, seconds, high = (spent(*one) for one in zip(forks, (starts, pl.col("net"), pl.col("net")), strict=True))
+    starts_show = low >= SHOWN_STARTS * seconds
     saving = Estimate((low + high) / 2, low, high, "their starts and ends, to all of their lives and what starts them")
-    yield CostlyHabit(
-        "brief processes", seconds, saving if low >= SHOWN_STARTS * seconds else None, brief.height, 0.0,
-        who=f"{who}; started by {parent}" if who else parent,
-    )  # fmt: skip
+    if starts_show or brief.height >= MANY or brief.filter(runs_script).height >= OFTEN:
+        yield CostlyHabit(
+            "brief processes", seconds, saving if starts_show else None, brief.height, 0.0,
+            who=f"{who}; started by {parent}" if who else parent,
+        )  # fmt: skip

@@ -46,8 +46,8 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "random reads": (
         "{count} reads of {size} from {where}, which do not follow each other, one at a time,",
-        "read in the order of the file, or ask for many at a time (threads, posix_fadvise, io_uring), or copy the file "
-        "into memory or to a disk of the node first",
+        "read the file as a whole and in order (pieces of it in order may take longer, since more is read ahead), or "
+        "ask for many at a time (threads, posix_fadvise, io_uring), or copy it to memory or a disk of the node first",
     ),
     "reads again": (
         "reading {where} {times} times, {size} each,",
@@ -67,9 +67,14 @@ WHAT: dict[Habit, tuple[str, str]] = {
         "let the program read the file itself (program < FILE)",
     ),
     "opens": ("{count} opens of {where}, for {size} each,", "open it once and keep it open"),
+    "rewrites": (
+        "writing {where} anew as a whole {count} times, {size} each,",
+        "append what is new (a line, a record, a file of its own), or write it once for many records",
+    ),
     "small files": (
         "{count} opens of small files, with their reads, {size} each,",
-        "one file instead of many (an archive, a container, HDF5), or a copy of them on the node",
+        "one file instead of many (an archive, a container, HDF5), many records at a time, or a copy of them on the "
+        "node",
     ),
     "stream seeks": (
         "{count} moves to other places of files that a stream buffers",

@@ -124,8 +124,10 @@ def _over_time(found: Sites, row: Mapping[str, Any], axis: range) -> list[OverTi
 # Files of languages' own libraries and of packages: who changes a program looks for the line of it that calls these.
 OF_A_LIBRARY = re.compile(
     r"^<frozen|^\./(csu|io|libio|misc|nptl|stdio-common|sysdeps)/|^/usr/(include|lib|src)/|(^\./|/Python-[^/]*/)(Modules|Objects|Python)/"
-    r"|/(lib/python3[^/]*|site-packages|dist-packages)/"
+    r"|/(lib/python3[^/]*|site-packages|dist-packages)/|^/rustc/"
 )
+# The same by their names, in programs without lines: of C++ and of Rust, whose linker may write `<` as `_$LT$`.
+STANDARD = re.compile(r"^(_?\$LT\$|[<&])*(std|core|alloc)(::|\.\.)")
 # Modules of systems, in which nobody changes anything; and those of interpreters, which are no part of a script.
 OF_THE_SYSTEM = re.compile(r"^(lib(c|m|pthread|stdc\+\+|gfortran|quadmath)|ld-linux.*)[-.]")
 OF_AN_INTERPRETER = re.compile(
@@ -148,7 +150,14 @@ def place_words(stack: tuple[CodePlace, ...]) -> str:
             and not OF_A_LIBRARY.search(place.file)
             and not (has_script and OF_AN_INTERPRETER.search(place.module))
         ),
-        next((place for place in callers if place.module and not OF_THE_SYSTEM.search(place.module)), caller),
+        next(
+            (
+                place
+                for place in callers
+                if place.module and not OF_THE_SYSTEM.search(place.module) and not STANDARD.search(place.function)
+            ),
+            caller,
+        ),
     )
     where = f" ({_short(own)})" if own.file and own.file != own.function else ""
     how = "in" if not is_call else "called by" if own is caller else "called for"
