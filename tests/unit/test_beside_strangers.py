@@ -1,9 +1,11 @@
 """Runs of the same work that had traffic without a profile beside them say how long it takes alone at least."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from slicewise.analysis.blame.on_storage import SlicesOnStorage
-from slicewise.analysis.blame.standalone import StandaloneRows, from_standalone
+from slicewise.analysis.blame.standalone import StandaloneRows, from_standalone, with_waits_of
 from slicewise.analysis.blame.uncontended import Scene
 
 STORAGE, SLICES, MIB = 7, 10, 1 << 20
@@ -68,3 +70,19 @@ def test_without_any_quiet_run_those_count_that_strangers_hardly_touched():
 def test_a_job_as_fast_as_its_quick_runs_needs_no_others():
     prices = told(1.0, run("quick", 1.0), run("slow", 13.9, strangers=2.0))
     assert not prices.refused
+
+
+def with_metadata(own, seconds, calls):
+    ones = np.ones(SLICES)
+    amounts = own.amounts | {"meta": ones * calls / SLICES}
+    return replace(own, seconds=own.seconds | {"meta": ones * seconds / SLICES}, amounts=amounts)
+
+
+@pytest.mark.parametrize(("waited", "is_as_much"), [(0.0001, True), (1.0, False)])
+def test_metadata_calls_for_which_the_job_hardly_waited_make_no_other_work(waited, is_as_much):
+    """16 processes made 80 of them, and 17 of the run alone, which waited a little, made 85: that was no time alone."""
+    scene = Scene({STORAGE: with_metadata(on_storage(10.9), waited, 80)}, {}, 2.0)
+    runs = [StandaloneRows("alone", 1, {STORAGE: with_metadata(on_storage(3.5), 0.2, 85)}, 1.0, True)]
+    scene = with_waits_of(scene, runs)
+    assert (STORAGE, "meta") in scene.places
+    assert from_standalone(scene, runs, 1).did_as_much is is_as_much

@@ -75,11 +75,10 @@ def with_waits_of(scene: Scene, runs: Sequence[StandaloneRows]) -> Scene:
     """The scene with the kinds of calls in which runs that did as much waited: where reads wait for others, writes that
     came through one limit with them may wait no more.
     """
-    places = list(scene.places)
     found = [
         (storage, kind)
         for run in runs
-        if _did_as_much(scene, run, places)
+        if _did_as_much(scene, run)
         for storage, own in run.own.items()
         for kind, seconds in own.seconds.items()
         if float(seconds.sum()) >= TRIVIAL * run.in_calls
@@ -98,7 +97,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
     like = like or [run for run in _beside_strangers(scene, runs, processes) if run.is_nearly_alone]
     if not like:
         return Prices("standalone runs", refused=NO_RUN)
-    as_much = [run for run in like if _did_as_much(scene, run, places)]
+    as_much = [run for run in like if _did_as_much(scene, run)]
     asked_alike = [run for run in as_much if run.is_same_command] or as_much
     asked_otherwise = tuple(run.name for run in as_much if run not in asked_alike)
     like = asked_alike or like
@@ -133,7 +132,7 @@ def from_standalone(scene: Scene, runs: Sequence[StandaloneRows], processes: int
 def _beside_strangers(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> list[StandaloneRows]:
     like = [run for run in runs if as_many(run.processes, processes) and run.is_same_command]
     its = [run for run in like if run.strangers is not None]
-    return [run for run in its if _did_as_much(scene, run, list(scene.places))]
+    return [run for run in its if _did_as_much(scene, run)]
 
 
 def longest_alone(scene: Scene, runs: Sequence[StandaloneRows], processes: int) -> StandaloneRows | None:
@@ -159,12 +158,12 @@ def _price_in(run: StandaloneRows, place: Place, scene: Scene) -> Price | None:
     return Price(seconds, MOST_ERROR_OF_A_RUN) if price is None else replace(price, seconds=seconds, call_seconds=0.0)
 
 
-def _did_as_much(scene: Scene, run: StandaloneRows, places: Sequence[Place]) -> bool:
+def _did_as_much(scene: Scene, run: StandaloneRows) -> bool:
     """Whether a run moved as many bytes, and made as many metadata calls, as the job on each storage."""
     return all(
         _is_as_much(_served(run.own, place), _served(scene.own, place))
         or (place[1] == "write" and _wrote_as_much(scene, run, place[0]))
-        for place in places
+        for place in scene.counted_in_work
     )
 
 

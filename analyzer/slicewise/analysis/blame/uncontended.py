@@ -124,13 +124,22 @@ class Scene:
     @cached_property
     def places(self) -> dict[Place, float]:
         """The storages and kinds that are worth a price, with the seconds that they took."""
+        return {place: took for place, took in self._took.items() if place in self._waited_at or place in self.worth}
+
+    @property
+    def counted_in_work(self) -> list[Place]:
+        """Those that say whether a run did as much: metadata calls only where the job itself waited for them."""
+        return [place for place in self.places if place in self._waited_at or place[1] != "meta"]
+
+    @cached_property
+    def _took(self) -> dict[Place, float]:
         took = {(storage, kind): float(own.seconds[kind].sum()) for storage, own in self.own.items() for kind in KINDS}
-        least = TRIVIAL * sum(took.values())
-        return {
-            place: seconds
-            for place, seconds in took.items()
-            if seconds > 0 and (seconds >= least or place in self.worth)
-        }
+        return {place: seconds for place, seconds in took.items() if seconds > 0}
+
+    @cached_property
+    def _waited_at(self) -> frozenset[Place]:
+        least = TRIVIAL * sum(self._took.values())
+        return frozenset(place for place, seconds in self._took.items() if seconds >= least)
 
     def counted(self, storage: int) -> tuple[SlicesOnStorage | None, str]:
         """What was done on a storage, by what fills it: requests or bytes; None: that is not known, and why."""
