@@ -42,9 +42,10 @@ OPENS = ("open", "openat", "fopen", "fdopen", "freopen", "fclose", "fflush", "op
 # Traffic that came and went takes nothing from jobs whose speed together stayed within MOST_CHANGE meanwhile. It was
 # there in slices in which it moved LEAST_CHANGE more, of what the jobs reach at most, than in the slice in the middle.
 # Of the jobs' speeds the fifths at both ends are left out.
-UNFINISHED = "unfinished_calls"
 FEWEST_TOGETHER = 8
-OF_BYTES = pl.Schema(dict.fromkeys(BYTES, pl.Int64))
+# How a process is marked in whose counts a call is that never returned.
+UNFINISHED = "unfinished_calls"
+OF_BYTES: dict[str, type[pl.DataType]] = dict.fromkeys(BYTES, pl.Int64)
 # A client's connection, as the collector names it, and the address of its server.
 NFS_CONNECTION = r"^(.*):\d+ to port 2049$"
 FEWEST_WITH_IT = 3
@@ -193,7 +194,7 @@ def unprofiled(
             )
         )
         rests.append(rest)
-    schema = {"storage": pl.UInt64, "slice": pl.Int64, **OF_BYTES}
+    schema: dict[str, type[pl.DataType]] = {"storage": pl.UInt64, "slice": pl.Int64, **OF_BYTES}
     rest = pl.concat([pl.DataFrame(schema=schema), *rests]).sort("storage", "slice")
     by_sampling, rest = _sampled_beyond_calls(rest, rows, digest, neighbours, storages, grid_ns)
     by_calls, rest = _beyond_calls(rest, rows, neighbours, grid_ns)
