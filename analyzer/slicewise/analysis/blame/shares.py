@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from slicewise.analysis.blame.on_storage import Floats
-from slicewise.analysis.blame.shared_slices import OTHER
 from slicewise.analysis.blame.uncontended import PRICES, Place, Price, alone_seconds, price_frame
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities, against
@@ -59,13 +58,14 @@ def blamed(
     counts against calls of that kind. A slice's loss without company is in no row; where the job made no calls, nothing
     was lost.
     """
-    nothing = Capacities({})
     weighted = pl.concat(
         [
-            _weighed(rows, known.get(int(str(storage)), nothing))
+            rows.with_columns(
+                against(kind, known.get(int(str(storage)), Capacities({}))).alias(f"{kind}_weight") for kind in KINDS
+            )
             for (storage,), rows in company.group_by("storage", maintain_order=True)
         ]
-        or [_weighed(company, nothing)]
+        or [company.with_columns(pl.lit(0.0).alias(f"{kind}_weight") for kind in KINDS)]
     )
     joined = weighted.join(
         lost.select("storage", "slice", *(f"{kind}_lost" for kind in KINDS)),
@@ -78,12 +78,10 @@ def blamed(
     in_calls = lost.select("storage", "slice", *SECONDS.values())
     joined = joined.join(in_calls, on=["storage", "slice"], how="left", maintain_order="left")
     stretch = pl.col("slice") // max(1, round(TOGETHER_SECONDS / slice_seconds))
-    joined = joined.with_columns(_as_far_as_left(kind, stretch) for kind in KINDS)
 
     def part(kind: Kind) -> pl.Expr:
         weight = pl.col(f"{kind}_weight")
-        counted = pl.col(f"{kind}_counted")
-        share = (counted / counted.sum().over("storage", "slice")).fill_nan(0.0)
+        share = (weight / weight.sum().over("storage", "slice")).fill_nan(0.0)
         loss = pl.col(f"{kind}_lost") * share
         lost_together, took = (one.sum().over("storage", stretch) for one in (loss, weight))
         most = MOST_FOR_ITS_TIME * took
@@ -107,29 +105,6 @@ def blamed(
         )
         .sort("slice", "storage", "neighbour", nulls_last=True)
     )
-
-
-def _weighed(company: pl.DataFrame, known: Capacities) -> pl.DataFrame:
-    """Rows of company on one storage with {kind}_weight, and whether that other kinds count so is a guess."""
-    weights = (against(kind, known).alias(f"{kind}_weight") for kind in KINDS)
-    return company.with_columns(*weights, is_guess=pl.lit(known.exponent is None))
-
-
-def _as_far_as_left(kind: Kind, stretch: pl.Expr) -> pl.Expr:
-    """{kind}_counted: the weights by which neighbours share a slice's loss. Where no slices tell whether reads and
-    writes meet on the storage, those of the same direction do, and the other direction costs at most what these left
-    of the loss, over a while.
-    """
-    weight, same = pl.col(f"{kind}_weight"), pl.col(f"{kind}_taken")
-    if kind not in OTHER:
-        return weight.alias(f"{kind}_counted")
-    others, there = pl.col(f"{OTHER[kind]}_taken"), ("storage", "slice")
-    is_beside = pl.col("is_guess") & (same.sum().over(there) > 0)
-    loss = pl.col(f"{kind}_lost") / pl.len().over(there)
-    lost, by_same, by_others = (one.filter(is_beside).sum().over("storage", stretch) for one in (loss, same, others))
-    left = ((lost - by_same) / by_others).clip(0, 1)
-    is_less = is_beside & (lost > 0) & (by_others > 0)
-    return pl.when(is_less).then(weight - (1 - left) * others).otherwise(weight).alias(f"{kind}_counted")
 
 
 def _lost_all_the_time(joined: pl.DataFrame, lost: pl.DataFrame) -> dict[Kind, dict[object, float]]:
