@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <ucontext.h>
@@ -175,6 +176,10 @@ void computing_start(void)
     struct rlimit limit;
     if (engine.settings.is_computing == 0 || engine.settings.site_ns == 0)
         return;
+    if (syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0) { /* a filter in force may end whoever makes a timer */
+        mishap(MISHAP_computing_unsampled, NULL);
+        return;
+    }
     if (raw_result(syscall(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit)) == 0 && limit.rlim_cur / 2 > STACK_SPARE_BYTES) {
         computing.stack_end = (uintptr_t)environ;
         computing.stack_begin = computing.stack_end - (limit.rlim_cur < STACK_KNOWN_BYTES ? limit.rlim_cur : STACK_KNOWN_BYTES) + STACK_SPARE_BYTES;
