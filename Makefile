@@ -198,7 +198,7 @@ ALONE = $(addprefix tests/, \
 # processor, and costs in instructions and bytes. The longest comes first, and files stay in this order: else it is the last one, and runs without a
 # neighbour.
 IN_PAIRS = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py hostile_processes.py life.py life_asleep.py live.py load.py real_stress.py \
+  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py hostile_processes.py killed.py life.py life_asleep.py live.py load.py real_stress.py \
     sampled.py sites.py)) \
   bench guest/test_short.py \
   $(addprefix endtoend/,$(addprefix test_,live_costs.py slurm.py footprint.py stdio_served.py)) \
