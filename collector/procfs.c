@@ -182,14 +182,9 @@ long procfs_call(const char *root, uint32_t thread, uint64_t arguments[6])
     return number;
 }
 
-/* What behind no storage stands: memory, and the kernel's own. */
 static bool is_stored(const char *type)
 {
-    static const char *const others[] = { "tmpfs", "devtmpfs", "proc", "sysfs", "devpts", "mqueue", "hugetlbfs", "ramfs", "cgroup", "cgroup2" };
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(type, others[i]) == 0)
-            return false;
-    return true;
+    return !mount_is_pseudo(type) && !mount_is_in_memory(type) && strcmp(type, "devtmpfs") != 0;
 }
 
 /* A line of mountinfo, which this takes apart: id parent major:minor root point options [tags...] - type ... */

@@ -11,6 +11,11 @@
 /* The counts of a process in the order of node_process_slices, from its first value on; /proc/PID/io has all but the last in the same order. */
 enum {
     KERNEL_COUNTS = node_process_slices_cpu_ns + 1 - node_process_slices_read_bytes,
+    COUNT_READ_BYTES = 0, /* write_... follows */
+    COUNT_READ_CALLS = node_process_slices_read_ops - node_process_slices_read_bytes,
+    COUNT_WRITE_CALLS = node_process_slices_write_ops - node_process_slices_read_bytes,
+    COUNT_STORED_READ = node_process_slices_kernel_read_bytes - node_process_slices_read_bytes, /* likewise */
+    COUNT_STORED_WRITE = node_process_slices_kernel_write_bytes - node_process_slices_read_bytes,
     COUNT_CPU = node_process_slices_cpu_ns - node_process_slices_read_bytes,
     PROCESS_NAME_BYTES = 200,
 };

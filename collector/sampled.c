@@ -13,9 +13,6 @@ int sampled_begin(struct sampled *sampled, const char *root, uint64_t slice_ns, 
     return belonging_begin(&sampled->belonging, root, launcher, scheduler_job);
 }
 
-/* In the order of the counts. */
-enum { STORED_READ = node_process_slices_kernel_read_bytes - node_process_slices_read_bytes, STORED_WRITE };
-
 /* What the process itself read and wrote: without the children that it waited for, whom the kernel adds to it, and who are followed, or
  * profiled, by themselves. From the first of them on its living threads are looked at; what threads did that ended meanwhile is missing then. */
 static int own_counts(const struct belonging *belonging, struct followed *one, const struct process_look *look, uint64_t own[KERNEL_COUNTS])
@@ -122,7 +119,7 @@ static void look_at(struct sampled *sampled, struct followed *one)
         more[i] = own[i] > one->counts[i] ? own[i] - one->counts[i] : 0;
     owe(one->owed, sampled->slice_ns, &one->looked, &looked, more);
     one->moved_bytes += more[0] + more[1];
-    look_where(root, one, more[STORED_READ] + more[STORED_WRITE]);
+    look_where(root, one, more[COUNT_STORED_READ] + more[COUNT_STORED_WRITE]);
     memcpy(one->counts, own, sizeof own);
     one->looked = looked;
     /* A zombie has no executable any more. */

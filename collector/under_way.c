@@ -10,7 +10,6 @@
 #include <string.h>
 
 enum { NUMBER_UNTOLD = -2, NO_CALL = -1, NOWHERE = -1 };
-enum { READ_CHARS, WRITE_CHARS, READ_CALLS, WRITE_CALLS, READ_BYTES, WRITE_BYTES }; /* the order of the counts */
 enum { LEAST_LOOKS = 2 };
 
 /* What is known of a system call by its number: what it does, and which arguments are the descriptors and the most bytes. */
@@ -113,7 +112,7 @@ static bool look_again(struct under_way *one, const char *root, uint64_t former_
     const struct known_call *former = is_new ? NULL : known(one->number);
     if (number == -EAGAIN && former != NULL) {
         bool is_counted = former->kind != KIND_sync;
-        if (counts[READ_CALLS] != one->counts[READ_CALLS] || counts[WRITE_CALLS] != one->counts[WRITE_CALLS])
+        if (counts[COUNT_READ_CALLS] != one->counts[COUNT_READ_CALLS] || counts[COUNT_WRITE_CALLS] != one->counts[COUNT_WRITE_CALLS])
             return false;
         if (!is_counted)
             return true;
@@ -122,13 +121,13 @@ static bool look_again(struct under_way *one, const char *root, uint64_t former_
     }
     if (number != NUMBER_UNTOLD && known(number) == NULL)
         return false;
-    bool is_same = !is_new && number == one->number && counts[READ_CALLS] == one->counts[READ_CALLS] &&
-                   counts[WRITE_CALLS] == one->counts[WRITE_CALLS] && memcmp(argument, one->argument, sizeof argument) == 0;
+    bool is_same = !is_new && number == one->number && counts[COUNT_READ_CALLS] == one->counts[COUNT_READ_CALLS] &&
+                   counts[COUNT_WRITE_CALLS] == one->counts[COUNT_WRITE_CALLS] && memcmp(argument, one->argument, sizeof argument) == 0;
     for (int side = 0; side < SIDES; side++) {
-        uint64_t moved = over(counts[READ_BYTES + side], one->counts[READ_BYTES + side]);
+        uint64_t moved = over(counts[COUNT_STORED_READ + side], one->counts[COUNT_STORED_READ + side]);
         /* Since the look before, at another call: without what calls say that they moved. */
         if (!is_same)
-            one->begun[side] = over(moved, over(counts[READ_CHARS + side], one->counts[READ_CHARS + side]));
+            one->begun[side] = over(moved, over(counts[COUNT_READ_BYTES + side], one->counts[COUNT_READ_BYTES + side]));
         one->since[side] = is_same ? one->since[side] + moved : 0;
     }
     if (!is_same) {

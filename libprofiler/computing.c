@@ -24,7 +24,7 @@ enum { LINUX_LEAST = 5 << 8 | 9 };
 #else
 enum { LINUX_LEAST = 6 << 8 | 1 };
 #endif
-/* Of the first thread's stack, which the kernel makes as it grows, so much is certain to be there if it may be so large. */
+/* The kernel makes the first thread's stack as it grows. If it may grow so large, this much of it is certain to be there. */
 enum { STACK_KNOWN_BYTES = 8 << 20, STACK_SPARE_BYTES = 128 << 10 };
 
 /* As the kernel has it. */

@@ -242,8 +242,7 @@ static uint32_t add(struct segment_home *home, enum object object, uint64_t devi
     return index;
 }
 
-/* Windows into the kernel that look like files: no storage stands behind them. */
-static bool is_pseudo(const char *type)
+bool mount_is_pseudo(const char *type)
 {
     static const char *const types[] = { "proc",   "sysfs", "cgroup", "cgroup2",  "devpts",    "debugfs", "tracefs",    "securityfs",  "configfs",
                                          "mqueue", "bpf",   "pstore", "efivarfs", "selinuxfs", "fusectl", "rpc_pipefs", "binfmt_misc", "nsfs" };
@@ -253,10 +252,14 @@ static bool is_pseudo(const char *type)
     return false;
 }
 
+bool mount_is_in_memory(const char *type)
+{
+    return strcmp(type, "tmpfs") == 0 || strcmp(type, "ramfs") == 0 || strcmp(type, "hugetlbfs") == 0;
+}
+
 bool mount_is_memory(const struct segment *segment, uint32_t mount)
 {
-    uint64_t type = segment->mounts[mount][mounts_type];
-    return is_text(segment, type, "tmpfs") || is_text(segment, type, "ramfs") || is_text(segment, type, "hugetlbfs");
+    return mount_is_in_memory(segment_text(segment, segment->mounts[mount][mounts_type]));
 }
 
 static const struct system_mount nameless = { .point = "", .type = "", .source = "", .address = "" };
@@ -288,7 +291,7 @@ uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t dev
         mount = by_subvolume(device);
     if (mount == NULL)
         return add(home, OBJECT_file, device, 0, &nameless);
-    return add(home, is_pseudo(mount->type) ? OBJECT_other : OBJECT_file, device, id, mount);
+    return add(home, mount_is_pseudo(mount->type) ? OBJECT_other : OBJECT_file, device, id, mount);
 }
 
 /* Apart, for the room that it takes on the stack. */
@@ -315,5 +318,5 @@ uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status)
     const struct system_mount mount = { .device = device, .point = one.point, .type = one.type, .source = one.source, .address = "" };
     if (telling_options(one.type) != NULL)
         return add_with_address(home, status, &mount);
-    return add(home, is_pseudo(one.type) ? OBJECT_other : OBJECT_file, device, 0, &mount);
+    return add(home, mount_is_pseudo(one.type) ? OBJECT_other : OBJECT_file, device, 0, &mount);
 }

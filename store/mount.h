@@ -37,6 +37,10 @@ uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t dev
 /* The same of a file by what raw_statx said of it; MOUNT_NOT_KNOWN if the kernel has no more to say. */
 uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status);
 
+/* Of a type of file system: a window into the kernel that looks like files; files in memory alone. */
+bool mount_is_pseudo(const char *type);
+bool mount_is_in_memory(const char *type);
+
 /* Whether its files are in memory alone, so that nobody waits for a storage there. */
 bool mount_is_memory(const struct segment *segment, uint32_t mount);
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from slicewise.analysis.compare.compare import compare
+from slicewise.analysis.compare.compare import Blamed, compare
 from slicewise.analysis.compare.difference import Loss
 from slicewise.analysis.copies.copies import Customer, expected_loss, progress
 from slicewise.analysis.delta import expected_curve
@@ -185,7 +185,7 @@ def test_parts_add_up_exactly(runs, losses):
             write_run(Path(directory) / f"r{place}", seconds, processes, is_mpi=is_mpi)
             for place, (seconds, processes, is_mpi) in enumerate(runs)
         ]
-        found = compare(read_digests(paths), {f"r{place}": Loss(lost) for place, lost in losses.items()})
+        found = compare(read_digests(paths), {f"r{place}": Blamed(Loss(lost)) for place, lost in losses.items()})
     for told in found.differences:
         assert sum(in_ns(value) for value in told.parts().values()) == in_ns(told.difference_seconds)
         of_own = [part.value for part in told.own_io.parts.values() if part]

@@ -41,7 +41,7 @@ def call_numbers() -> dict[str, str]:
 
 def write_table(path: Path, only: Container[str] | None = None) -> Path:
     """The table as tests/apps/bad_pointers.c reads it: calls by number have theirs, and those that this processor lacks
-    are left out. Of the symbols `only` some, if given.
+    are left out. only: these symbols alone.
     """
     numbers = call_numbers()
     lines = []

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.result import Outside
-from slicewise.analysis.compare.compare import blamed_of, compare
+from slicewise.analysis.compare.compare import Blamed, blamed_of, compare
 from slicewise.analysis.compare.difference import Loss
 from slicewise.analysis.compare.work import work_of
 from slicewise.digest.digest import read_digest
@@ -20,8 +20,12 @@ from support.runs import MIB, SECOND, START, metadata, read, write_run, wrote
 from support.swz import build_profile, of_disk
 
 
+def lost_by(losses):
+    return {job: Blamed(loss) for job, loss in losses.items()}
+
+
 def told(*runs, **losses):
-    return compare(read_digests(runs), losses).told
+    return compare(read_digests(runs), lost_by(losses)).told
 
 
 def lost(value, low, high, *who):
@@ -78,7 +82,7 @@ def test_a_run_that_was_faster_beside_neighbours_lost_nothing_to_them(tmp_path, 
     found = told(yesterday, today, today=FASTER)
     assert (found.lost_seconds.value, found.lost_seconds.low, found.lost_seconds.high) == (0.0, 0.0, 0.0)
     assert found.unexplained_seconds.value == pytest.approx(-3.0)
-    headline = compare_report.headline(compare(read_digests([yesterday, today]), {"today": FASTER}))
+    headline = compare_report.headline(compare(read_digests([yesterday, today]), lost_by({"today": FASTER})))
     assert headline.endswith("3.00 s less, 3.00 s of it in I/O that took less time for the same work.")
 
 
@@ -88,7 +92,7 @@ def test_no_more_is_gained_from_neighbours_than_the_first_run_lost(tmp_path, yes
     assert (found.lost_seconds.value, found.lost_seconds.low, found.lost_seconds.high) == (-2.0, -2.5, -1.5)
     assert found.unexplained_seconds.value == pytest.approx(-1.0)
     losses = {"today": FASTER, "yesterday": lost(2.0, 1.5, 2.5, ["tar"], "high")}
-    headline = compare_report.headline(compare(read_digests([yesterday, today]), losses))
+    headline = compare_report.headline(compare(read_digests([yesterday, today]), lost_by(losses)))
     assert "2.00 s of it in I/O that tar slowed down" in headline
 
 
@@ -397,8 +401,8 @@ def test_waits_for_processors_within_calls_are_as_long_as_blame_says(tmp_path, i
     alone = run("alone", 20, {2 * at: wrote(80, 0.9) for at in range(10)}, 1e-3, 10, 1)
     slowed = run("slowed", 40, {2 * at: wrote(40, 0.9) for at in range(20)}, 20, 5000, 500)
     of_blame = blame(read_digest(slowed), [], [read_digest(alone)]).outside
-    in_calls = {"slowed": blamed_of([alone, slowed])[1].in_calls}
-    found = compare(read_digests([alone, slowed]), in_calls=in_calls).told.outside
+    in_calls = blamed_of([alone, slowed])[1].in_calls
+    found = compare(read_digests([alone, slowed]), {"slowed": Blamed(in_calls=in_calls)}).told.outside
     assert (found.seconds, found.waited_seconds, found.io_seconds) == pytest.approx(
         (of_blame.seconds, of_blame.waited_seconds, of_blame.io_seconds)
     )
@@ -424,7 +428,7 @@ def runs(tmp_path):
 
 
 def comparison(runs, *names, **losses):
-    return compare(read_digests([runs[name] for name in names]), losses)
+    return compare(read_digests([runs[name] for name in names]), lost_by(losses))
 
 
 LOST = lost(10.5, 10.2, 10.8, ["large"], "high")
@@ -461,7 +465,7 @@ def test_who_may_as_well_have_cost_nothing_is_not_in_the_first_sentence(runs):
 
 def test_a_part_is_not_more_than_all(tmp_path, yesterday):
     today = write_run(tmp_path / "today", 26.0, [{at: wrote(50, 0.9) for at in range(24)}])
-    found = compare(read_digests([yesterday, today]), {"today": lost(11.3, 11.0, 11.6, ["large"], "high")})
+    found = compare(read_digests([yesterday, today]), lost_by({"today": lost(11.3, 11.0, 11.6, ["large"], "high")}))
     assert compare_report.headline(found).endswith("10.8 s more, all of it in I/O that large slowed down.")
 
 

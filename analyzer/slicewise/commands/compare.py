@@ -25,10 +25,7 @@ def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None
     blamed = dict(
         zip((digest.job for digest in digests), blamed_of(runs, neighbours or [], reading_profiles()), strict=True)
     )
-    losses = {job: one.loss for job, one in blamed.items() if one.loss is not None}
-    comparison = analysis(
-        digests, losses, {job: one.in_calls for job, one in blamed.items() if one.in_calls is not None}
-    )
+    comparison = analysis(digests, blamed)
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
     by_job = {digest.job: digest for digest in digests}
     pair = sorted((comparison.told.of, comparison.told.against), key=lambda run: -run.runtime_ns)

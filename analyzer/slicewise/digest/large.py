@@ -74,8 +74,8 @@ def large_neighbour(place: Path, together_of: Together) -> Digest | None:
 
 
 def large_outline(place: Path, own: Outline | None, together_of: Together) -> Outline | None:
-    """A large job's outline; None of one that must be read as any other. Of a job that may have run while `own` did,
-    what `large_neighbour` will be asked for is kept too.
+    """The outline of a large job; None if the job must be read as any other. If it may have run while `own` did, what
+    `large_neighbour` will be asked for is kept too.
     """
     outline, found = _made(place, together_of, own)
     state, _ = state_of(place)

@@ -147,7 +147,7 @@ def of_parts(place: Path, parts: Sequence[JobsRead]) -> JobsRead:
 
 
 def of_reading(reading: Reading, is_one_job: bool = False) -> JobsRead:
-    """What was read of jobs, or, where each file counted as a job, of files of one."""
+    """What was read of some jobs. is_one_job: each of these is a file of one and the same job."""
     sources = reading.sources[:1] if is_one_job else reading.sources
     lengths = [(0 if is_one_job else source.number, source.slice_ns) for source in sources]
     number = pl.lit(0, pl.UInt32) if is_one_job else pl.col(SOURCE)

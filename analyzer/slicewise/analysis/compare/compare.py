@@ -72,29 +72,18 @@ class Blamed:
     in_calls: InCalls | None = None
 
 
-def compare(
-    digests: Sequence[Digest],
-    losses: Mapping[str, Loss] | None = None,
-    in_calls: Mapping[str, InCalls] | None = None,
-) -> Comparison:
+def compare(digests: Sequence[Digest], blamed: Mapping[str, Blamed] | None = None) -> Comparison:
     """Compare runs: two against the first, more against the one of median runtime (of an even number the shorter).
-    losses: what runs lost to neighbours, by job; of those that are not in it this is unknown. in_calls: likewise what
-    blame says of their calls. Raises UserError for fewer than two runs, and for one that is given twice.
+    blamed: what blame says of runs, by job. Raises UserError for fewer than two runs, and for one that is given twice.
     """
     require_different(digests, "compare", "run")
-    losses, in_calls = losses or {}, in_calls or {}
+    blamed = blamed or {}
     by_time = sorted(digests, key=runtime_of)
     reference = digests[0] if len(digests) == 2 else by_time[(len(digests) - 1) // 2]
     runs = [work_of(digest, reference) for digest in digests]
     against = next(run for run, digest in zip(runs, digests, strict=True) if digest is reference)
     differences = [
-        _with_reasons(
-            difference(run, against, losses.get(run.job.job), losses.get(against.job.job)),
-            digest,
-            reference,
-            in_calls.get(run.job.job),
-            in_calls.get(against.job.job),
-        )
+        _with_reasons(run, against, digest, reference, *(blamed.get(one.job.job, Blamed()) for one in (run, against)))
         for run, digest in zip(runs, digests, strict=True)
         if run is not against
     ]
@@ -111,18 +100,19 @@ def compare(
 
 
 def _with_reasons(
-    found: Difference, of: Digest, against: Digest, in_calls: InCalls | None, former_calls: InCalls | None
+    run: Tasks, former_run: Tasks, of: Digest, against: Digest, blamed: Blamed, blamed_former: Blamed
 ) -> Difference:
     """A difference with what blame says of time outside of I/O calls, of memory that was short, and of warm caches."""
+    found = difference(run, former_run, blamed.loss, blamed_former.loss)
     fetched = [fetched_by(run) for run in (of, against)]
     cached = [1 - one.from_storage for one in fetched if one is not None]
     processes = len(job_strands(of, of.slice_ns, strands_to_match(of, against, of.slice_ns)))
     io_seconds, former = (run.io_ns / 1e9 for run in (found.of, found.against))
     more = io_seconds - former
     calls = InCalls(processes, io_seconds, more, more)
-    if in_calls is not None:  # one function, one figure
-        lost = in_calls.lost - (max(0.0, former_calls.lost) if former_calls is not None else 0.0)
-        calls = replace(in_calls, lost=lost)
+    if blamed.in_calls is not None:
+        lost_by_former = max(0.0, blamed_former.in_calls.lost) if blamed_former.in_calls is not None else 0.0
+        calls = replace(blamed.in_calls, lost=blamed.in_calls.lost - lost_by_former)
     io_alone = max(0.0, calls.seconds - calls.lost)
     return replace(
         found,
