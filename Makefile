@@ -17,12 +17,12 @@ ROOMS = -Istore -Ilibprofiler
 $(BUILD)/objects/store/%.o: ROOMS = -Istore
 # The messages by which jobs take turns are the coordinator's as well.
 $(BUILD)/objects/collector/%.o: ROOMS = -Istore -Iturns
-# The collector may run as root, and none of its functions is on an application's path.
-$(BUILD)/objects/collector/%.o: HARDENING = -fstack-protector-strong
+# The collector may run as root, and none of its functions is on an application's path: the smaller code is taken.
+$(BUILD)/objects/collector/%.o: OF_ROOM = -fstack-protector-strong -Os
 $(BUILD)/objects/interface/%.o: ROOMS = -Istore -Iturns -Iinterface
 $(BUILD)/objects/turns/%.o: ROOMS = -Istore -Ilibprofiler -Iwrappers
 $(BUILD)/objects/threads/%.o: ROOMS = -Istore -Ilibprofiler
-C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec $(HARDENING) -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
+C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec $(OF_ROOM) -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 

@@ -98,7 +98,9 @@ static bool is_it(const struct region *region, const struct mark *mark, bool has
 {
     if (mark->object != 0)
         return region->object == mark->object;
-    return mark->token != 0 ? region->token == mark->token : region->level == mark->level && (!has_name || strcmp(region->name, mark->name) == 0);
+    if (mark->token != 0)
+        return region->token == mark->token;
+    return region->level == mark->level && (!has_name || mark->name == NULL || strcmp(region->name, mark->name) == 0);
 }
 
 static struct region *find(const struct thread *thread, const struct mark *mark, bool has_name)

@@ -96,7 +96,7 @@ def write_files(directory: Path) -> None:
     (directory / "machine.swf.gz").write_bytes(gzip.compress(f"; MaxProcs: 64\n{log}".encode()))
     lustre = "/p/lustre1,lustre,10.0.0.1@tcp:/l1"
     rows = "".join(f"{BEGIN + at}.25,{BEGIN + at}.75,write,1048576,n1,1,{lustre}\n" for at in range(20))
-    for name in ("calls.csv", "48214.csv"):
+    for name in ("calls.csv", "48213.csv", "48214.csv"):
         (directory / name).write_text(f"begin,end,kind,bytes,node,process,mount,type,source\n{rows}")
     programs = dict.fromkeys(("simulation", "post", "program"), PROGRAM) | {"run-tests": TESTS}
     for name, text in programs.items():
