@@ -18,7 +18,9 @@ from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.profile.reader import read_profile
 from slicewise.report.predict import predict_words
+from support.blame_trials import digests
 from support.command_line import json_of, slicewise_command
+from support.runs import read, write_run, wrote
 from support.swz import build_profile
 
 MIB = 1 << 20
@@ -55,6 +57,16 @@ def test_a_job_in_step_has_half_of_the_storage_while_it_writes_and_leaves_it_who
     bursts, writes = speeds(((BURSTS, 1), (WRITES, 1)), Rules())
     assert bursts == pytest.approx(10 / 15, rel=1e-3)
     assert writes == pytest.approx(1 - 0.5 * bursts, rel=1e-3)
+
+
+@pytest.mark.parametrize("idle", [wrote(1, 0.01), read(1, 0.01)])
+@pytest.mark.parametrize("busy", [wrote(100, 0.9), read(100, 0.9)])
+def test_a_job_that_hardly_does_anything_slows_nobody_down(tmp_path, busy, idle):
+    """It is in calls for 1 % of its time, and nobody else shows how fast the storage is for those."""
+    first = write_run(tmp_path / "busy", 20, [dict.fromkeys(range(20), busy)])
+    other = write_run(tmp_path / "idle", 40, [dict.fromkeys(range(40), idle)], "/opt/idle", begin=100)
+    found = predict([(digest, 0.0) for digest in digests(first, other)])
+    assert [one.slowdown for one in found.jobs] == [pytest.approx(1.01, abs=0.02)] * 2
 
 
 def test_jobs_that_fit_the_storage_together_are_as_fast_as_alone():

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.blame.blame import blame
+from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.result import Blame
+from slicewise.digest.beside import Surroundings
 from support.blame_trials import digests
 from support.swz import build_profile
 
@@ -29,9 +31,9 @@ def reader(directory: Path, number: int, first: int, seconds: int, mib: int, dis
     return build_profile(directory, [process], [did | {"slice": at} for at in slices], mounts, collected=collected)
 
 
-def go_program(directory: Path, point: str, mib: int = 10) -> Path:
+def go_program(directory: Path, point: str, mib: int = 10, number: int = 7000) -> Path:
     """A static program of 20 s that reads so many MiB in each of them, and was killed."""
-    run = {"process": 7000}
+    run = {"process": number}
     who = {"pid": 50, "inner_pid": 50, "program": "/opt/go", "start_ns": FIRST * SECOND, "first_ns": FIRST * SECOND}
     who |= {"number": 1, "end_ns": (FIRST + 20) * SECOND, "is_from_start": 1, "point": point}
     slices = range(FIRST, FIRST + 20)
@@ -65,6 +67,17 @@ def test_a_job_that_was_sampled_is_named_with_its_bytes(tmp_path):
 @pytest.mark.parametrize("point", ["", "/home"])
 def test_one_that_used_another_disk_or_nobody_knows_which_is_not(tmp_path, point):
     assert [one.job for one in told(tmp_path, point).neighbours] == [None]
+
+
+def test_one_is_found_beside_a_job(tmp_path):
+    """By the mount point of its open file, since it made no calls; it is no company of a run before it."""
+    job, alone = reader(tmp_path / "job", 1, FIRST, 20, 10, 20), reader(tmp_path / "alone", 2, FIRST - 900, 10, 20, 20)
+    go, elsewhere = go_program(tmp_path / "go", "/scratch"), go_program(tmp_path / "elsewhere", "/home", number=7001)
+    found = Surroundings().beside(job)
+    assert (found.neighbours, found.quiet, found.unread) == ([go], [alone], [])
+    assert elsewhere not in found.neighbours
+    (neighbour,) = case_of(job).result().neighbours
+    assert (neighbour.job, neighbour.lost.value) == ("go", pytest.approx(10, rel=0.05))
 
 
 def test_who_moved_a_part_is_named_for_that_part(tmp_path):

@@ -89,8 +89,28 @@ class _DirectoryJobs:
         ids = [(at, at, process) for at, job in enumerate(jobs) for process in job.ids]
         schema = {"job": pl.Int64, "place": pl.Int64, "process": pl.UInt64}
         self._copies = set(later_copies(pl.DataFrame(ids, schema, orient="row")))
-        self._active = _active({at: job for at, job in enumerate(jobs) if at not in self._copies})
+        self._sampled = {place for job in jobs for place, *_ in job.sampled}
+        self._active = self._when({at: job for at, job in enumerate(jobs) if at not in self._copies})
         self._has_company = set(in_company(self._active))
+
+    def _when(self, jobs: Mapping[int, Outline]) -> pl.DataFrame:
+        """When jobs were active on each storage (see `company.active`); of those at whose mount points processes were
+        sampled of which no more is known, also at these, as if each was a storage.
+        """
+        rows = pl.concat([NEVER.drop("job"), *(job.active for job in jobs.values())])
+        lengths = pl.Series([job.active.height for job in jobs.values()], dtype=pl.UInt32)
+        numbers = pl.Series("job", list(jobs), pl.Int64).repeat_by(lengths).explode(empty_as_null=False)
+        rows = rows.select(numbers, pl.all())
+        if not self._sampled:
+            return rows
+        seen = [(at, *pair) for at, job in jobs.items() for pair in job.places if pair[1] in self._sampled]
+        schema = {"job": pl.Int64, "storage": pl.UInt64, "place": pl.UInt64}
+        places = pl.DataFrame(seen, schema, orient="row")
+        sampled = [(at, *row) for at, job in jobs.items() for row in job.sampled]
+        beside = pl.DataFrame(sampled, NEVER.schema, orient="row")
+        there = rows.join(places, on=["job", "storage"]).select("job", "place", "begin_ns", "end_ns")
+        there = there.rename({"place": "storage"}).join(beside, on=["job", "storage"], how="anti")
+        return pl.concat([rows, there, beside])
 
     def at(self, place: Path) -> Outline | None:
         return next((job for job in self.jobs if job.place == place), None)
@@ -102,7 +122,7 @@ class _DirectoryJobs:
             for at, job in enumerate(self.jobs)
             if job.place in wanted and job.ids.isdisjoint(own.ids) and at not in self._copies
         }
-        near = set(company_of(own.active, self._active))
+        near = set(company_of(self._when({0: own}), self._active))
 
         def like(had_company: bool) -> list[Path]:
             runs: Iterator[dict[str, Any]] = (
@@ -120,13 +140,6 @@ class _DirectoryJobs:
             [place for place in places if place not in read],
             like(had_company=True),
         )
-
-
-def _active(jobs: Mapping[int, Outline]) -> pl.DataFrame:
-    rows = pl.concat([NEVER.drop("job"), *(job.active for job in jobs.values())])
-    lengths = pl.Series([job.active.height for job in jobs.values()], dtype=pl.UInt32)
-    numbers = pl.Series("job", list(jobs), pl.Int64).repeat_by(lengths).explode(empty_as_null=False)
-    return rows.select(numbers, pl.all())
 
 
 def servers_beside(place: Path) -> list[Path]:

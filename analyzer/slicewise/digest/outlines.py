@@ -20,7 +20,7 @@ from slicewise.digest import company, slices
 from slicewise.digest import processes as members
 from slicewise.digest.company import NEVER
 from slicewise.digest.layers import KERNEL_LAYER, OWN_LAYERS, is_own
-from slicewise.digest.storages import mounts_with_storage
+from slicewise.digest.storages import mounts_with_storage, place_number
 from slicewise.errors import UserError
 from slicewise.profile.files import profile_files
 from slicewise.profile.many import Whole, batches, parts_of, profile_bytes
@@ -39,6 +39,8 @@ WANTED = {
     "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES, KERNEL_READ), last_of=("slice",)),
     "launches": Want("launches", ("host", "start_ns", "end_ns")),
     "slices": Want("slices", (), summed_over=("layer",), only=("layer", OWN_LAYERS)),
+    "nodes": Want("nodes", ("host",)),
+    "node_processes": Want("node_processes", ("start_ns", "first_ns", "end_ns", "point")),
 }
 # So many at a time, so that whoever waits can be told how far it is.
 JOBS_AT_ONCE = 100
@@ -46,7 +48,7 @@ JOBS_AT_ONCE = 100
 Progress = Callable[[int, int], None]
 KIND = "outlines"
 # Another one as soon as an outline says something else of the same profile.
-FORMAT = 4
+FORMAT = 5
 # A file that was changed just now may change again within the same tick of its file system's clock.
 SETTLED_NS = 2_000_000_000
 # So little is read sooner than found again.
@@ -62,6 +64,7 @@ COLUMNS = pl.Schema(
     | dict.fromkeys(DID, pl.Int64)
     | {"storages": pl.List(pl.UInt64), "ids": pl.List(pl.UInt64)}
     | {column: pl.List(dtype) for column, (_, dtype) in TIMES.items()}
+    | dict.fromkeys(("places", "sampled"), pl.List(pl.List(pl.UInt64)))
 )
 
 
@@ -69,7 +72,8 @@ COLUMNS = pl.Schema(
 class Outline:
     """A job: its main program, its command line, what it did and when it ran (processes, start_ns, end_ns, MOVED), the
     storages that it moved bytes on, the ids of its processes, and when it was active (`company.active`). All are what
-    its digest says.
+    its digest says. places: at which mount points it saw storages: a storage, and a number for the node and the point.
+    sampled: where processes that no library profiled had files open: that number, and from when to when (ns).
     """
 
     place: Path
@@ -79,6 +83,8 @@ class Outline:
     storages: frozenset[int]
     ids: frozenset[int]
     active: pl.DataFrame
+    places: Sequence[Sequence[int]] = ()
+    sampled: Sequence[Sequence[int]] = ()
 
 
 def outlines(
@@ -170,9 +176,9 @@ def _spans(read: JobsRead) -> pl.DataFrame:
 
 
 def outlined(read: JobsRead) -> list[Outline]:
-    processes = _who(read)
+    processes, sampled = _who(read), _sampled(read)
     if processes.is_empty():
-        return []
+        return [_sampled_alone(read, job, its) for job, its in sampled.items()]
     mounts = mounts_with_storage(_numbered(read, "mounts"), processes.select("process", "node"))
     sums = _numbered(read, "sums")
     known = processes.join(slices.process_sums(sums, mounts), on="process", how="left").with_columns(
@@ -210,7 +216,9 @@ def outlined(read: JobsRead) -> list[Outline]:
         .filter((pl.col("last") - pl.col("first")).fill_null(0) <= MOST_SLICES_ON_AXIS)
         .sort("job")
     )
-    return [
+    seen = _places(mounts.join(processes.select("process", "job", "node"), on="process"))
+    alone = [job for job in sampled if job not in set(processes["job"])]
+    return [_sampled_alone(read, job, sampled[job]) for job in alone] + [
         Outline(
             read.paths[row["job"]],
             row["program"],
@@ -219,9 +227,49 @@ def outlined(read: JobsRead) -> list[Outline]:
             frozenset(row["storage"] or ()),
             frozenset(row["id"]),
             active.get((row["job"],), NEVER.drop("job")),
+            seen.get(row["job"], []),
+            [its[1:] for its in sampled.get(row["job"], [])],
         )
         for row in frame.iter_rows(named=True)
     ]
+
+
+def _places(mounts: pl.DataFrame) -> dict[int, list[tuple[int, int]]]:
+    """By job, its storages with their places. mounts: job, node, storage, point."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for job, storage, node, point in mounts.select("job", "storage", "node", "point").unique().sort(pl.all()).rows():
+        found.setdefault(job, []).append((storage, place_number(node, point)))
+    return found
+
+
+def _sampled(read: JobsRead) -> dict[int, list[tuple[int, int, int, int]]]:
+    """By job, where processes that no library profiled had files open, a row a place: collector's id, place, begin and
+    end.
+    """
+    its, nodes = read.tables["node_processes"], read.tables["nodes"]
+    if its.is_empty() or "point" not in its.columns:
+        return {}
+    who = (
+        its.join(nodes.select(SOURCE, "process", pl.col("host").cast(pl.String)), on=[SOURCE, "process"])
+        .with_columns(pl.col("point").cast(pl.String), pl.col("first_ns", "end_ns").cast(pl.Int64))
+        .filter(pl.col("point") != "", pl.col("end_ns") > pl.col("first_ns"))
+        .group_by(SOURCE, "host", "point")
+        .agg(pl.col("process").min(), pl.col("first_ns").min(), pl.col("end_ns").max())
+        .sort(SOURCE, "host", "point")
+    )
+    found: dict[int, list[tuple[int, int, int, int]]] = {}
+    for job, host, point, process, first_ns, end_ns in who.rows():
+        found.setdefault(job, []).append((process, place_number(host, point), first_ns, end_ns))
+    return found
+
+
+def _sampled_alone(read: JobsRead, job: int, its: Sequence[tuple[int, int, int, int]]) -> Outline:
+    """A job of which no process was profiled: a neighbour, and never a run of the same work, since it made no calls."""
+    did = {"processes": 0, "start_ns": min(one[2] for one in its), "end_ns": max(one[3] for one in its)}
+    ids = frozenset(one[0] for one in its)
+    active = NEVER.drop("job")
+    did |= dict.fromkeys(MOVED, 0)
+    return Outline(read.paths[job], "", "", did, frozenset(), ids, active, [], [one[1:] for one in its])
 
 
 def _who(read: JobsRead) -> pl.DataFrame:
@@ -326,6 +374,8 @@ class KnownOutlines:
             sorted(outline.storages),
             sorted(outline.ids),
             *(outline.active[name].to_list() for name, _ in TIMES.values()),
+            outline.places,
+            outline.sampled,
         )
 
     def _outlines(self) -> Iterator[Outline]:
@@ -343,6 +393,8 @@ class KnownOutlines:
                 frozenset(row["storages"]),
                 frozenset(row["ids"]),
                 active.slice(end - length, length),
+                row["places"],
+                row["sampled"],
             )
 
 

@@ -36,7 +36,7 @@ MEET = -0.5
 # They pass each other by where a byte of the other direction took less than this of a byte of the job's, at its
 # interval's end: limits of each direction, and links, which send both ways at once. On a limited disk under eleven jobs
 # it took -0.1 to 0.1; where the two meet, it takes about 1. Where both rise and fall together, that is the storage's
-# own speed, and tells nothing: on simulated storages they are correlated by 0.997 and more, on that disk by 0.5 at most.
+# own speed, and tells nothing: on simulated storages their correlation is 0.997 and more, on that disk 0.5 at most.
 PASSES_BY = 0.5
 RISE_TOGETHER = 0.8
 # Own speed counts from so many slices without company and such a part of the work on; and not where the job was so much

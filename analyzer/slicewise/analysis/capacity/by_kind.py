@@ -1,5 +1,6 @@
 """What storages do at most of each kind of call, how full they are, and each job's part (docs/models.md)."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,7 +27,7 @@ from slicewise.constants import (
     TAKES_TURNS,
     WAITING_SHARE,
 )
-from slicewise.digest.activity import common_slice_ns
+from slicewise.digest.activity import DIRECTIONS, common_slice_ns
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
 from slicewise.scalars import HALVINGS
@@ -188,6 +189,7 @@ def _exponents_of(shares: np.ndarray) -> np.ndarray:
 def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
     """What the storage does at most of each kind, by jobs that had it to themselves."""
     found: dict[Kind, float] = {}
+    in_calls: dict[Kind, float] = {}
     for run in quiet:
         stored, ahead = run.stored()
         seconds = run.digest.slice_ns / 1e9
@@ -203,10 +205,26 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
                 rate = float(busy[AMOUNTS[kind]].sum()) / (len(busy) * seconds)
             elif len(rates):
                 rate = float(np.percentile(rates, PERCENTILE))
+                waited = float(run.rows[SECONDS[kind]].sum())
+                once = float(run.rows[AMOUNTS[kind]].sum()) / waited if waited > 0 else 0.0
+                in_calls[kind] = max(in_calls.get(kind, 0.0), once)
             else:
                 continue
             found[kind] = max(found.get(kind, 0.0), rate)
-    return found
+    return found | _while_in_calls(found, in_calls)
+
+
+def _while_in_calls(found: Mapping[Kind, float], in_calls: Mapping[Kind, float]) -> dict[Kind, float]:
+    """Of kinds that jobs did now and then: no less than what they got while they were in such calls. Memory takes
+    writes, and hands out reads, faster than the storage: no more than it does of the other kinds, and of writes no more
+    than slices show where nothing else is known.
+    """
+    told: dict[Kind, float] = {}
+    for kind, rate in in_calls.items():
+        others = [found[one] for one in DIRECTIONS if one in found and one != kind and kind != "meta"]
+        most = max(others, default=0.0 if kind == "write" else math.inf)
+        told[kind] = max(found[kind], min(rate, most))
+    return told
 
 
 def shown_together(storage: Storage, everyone: Sequence[Digest], alone: Mapping[str, Digest]) -> Capacities | str:
