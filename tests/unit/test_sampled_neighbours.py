@@ -83,3 +83,10 @@ def test_one_is_found_beside_a_job(tmp_path):
 def test_who_moved_a_part_is_named_for_that_part(tmp_path):
     lost = {one.job: one.lost.value for one in told(tmp_path, "/scratch", mib=4).neighbours}
     assert lost == {"go": pytest.approx(4, abs=0.5), None: pytest.approx(6, abs=0.5)}
+
+
+def test_of_a_job_that_was_sampled_the_runtimes_are_compared(tmp_path):
+    """Another run of it has no calls to go by, either."""
+    found = blame(*digests(go_program(tmp_path / "go", "/scratch")), [])
+    assert found.unknown_because.startswith("its processes were sampled from outside")
+    assert found.next_step.endswith("slicewise compare go-alone go")

@@ -8,7 +8,7 @@ from pathlib import Path
 from slicewise.analysis.runs.matching import Job
 from slicewise.constants import INPUTS, SECOND_NS
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import has_rank
+from slicewise.digest.processes import has_rank, is_profiled
 from slicewise.text.safe_text import as_named_from_here
 
 # With fewer slices a job is told to be run with finer ones: a source by slices wants 4 to 8 beside others, and as many
@@ -29,7 +29,10 @@ def next_step(job: Job, digest: Digest, known: Collection[str]) -> str:
     command = _command_as_run(job, digest)
     names = chain([f"{job.job}-alone"], (f"{job.job}-alone-{number}" for number in count(2)))
     name = next(name for name in names if name not in known and not (folder / name).exists())
-    return f"slicewise run {options}--job {name} -- {command}, while nobody else uses the file system"
+    step = f"slicewise run {options}--job {name} -- {command}, while nobody else uses the file system"
+    if digest.processes.filter(is_profiled()).is_empty():  # its calls will not be seen then, either
+        return f"{step}; then, how much longer this one took: slicewise compare {name} {job.job}"
+    return step
 
 
 def _command_as_run(job: Job, digest: Digest) -> str:
