@@ -103,16 +103,20 @@ static void push(uint64_t pc, const struct python_frame *python)
         stack.frame[stack.frames++] = (struct frame){ .pc = pc, .python = python != NULL ? *python : (struct python_frame){ 0 } };
 }
 
+struct code {
+    uint64_t begin, end;
+};
+
 /* The code around an address; 0: none. */
-static struct module module_around(uint64_t address)
+static struct code code_around(uint64_t address)
 {
     const struct module *module = address != 0 ? module_of(address) : NULL;
-    return module != NULL ? *module : (struct module){ 0 };
+    return module != NULL ? (struct code){ module->begin, module->end } : (struct code){ 0, 0 };
 }
 
-static bool is_in(const struct module *module, uint64_t pc)
+static bool is_in(struct code code, uint64_t pc)
 {
-    return pc >= module->begin && pc < module->end;
+    return pc >= code.begin && pc < code.end;
 }
 
 /* Takes the stack, innermost frame first, without ours: from here on, or of what was `interrupted`, whose own place is told by its function alone (there
@@ -127,18 +131,18 @@ static bool take_stack(struct unwind_state *interrupted, bool (*is_call)(uint64_
     uint64_t loop = python_loop();
     if (pythons == 0 && interrupted == NULL && (pythons = bash_frames(stack.python)) > 0)
         loop = bash_loop();
-    const struct module ours = module_around((uint64_t)(uintptr_t)take_stack), interpreter = module_around(pythons > 0 ? loop : 0);
-    const struct module turns = module_around(waits_code()), threads = module_around(site_threads_code);
+    const struct code ours = code_around((uint64_t)(uintptr_t)take_stack), interpreter = code_around(pythons > 0 ? loop : 0);
+    const struct code turns = code_around(waits_code()), threads = code_around(site_threads_code);
     stack.frames = 0;
     for (unsigned i = 0; i < natives; i++) {
         struct unwind_frame *frame = &stack.native[i];
-        if (is_in(&ours, frame->pc) && is_call != NULL && is_call(frame->function))
+        if (is_in(ours, frame->pc) && is_call != NULL && is_call(frame->function))
             return false;
-        if (is_in(&ours, frame->pc) || is_in(&turns, frame->pc) || is_in(&threads, frame->pc))
+        if (is_in(ours, frame->pc) || is_in(turns, frame->pc) || is_in(threads, frame->pc))
             continue;
         if (i == 0 && interrupted != NULL && frame->function != 0)
             frame->pc = frame->function;
-        if (!is_in(&interpreter, frame->pc)) {
+        if (!is_in(interpreter, frame->pc)) {
             push(frame->pc, NULL);
             continue;
         }
