@@ -337,7 +337,7 @@ def test_a_model_is_read_back_as_it_was_written(tmp_path, capacity):
         (None, "cannot be read: No such file or directory"),
         ("{", "is no fitted model"),
         ('{"format": "slicewise study model 9"}', "is no fitted model of this version"),
-        ('{"format": "slicewise study model 1"}', "is a damaged fitted model ('weight')"),
+        ('{"format": "slicewise study model 2"}', "is a damaged fitted model ('weight')"),
     ],
 )
 def test_what_is_no_model_is_refused(tmp_path, content, complaint):
