@@ -133,6 +133,24 @@ def test_hundreds_of_commands_of_a_script(tmp_path):
     assert (one.saving.low, one.saving.high) == (pytest.approx(2.7, rel=0.01), pytest.approx(6, rel=0.01))
 
 
+@pytest.mark.parametrize(("waited", "is_told"), [(8, True), (0, False)])
+def test_commands_that_wait_for_processors_do_no_work_of_their_own(tmp_path, waited, is_told):
+    """300 runs of `tar -r` on a busy machine: of 9 ms each ran for one, where a compiler would run for all of them."""
+    rows = [{"process": 1, "start_ns": FIRST * NS, "end_ns": (FIRST + 8) * NS, "program": "/bin/bash"}]
+    usage = []
+    for n in range(300):
+        begin = FIRST * NS + n * 25_000_000
+        rows.append({"process": n + 2, "start_ns": begin, "end_ns": begin + 9_000_000, "program": "/bin/tar"})
+        ran = {"user_ns": (9 - waited) * 500_000, "first_thread_ns": (9 - waited) * 1_000_000}
+        usage.append({"process": n + 2, "number": 1, "slice": FIRST, "delayed_ns": waited * 1_000_000, **ran})
+    slices = [{"process": 1, "slice": FIRST, "read_ops": 1, "read_bytes": 1, "read_ns": 1000}]
+    profile = build_profile(tmp_path / "job", [{"slice_ns": NS, **row} for row in rows], slices, usage=usage)
+    found = advise(read_digest(profile, distributions=True), NOWHERE)
+    assert [(one.habit, one.calls) for one in found] == [("brief processes", 300)] * is_told
+    for one in found:
+        assert one.saving.low < one.seconds < one.saving.high == pytest.approx(300 * (9 + 16) / 1e3, rel=0.01)
+
+
 def of_ranks(kind: str, others: float) -> Split:
     """Four ranks, of which rank 0 (process 1) is in I/O for 0.9 s a slice."""
     calls = [(rank, at, "barrier", 0.9 - others / 10) for rank in (1, 2, 3) for at in range(10)]

@@ -20,6 +20,7 @@ from slicewise.analysis.job.job_calls import (
     SHOWN,
     SMALL,
     TIMES_AGAIN,
+    UNSURE_FACTOR,
     WAITS_NS,
     CostlyHabit,
     Habit,
@@ -80,10 +81,11 @@ def habits_of_calls(of: JobCalls) -> Iterator[CostlyHabit]:
             yield one
 
 
-# Of a process: a sync for each little that it wrote; and whether its writes may wait for the syncs before them. Writes
-# that take longer than all of its syncs do not.
+# Of a process: a sync for each little that it wrote; whether its writes may go with the syncs: not if they take longer;
+# and whether they wait for the syncs before them.
 _SYNCS_OFTEN = (pl.col("sync_ops") >= OFTEN) & (pl.col("write_bytes") < SMALL * pl.col("sync_ops"))
-_WAITS_AFTER_SYNCS = pl.col("write_ns").is_between(WAITS_NS * pl.col("write_ops"), pl.col("sync_ns"))
+_GOES_WITH_SYNCS = pl.col("write_ns") <= pl.col("sync_ns")
+_WAITS_AFTER_SYNCS = _GOES_WITH_SYNCS & (pl.col("write_ns") >= WAITS_NS * pl.col("write_ops"))
 
 
 def _syncs_and_writes(of: JobCalls) -> pl.DataFrame:
@@ -93,9 +95,9 @@ def _syncs_and_writes(of: JobCalls) -> pl.DataFrame:
 
 def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     """Syncs after little was written each. What is written in any case is a part of what storage was sent meanwhile:
-    of a storage that bytes hold up that part is left, or half; of one that requests hold up, next to nothing.
-    Writes that wait may wait for the sync before them: these go with the syncs at most; and so do the writes of what
-    is written again and again, and the calls on names of a journal for each.
+    of a storage that bytes hold up that part is left, or half; of one that requests hold up, next to nothing, or twice
+    that. At most the writes go with the syncs, as small as they are, or since they wait for these; and so do the writes
+    of what is written again and again, and the calls on names of a journal for each.
     """
     by_process = _syncs_and_writes(of)
     syncing = by_process.filter(_SYNCS_OFTEN)
@@ -111,12 +113,12 @@ def _syncs(of: JobCalls) -> Iterator[CostlyHabit]:
     sent = real(of.digest.coverage["write_storage"].sum()) if "coverage" not in of.digest.not_kept else 0.0
     high = seconds * (1 - 1 / A_BATCH)
     kept, journals = _kept_bytes(of, syncing, wrote)
-    low = high * max(AT_LEAST, 1 - kept / sent) if sent else high * AT_LEAST
+    low = min(high * max(AT_LEAST, 1 - kept / sent if sent else 0), seconds * (1 - UNSURE_FACTOR / A_BATCH))
     of_writes = of.of_all(syncing, "write_ns") * max(0.0, 1 - kept / max(1, wrote))
     of_journals = of.of_all(of.own.join(syncing, on="process", how="semi"), "meta_ns") if journals >= OFTEN else 0.0
     beside = (of_writes + of_journals) * (1 - 1 / A_BATCH)
-    waiting = of.of_all(syncing.filter(_WAITS_AFTER_SYNCS), "write_ns")
-    value, at_most = (low + high + beside) / 2, max(high + max(waiting, beside), _in_turn(of, syncing))
+    with_them = of.of_all(syncing.filter(_GOES_WITH_SYNCS), "write_ns")
+    value, at_most = (low + high + beside) / 2, max(high + max(with_them, beside), _in_turn(of, syncing))
     if journals >= OFTEN:  # all of a change goes, and with it perhaps what the program computes for each
         value, at_most = at_most, at_most + of.computing * (1 - 1 / A_BATCH)
     value, at_most = min(of.runtime, value), min(of.runtime, at_most)
@@ -304,8 +306,9 @@ def _is_read_ahead(digest: Digest, calls: int, size: int) -> bool:
 
 
 def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
-    """Files that a process reads more than once. Where storage sent nearly all of it, each time cost the same; else the
-    later ones may have cost what copying in memory does.
+    """Files that a process reads more than once. Where storage sent nearly all of it, or a disk of the node nothing,
+    each time cost the same; else the later ones may have cost what copying in memory does. At most the memory for it is
+    given back each time, too.
     """
     large = of.files.filter(pl.col("path") != "", pl.col("read_bytes") >= SHOWN, pl.col("read_ns") > 0)
     longest = large.group_by("path").agg(pl.col("read_ns").sum()).sort("read_ns", "path", descending=[True, False])
@@ -322,9 +325,12 @@ def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
     later_ns = pl.col("read_ns") * (1 - pl.col("size") / pl.col("read_bytes"))
     high = of.of_runtime(again.select("process", ns=later_ns))
     all_read = real(of.own["read_bytes"].sum())
+    copied = of.part * (read - once) / OF_MEMORY
     is_cold = of.fetched_bytes >= ALMOST_ALL * all_read
-    low = high * (1 - OF_AN_OPEN) if is_cold else min(high, of.part * (read - once) / OF_MEMORY)
-    saving = Estimate((low + high) / 2, low, high, "reading it once")
+    is_warm = "coverage" not in of.digest.not_kept and of.fetched_bytes <= (1 - ALMOST_ALL) * once
+    is_warm = is_warm and of.storage_of(again).join(of.servers, on="storage", how="semi").is_empty()
+    low = high * (1 - OF_AN_OPEN) if is_cold or is_warm else min(high, copied)
+    saving = Estimate((low + high) / 2, low, high + min(copied, of.computing), "reading it once")
     most = again.sort("read_ns", "path", descending=[True, False])["path"][0]
     calls, files = int(again["read_ops"].sum()), again["path"].n_unique()
     yield CostlyHabit(

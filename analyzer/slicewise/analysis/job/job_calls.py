@@ -51,9 +51,9 @@ WAITS_NS = 50_000
 ENOUGH_SAMPLES = 30
 # An open and a close, or a wait for a lock, cost the same each time but for this part; and around them more is done.
 OF_AN_OPEN = 0.2
-# What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(); bash
-# 5.2 for a redirection 1,500. And what of that goes most likely: it was 0.6 to 1.
-AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_000
+# What an interpreter does around a call (ns): CPython 3.11 took 8,000 for open() and close(), 1,500 for os.stat(), node
+# 2,200 for statSync(), bash 5.2 for a redirection 1,500. And what of that goes most likely: it was 0.6 to 1.
+AROUND_AN_OPEN_NS, AROUND_NS = 8_000, 2_500
 # What a compiled program does around a call (ns): 3 million flushes by C++ took 290 ms besides; around an open and a
 # close, with a stream's buffer, Fortran took 1,300.
 AROUND_COMPILED_NS, AROUND_COMPILED_OPEN_NS = 100, 1_000
@@ -167,10 +167,14 @@ class JobCalls:
         return int(self.calls.filter(pl.col("operation").is_in(list(operations)))["calls"].sum())
 
     @cached_property
+    def servers(self) -> pl.DataFrame:
+        """storage: those that are on no node."""
+        return self.digest.storages.filter(pl.col("node") == "").select("storage")
+
+    @cached_property
     def scratch(self) -> pl.DataFrame:
         """Rows of files on a server that one process alone writes and reads again."""
-        servers = self.digest.storages.filter(pl.col("node") == "").select("storage")
-        points = self.digest.mounts.join(servers, on="storage", how="semi")["point"].unique().to_list()
+        points = self.digest.mounts.join(self.servers, on="storage", how="semi")["point"].unique().to_list()
         named = self.files.filter(pl.col("path") != "", pl.col("process").n_unique().over("path") == 1)
         moved = pl.min_horizontal("read_bytes", "write_bytes"), pl.max_horizontal("read_bytes", "write_bytes")
         is_there = pl.any_horizontal(pl.lit(False), *(pl.col("path").str.starts_with(f"{point}/") for point in points))
@@ -193,6 +197,16 @@ class JobCalls:
     @property
     def computing(self) -> float:
         return max(0.0, self.runtime - self.of_all(self.own, *(f"{kind}_ns" for kind in KINDS)))
+
+    @cached_property
+    def delay(self) -> float:
+        """How many times as long as on free processors the program computed: by what its first threads waited for one,
+        and no more than its computing is of the time that it ran outside of the kernel.
+        """
+        of_job = self.digest.processes.filter("is_of_job")
+        own = usage_in_sum(self.digest.usage).join(of_job, on="process", how="semi")
+        ran, waited, user = (real(own[name].sum()) / 1e9 for name in ("first_thread_ns", "delayed_ns", "user_ns"))
+        return max(1.0, min(1 + waited / ran, self.computing / user)) if ran > 0 and user > 0 else 1.0
 
     @cached_property
     def while_computing(self) -> pl.DataFrame:
@@ -256,15 +270,15 @@ class JobCalls:
     ) -> Estimate:
         """The same, with what the program does around each of the calls, an interpreter (each_ns) or another
         (compiled_ns), for those that packages make, and for bytes that are written: from nothing to all that it may be.
-        No more than the runtime.
+        All of it takes longer where the program waits for processors. No more than the runtime.
         """
         name = pl.col("path").str.extract(f"({WITHOUT_PATH})")
         runs_script = self.digest.processes.select(pl.col("program").str.starts_with(pl.concat_str(name, pl.lit(" "))))
-        around, more = self.part * calls * compiled_ns / 1e9, 0.0
+        around, more = self.part * calls * compiled_ns / 1e9, 0.0  # s of processor time
         if runs_script.to_series().any():
             around = self.part * (calls * each_ns + written * AROUND_A_BYTE_NS) / 1e9
             more = self.part * by_packages * AROUND_A_PACKAGE_NS / 1e9
-        around, more = min(self.computing, around), min(self.runtime - saving.high, more)
+        around, more = min(self.computing, around * self.delay), min(self.runtime - saving.high, more)
         likely, most = max(LIKELY * around, more / 2), max(around, more)
         value, high = (min(self.runtime, one) for one in (saving.value + likely, saving.high + most))
         return replace(saving, value=value, high=high)

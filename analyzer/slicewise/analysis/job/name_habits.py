@@ -30,7 +30,7 @@ from slicewise.analysis.job.job_calls import (
 )
 from slicewise.analysis.job.totals import profiler_cost
 from slicewise.digest.layers import is_own
-from slicewise.digest.processes import in_processes
+from slicewise.digest.processes import in_processes, usage_in_sum
 from slicewise.estimate import Estimate
 from slicewise.scalars import real
 
@@ -174,12 +174,19 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _around_ns(of: JobCalls, opened: pl.DataFrame) -> int:
+    """What an interpreter does around an open; shells, if they made most of those of some rows of `files`, do less."""
+    by_shells = 2 * int(opened.filter(_is_shell(of))["opens"].sum()) > int(opened["opens"].sum())
+    return AROUND_NS if by_shells else AROUND_AN_OPEN_NS
+
+
 def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
     """Opening one file again and again, and many files once, for a little each time: by the sampled time of opens and
-    closes; and at most by that of the few transfers with each. Of many files the reads count, too, where
-    they wait: storage fetches each file by itself.
+    closes; and at most by that of the few transfers with each. Of many files the reads count, too, where they wait:
+    storage fetches each file by itself.
     """
-    moved, any_again = pl.col("read_bytes") + pl.col("write_bytes"), of.opened_again
+    moved, ops = pl.col("read_bytes") + pl.col("write_bytes"), pl.col("read_ops") + pl.col("write_ops")
+    any_again = of.opened_again
     again = any_again.filter("little_each")
     spent = _spent_in_opens(of, again)
     if not of.opens:
@@ -196,10 +203,9 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         high = all_but_one * (1 + OF_AN_OPEN) + with_it + of_whole
         once_only = Estimate(all_but_one + with_it / 2 + of_whole, low, high, "opening it once")
         seconds = of_opens + with_it + of_whole
-        by_shells = 2 * int(again.filter(_is_shell(of))["opens"].sum()) > int(again["opens"].sum())
-        around_ns = AROUND_NS if by_shells else AROUND_AN_OPEN_NS
         packages, written = min(often, by_packages), int(again.filter(anew)["write_bytes"].sum())
-        saving = of.with_what_is_around(once_only, often, around_ns, AROUND_COMPILED_OPEN_NS, packages, written)
+        each_ns = _around_ns(of, again)
+        saving = of.with_what_is_around(once_only, often, each_ns, AROUND_COMPILED_OPEN_NS, packages, written)
         by_path = again.group_by("path").agg(pl.col("opens").sum()).sort("opens", "path", descending=[True, False])
         path = by_path["path"][0] if int(by_path["opens"][0]) > often / 2 else ""
         bytes_each = real(again.select(moved.sum()).item()) / (often - more)
@@ -220,10 +226,13 @@ def _opens(of: JobCalls) -> Iterator[CostlyHabit]:
         crowded, waits = _crowded_directory(few), pl.col("read_ns") >= WAITS_NS * pl.col("opens")
         each_waits = few.filter(pl.col("read_bytes") < SMALL * pl.col("opens"), waits)
         of_reads = 0.0 if crowded else of.of_all(each_waits, "read_ns")
+        goes_with_it = few.filter(moved < SMALL * pl.col("opens"), ops <= WITH_EACH_OPEN * pl.col("opens"))
+        of_transfers = max(of_reads, of.of_all(goes_with_it, "read_ns", "write_ns"))
         habit: Habit = "one directory" if crowded else "small files"
-        low, high = (seconds + of_reads) * AT_LEAST, seconds * (1 + OF_AN_OPEN) + of_reads
+        low, high = (seconds + of_reads) * AT_LEAST, min(of.runtime, seconds * (1 + OF_AN_OPEN) + of_transfers)
         in_one = Estimate((low + high) / 2, low, high, "opening one file instead")
-        in_one = of.with_what_is_around(in_one, 0, by_packages=0.0 if often else by_packages)
+        packages = 0.0 if often else by_packages
+        in_one = of.with_what_is_around(in_one, once, _around_ns(of, few), AROUND_COMPILED_OPEN_NS, packages)
         site = of.site_of("read") if of_reads > seconds else of.site(OPENINGS)
         in_fewer = None if crowded else in_one
         yield CostlyHabit(habit, seconds + of_reads, in_fewer, once, each / once, crowded, once, site)
@@ -339,7 +348,7 @@ def _without_waiting(of: JobCalls) -> float:
     shortest, others = sites.head(1), sites.tail(-1)
     each, of_it = real(shortest["each"][0]), real(shortest["calls"][0])
     is_much_shorter = real(others["seconds"].sum()) >= MUCH_LONGER * each * real(others["calls"].sum())
-    asks_server = not of.digest.storages.filter(pl.col("node") == "").is_empty()
+    asks_server = not of.servers.is_empty()
     is_half = of_it >= UNLOCKS * max(calls, of.called(LOCKS))
     return each * calls * 1e9 if is_much_shorter or (is_half and asks_server) else 0.0
 
@@ -385,15 +394,16 @@ def _crowd(of: JobCalls) -> Iterator[CostlyHabit]:
 def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
     """Processes that live for next to no time each, or scripts for less than a second: by their lives and what it takes
     to start them, of which those side by side count once, without what profiling took. Beginning and ending are saved,
-    and at most all of it.
+    and at most all of it. What they wait for a processor is no work of their own, and starting takes longer by it.
     """
-    own = of.digest.processes.filter("is_of_job")
+    delayed = usage_in_sum(of.digest.usage).select("process", pl.col("delayed_ns").fill_null(0))
+    own = of.digest.processes.filter("is_of_job").join(delayed, on="process", how="left")
     lives = own.group_by(in_processes(own)).agg(
         pl.col("rank").max(),
         pl.col("start_ns").min(),
         pl.col("end_ns").max(),
         pl.col("program").last(),
-        pl.col("profiler_ns").sum(),
+        pl.col("profiler_ns", "delayed_ns").sum(),
     )
     life = pl.col("end_ns") - pl.col("start_ns")
     runs_script = pl.col("program").str.contains(SCRIPTS)
@@ -405,18 +415,21 @@ def _brief_processes(of: JobCalls) -> Iterator[CostlyHabit]:
     names = brief.filter(pl.col("program") != parent).group_by("program").len()
     who = ", ".join(names.sort("len", "program", descending=[True, False])["program"].head(MOST_NAMED))
     net = (life - pl.col("profiler_ns")).clip(0)
-    begun = brief.with_columns(net=net, least=net.quantile(SHORTEST).over("program"))
-    starts = pl.min_horizontal("net", pl.when(pl.col("least") <= LONGEST_START_NS).then("least").otherwise(0))
+    free = (net - pl.col("delayed_ns")).clip(0)
+    begun = brief.with_columns(net=net, free=free, least=free.quantile(SHORTEST).over("program"))
+    starts = pl.min_horizontal("free", pl.when(pl.col("least") <= LONGEST_START_NS).then("least").otherwise(0))
     bare = of.runtime * (1 - (profiler_cost(of.digest).share_of_runtime or 0.0))
 
     def spent(fork: int, ns: pl.Expr) -> float:
         rows = begun.select(pl.col("start_ns") - fork, "end_ns", ns=fork + ns.cast(pl.Float64)).iter_rows()
         return min(bare, busiest_ns(list(rows)) / 1e9)
 
-    between = (pl.col("start_ns") - pl.col("end_ns").shift()).clip(0, LONGEST_FORK_NS)
-    forks = (*FORK_NS[:2], max(FORK_NS[2], int(brief.select(between.mean()).item())))
-    low, seconds, high = (spent(*one) for one in zip(forks, (starts, pl.col("net"), pl.col("net")), strict=True))
-    starts_show = low >= SHOWN_STARTS * seconds
+    between = (pl.col("start_ns") - pl.col("end_ns").shift()).clip(0, LONGEST_FORK_NS * of.delay)
+    apart = int(brief.select(between.mean()).item())
+    fork = max(FORK_NS[1], min(round(FORK_NS[1] * of.delay), apart))
+    low, high = spent(FORK_NS[0], starts), spent(max(FORK_NS[2], fork, apart), pl.col("net"))
+    seconds = spent(fork, pl.col("net"))
+    starts_show = low >= SHOWN_STARTS * spent(FORK_NS[1], pl.col("free"))
     saving = Estimate((low + high) / 2, low, high, "their starts and ends, to all of their lives and what starts them")
     if starts_show or brief.height >= MANY or brief.filter(runs_script).height >= OFTEN:
         yield CostlyHabit(

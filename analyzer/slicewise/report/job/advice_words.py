@@ -9,7 +9,7 @@ from slicewise.report.job.site_words import place_words
 from slicewise.text import words
 
 PIECE = words.size(A_PIECE)
-COLLECTIVE = "a collective call (MPI_File_write_at_all, MPI_File_read_at_all), which has to gather the pieces"
+COLLECTIVE = "use a collective call (MPI_File_write_at_all, MPI_File_read_at_all), which has to gather the pieces"
 # Open MPI 4.1 wrote each piece by itself without them.
 HINTS = "hints: romio_cb_write or romio_cb_read = enable; of Open MPI --mca fcoll two_phase, or --mca io romio321"
 BUFFERS = "C: setvbuf, Python: open(..., buffering=), Java: Buffered streams"
@@ -33,7 +33,7 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "small buffers": (
         "emptying or filling the buffer of a stream {count} times, for {size} each, with {where}",
-        f"a buffer of {PIECE} (setvbuf; in Python: open(..., buffering=))",
+        f"give the stream a buffer of {PIECE} (setvbuf; in Python: open(..., buffering=))",
     ),
     "independent MPI-IO": ("{count} transfers of {size} by single ranks with {where}", f"{COLLECTIVE} ({HINTS})"),
     "collective pieces": (
@@ -42,7 +42,7 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "shared file": (
         "{count} writes of {size} by {times} processes, in between each other, to {where}",
-        f"a file, or a long stretch of the file, for each process; in MPI {COLLECTIVE} ({HINTS})",
+        f"give each process a file, or a long stretch of the file; in MPI {COLLECTIVE} ({HINTS})",
     ),
     "random reads": (
         "{count} reads of {size} from {where}, which do not follow each other, one at a time,",
@@ -73,8 +73,8 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "small files": (
         "{count} opens of small files, with their reads, {size} each,",
-        "one file instead of many (an archive, a container, HDF5), many records at a time, or a copy of them on the "
-        "node",
+        "keep them in one file (an archive, a container, HDF5), take many records at a time, or copy them to memory or "
+        "a disk of the node first",
     ),
     "stream seeks": (
         "{count} moves to other places of files that a stream buffers",
@@ -82,13 +82,13 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "one directory": (
         "{count} opens of files that many processes write in {where}, {size} each,",
-        "a directory for each process or node, or one file for all",
+        "give each process or node a directory, or write one file for all",
     ),
     "failing calls": (
         "{count} calls that failed",
-        "fewer directories in the paths that are searched (PATH, PYTHONPATH, -I), or all of it in one directory or "
-        "container on the node; no making of directories that are there. Nothing, if it waits for files to come: then "
-        "with pauses (inotify)",
+        "search fewer directories (PATH, PYTHONPATH, -I), or put all in one directory or container on the node, and do "
+        "not make directories that are there; if it waits for files to come, this saves nothing: pause between looks, "
+        "or wait by inotify",
     ),
     "looks": (
         "{count} looks at files and directories ({who})",
@@ -96,7 +96,7 @@ WHAT: dict[Habit, tuple[str, str]] = {
     ),
     "locks": (
         "waiting for locks on files in {count} calls",
-        "a file for each process, which needs no locks, or one lock for many records",
+        "give each process its own file, which needs no locks, or take one lock for many records",
     ),
     "formatted text": (
         "formatting {count} pieces of text (fprintf, fscanf; an estimate)",
@@ -171,13 +171,13 @@ def _where(one: CostlyHabit) -> str:
 
 def _saving(one: CostlyHabit) -> str:
     if one.saving is None:
-        return "How much of that can be saved this run does not show; to try"
-    by = f" with one for {A_BATCH} of them" if one.habit == "syncs" else ""
+        return "This run does not show how much of that can be saved. To try"
+    by = f" by one sync in place of {A_BATCH}" if one.habit == "syncs" else ""
     if one.habit == "syncs" and one.saving.high > one.seconds:
         return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}, with the calls that go with them"
     if one.saving.value > one.seconds:
-        around = ", since the program is busy around each, too"
-        return f"About {words.estimate_of_seconds(one.saving)} can be saved{by}{around}"
+        around = ", with what the program does around each call"
+        return f"About {words.estimate_of_seconds(one.saving)} can be saved{around}"
     of_that = "" if one.saving.high > one.seconds else " of that"
     return f"About {words.estimate_of_seconds(one.saving)}{of_that} can be saved{by}"
 
