@@ -426,6 +426,15 @@ def test_waits_for_locks(tmp_path):
     )
 
 
+def test_who_holds_a_lock_may_wait_for_a_processor(tmp_path):
+    """Ran for 4 s and waited for 4: with files of their own processes would wait for processors, too."""
+    ran = {"process": 1, "number": 1, "slice": FIRST, "user_ns": 2 * NS, "first_thread_ns": 4 * NS}
+    usage = [ran | {"delayed_ns": 4 * NS, "sampled_ns": 20 * NS}]
+    did = {"meta_ops": 500, "meta_ns": 8 * NS}
+    (one,) = told(tmp_path, did, calls={"flock": 500}, found=sites("flock", 8.0), usage=usage)
+    assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((2, 6, 9.6))
+
+
 def test_locks_that_ask_a_server(tmp_path):
     """1.5 ms each, as unlocking takes; the rest of 8 s is what other processes held them for."""
     both = pl.concat(

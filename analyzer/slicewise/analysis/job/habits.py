@@ -199,7 +199,9 @@ def _scratch_files(of: JobCalls) -> Iterator[CostlyHabit]:
 
 
 def _piped_copies(of: JobCalls) -> Iterator[CostlyHabit]:
-    """`cat FILE | program`: the program waits for a pipe, and without it would wait as long as the copier reads."""
+    """`cat FILE | program`: the program waits for a pipe, and without it would wait as long as the copier reads; and,
+    in the copier's place, for a processor.
+    """
     if "coverage" in of.digest.not_kept:
         return
     copiers = (
@@ -214,7 +216,9 @@ def _piped_copies(of: JobCalls) -> Iterator[CostlyHabit]:
     lived = of.of_runtime(copiers.select("process", ns=pl.col("end_ns") - pl.col("start_ns")))
     seconds = min(lived, of.kept * real(pipes["read_ns"].sum()) / 1e9 * copied / max(copied, piped))
     value = max(0.0, seconds - of.of_all(of.own.join(copiers, on="process", how="semi"), "read_ns"))
-    saving = Estimate(value, value * AT_LEAST, seconds, "reading the file takes as long as the copier's reads")
+    surely = value / of.delay
+    value = (surely + value) / 2
+    saving = Estimate(value, surely * AT_LEAST, seconds, "reading the file takes as long as the copier's reads")
     who = ", ".join(copiers["program"].unique().sort())
     yield CostlyHabit("piped copies", seconds, saving, copiers.height, copied / copiers.height, who=who)
 

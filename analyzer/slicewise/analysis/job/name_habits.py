@@ -355,11 +355,11 @@ def _without_waiting(of: JobCalls) -> float:
 
 def _locks(of: JobCalls) -> Iterator[CostlyHabit]:
     """Waits for locks on files: other processes hold these. What each call takes without that, since it asks a server,
-    is saved with the locks only.
+    is saved with the locks only. Where who holds one waits for a processor, so would who waits for it.
     """
     seconds = of.sampled(LOCKS)
     calls = of.called(LOCKS)
-    waited = max(0.0, seconds - of.part * _without_waiting(of) / 1e9)
+    waited = max(0.0, seconds - of.part * _without_waiting(of) / 1e9) / of.delay
     low, high = waited * AT_LEAST, seconds * (1 + OF_AN_OPEN)
     saving = Estimate((waited + seconds) / 2, low, high, "nobody waits for a file of its own")
     yield CostlyHabit("locks", seconds, saving, calls, 0.0, site=of.site(LOCKS))
