@@ -12,7 +12,7 @@ from slicewise.analysis.job.file_sizes import sizes_since
 from slicewise.analysis.job.sites import Sites
 from slicewise.report.job.advice_words import advice_lines, advice_record
 from slicewise.report.job.site_words import place_words
-from slicewise.symbols.resolve import CodePlace
+from slicewise.symbols.resolve import CodePlace, demangled
 from support.advised import FIRST, LARGE, MIB, NS, SMALL, samples, sites, told
 from support.command_line import slicewise_command
 from support.swz import build_profile
@@ -58,6 +58,21 @@ def test_one_file_that_is_opened_again_and_again(tmp_path):
     assert (one.seconds < 1, one.saving.value > 1) == (True, True), "it is worth what it saves"
     many = [log | {"path": f"/scratch/{n}", "opens": 1, "write_ops": 1} for n in range(50)]
     assert told(tmp_path / "c", did, many, found=sites("open", 5.0)) == [], "each file once"
+
+
+def test_lines_that_a_shell_reads(tmp_path):
+    """`while read`: it fetches 4 KiB for each, and moves back. awk took 0.1 s where bash took 4.9."""
+    table = {"path": "/scratch/table", "opens": 1, "read_ops": 300_000, "read_bytes": 300_000 * 4096, "read_ns": NS}
+    did = {name: table[name] for name in ("read_ops", "read_bytes", "read_ns")} | {"meta_ops": 600_000}
+    did |= {"meta_ns": NS // 2, "read_consecutive": 1, "read_sequential": 1}
+    bash = {"program": "/bin/bash", "script": "/home/a.sh"}
+    sizes, calls = {"/scratch/table": 2_000_000}, {"lseek": 600_000}
+    (one,) = told(tmp_path / "a", did, [table], calls=calls, who=bash, sizes=sizes)
+    assert (one.habit, one.file, one.seconds) == ("small reads", "/scratch/table", pytest.approx(1.5))
+    assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((0.75, 2.625, 3))
+    (line,) = advice_lines([one], 20.0)
+    assert "for a shell's read: awk" in line
+    assert told(tmp_path / "b", did, [table], calls=calls, sizes=sizes) == [], "no shell"
 
 
 def test_what_a_shell_opens_for_each_command(tmp_path):
@@ -383,6 +398,7 @@ def test_the_line_that_a_program_has_of_its_own():
     fmt = CodePlace("core::fmt::write", "lines", "/rustc/59807616e1/library/core/src/fmt/mod.rs", 1664)
     adapter = CodePlace("_$LT$std..io..default_write_fmt..Adapter$LT$T$GT$$u20$as$u20$core..fmt..Write$GT$", "lines")
     rust = CodePlace("lines::main", "lines")
+    assert not demangled(b"_ZN3std2io5Write9write_all17h0123456789abcdefE.llvm.16274201736773155708").startswith("_Z")
     assert place_words((rust, fmt, adapter, CodePlace("write"))) == "write() called for lines::main"
     endl = CodePlace("std::endl", "nbody", "/usr/include/c++/12/ostream", 689)
     stream = CodePlace("std::__basic_file<char>::xsputn(char const*, long)", "libstdc++.so.6")

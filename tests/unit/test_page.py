@@ -12,7 +12,7 @@ from plotly.offline import get_plotlyjs_version
 from rich.console import Console
 from slicewise.charts import style
 from slicewise.errors import UserError
-from slicewise.report.marking import kept_together
+from slicewise.report.marking import kept_together, with_code
 from slicewise.report.page import Fact, Page, Section, html_of, packed_plotly, page_path, write_page
 from slicewise.report.tables import Cell, Column, Table, for_terminal
 from slicewise.terminal.output import UNWRAPPED_WIDTH
@@ -82,6 +82,10 @@ def test_a_page_without_charts_or_unseen_lines_is_a_page():
 )
 def test_numbers_keep_their_units(text, kept):
     assert kept_together(text) == kept
+
+
+def test_commands_in_the_terms_are_code():
+    assert with_code("answers of `blame`, <b>") == "answers of <code>blame</code>, &lt;b&gt;"
 
 
 def test_a_page_lies_beside_the_job_with_a_name_that_any_file_system_takes(tmp_path, monkeypatch):

@@ -33,6 +33,12 @@ def term_of(heading: str) -> Term | None:
     return glossary.by_form().get(heading.lower())
 
 
+def with_code(text: str) -> Markup:
+    """The text as HTML, with what stands between backticks as code."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
+
+
 class TermLinks:
     """Marks terms where they come up first in a part of a page."""
 

@@ -25,7 +25,7 @@ from slicewise import __version__
 from slicewise.charts.figure import Figure
 from slicewise.errors import mended_by
 from slicewise.report.chart_words import in_words
-from slicewise.report.marking import TermLinks, kept_together, term_of, terms_in
+from slicewise.report.marking import TermLinks, kept_together, term_of, terms_in, with_code
 from slicewise.report.over_time import OverTime, TimeAxis, Timed, on_clock
 from slicewise.report.tables import Table
 from slicewise.text import safe_text
@@ -144,6 +144,7 @@ def html_of(page: Page) -> str:
     links, timed = TermLinks(), Timed()
     templates.filters |= {
         "kept_together": kept_together,
+        "with_code": with_code,
         "with_terms": links.with_terms,
         "of_a_new_part": links.of_a_new_part,
         "term_id": lambda heading: term.id if (term := term_of(heading)) else "",

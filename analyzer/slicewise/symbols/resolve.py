@@ -118,7 +118,7 @@ def _lines(file: Path, offsets: Sequence[int]) -> dict[int, list[CodePlace]]:
 
 def demangled(name: bytes) -> str:
     """A C++ (or Rust, in its old way) name as its source has it; any other as it is."""
-    text = name.split(b"@")[0]
+    text = name.split(b"@")[0].partition(b".llvm.")[0]  # what an optimizer moved between units
     demangler = _demangler() if text.startswith(b"_Z") else None
     if demangler is None:
         return text.decode("utf-8", "replace")

@@ -76,6 +76,8 @@ TIMES_AGAIN, MOST_ASKED = 2.0, 50
 OPENINGS = ("open", "openat", "creat", "fopen")
 CLOSES = ("close", "fclose")
 RENAMES = ("rename", "renameat", "renameat2")
+# How shells' programs are named.
+SHELLS = r"^(bash|dash|ksh|sh|zsh)( |$)"
 # Where Python's packages are, with those of its own library that read a directory at each open (dbm's: 10 ms for 800
 # records); and that library, by which they may open files.
 OF_A_PACKAGE = re.compile(r"/(site|dist)-packages/|/lib/python3[^/]*/(dbm/|shelve\.py|tarfile|zipfile)")
@@ -172,6 +174,12 @@ class JobCalls:
     def servers(self) -> pl.DataFrame:
         """storage: those that are on no node."""
         return self.digest.storages.filter(pl.col("node") == "").select("storage")
+
+    @property
+    def is_shell(self) -> pl.Expr:
+        """Whether a row is a shell's."""
+        shells = self.digest.processes.filter(pl.col("program").str.contains(SHELLS))
+        return pl.col("process").is_in(shells["process"].implode())
 
     @cached_property
     def scratch(self) -> pl.DataFrame:

@@ -66,8 +66,8 @@ OF_LIBRARIES = (
 WITH_AN_OPEN = (*OPENINGS, *CLOSES, "fstat", "ioctl", "lseek")
 # Functions that wait for locks.
 LOCKS = ("flock", "fcntl")
-# What a shell calls besides, where it redirects a command (`>> FILE`); and how shells' programs are named.
-WITH_A_REDIRECTION, SHELLS = ("fcntl", "dup", "dup2"), r"^(bash|dash|ksh|sh|zsh)( |$)"
+# What a shell calls besides, where it redirects a command (`>> FILE`).
+WITH_A_REDIRECTION = ("fcntl", "dup", "dup2")
 # Calls (fseeko, fsetpos and rewind, too) that write or throw away what a stream has in its buffer, and may fetch anew.
 SEEKS = ("fseek",)
 # Bytes: what a move fetches at least, if storage has it (half of a page: another move may need the same).
@@ -113,12 +113,6 @@ def with_each_open(of: JobCalls) -> pl.DataFrame:
     return pl.concat([each if waits else each.clear(), again.filter(anew)])
 
 
-def _is_shell(of: JobCalls) -> pl.Expr:
-    """Whether a row is a shell's."""
-    shells = of.digest.processes.filter(pl.col("program").str.contains(SHELLS))
-    return pl.col("process").is_in(shells["process"].implode())
-
-
 def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     """process, opened (how often it opened a file), again (opens like those of some rows of `files`), rest (those of
     these that have no row), again_ns, all_ns: sampled time of opens and of what goes with them, without the closes of
@@ -128,7 +122,7 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     again as of the others, as far as is known.
     """
     is_open = pl.col("operation").is_in(list(OPENINGS))
-    redirects = pl.col("operation").is_in(list(WITH_A_REDIRECTION)) & _is_shell(of)
+    redirects = pl.col("operation").is_in(list(WITH_A_REDIRECTION)) & of.is_shell
     goes_with_it = pl.col("operation").is_in(list(WITH_AN_OPEN)) | redirects
     called = of.calls.filter(goes_with_it).with_columns(group=GROUP)
     opened = called.filter(is_open).group_by("process").agg(opened=pl.col("calls").sum())
@@ -166,7 +160,7 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
     )
     # A shell keeps its own output, a pipe or a terminal, while it redirects a command's: these calls are on no file.
     meta = of.own.group_by("process").agg(pl.col("meta_ns").sum())
-    part = pl.when(_is_shell(of)).then(1.0).otherwise(pl.min_horizontal(1.0, pl.col("meta_ns") / pl.col("all_ns")))
+    part = pl.when(of.is_shell).then(1.0).otherwise(pl.min_horizontal(1.0, pl.col("meta_ns") / pl.col("all_ns")))
     return (
         counts.join(spent, on="process")
         .join(meta, on="process")
@@ -176,7 +170,7 @@ def _spent_in_opens(of: JobCalls, again: pl.DataFrame) -> pl.DataFrame:
 
 def _around_ns(of: JobCalls, opened: pl.DataFrame) -> int:
     """What an interpreter does around an open; shells, if they made most of those of some rows of `files`, do less."""
-    by_shells = 2 * int(opened.filter(_is_shell(of))["opens"].sum()) > int(opened["opens"].sum())
+    by_shells = 2 * int(opened.filter(of.is_shell)["opens"].sum()) > int(opened["opens"].sum())
     return AROUND_NS if by_shells else AROUND_AN_OPEN_NS
 
 

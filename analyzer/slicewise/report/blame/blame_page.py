@@ -217,7 +217,7 @@ def blame_page(
     return Page(
         title=f"Who slowed down {blame.job.job}",
         kicker=f"Slicewise blame of {blame.job.job}, {blame.job.program}, {words.date_and_zone(blame.job.start_ns)}",
-        sentences=blame_words.opening(blame),
+        sentences=[one for one in blame_words.opening(blame) if one != blame_words.to_find_out(blame.next_step)],
         verdict=" ".join(
             [
                 line

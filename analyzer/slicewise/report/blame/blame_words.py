@@ -270,10 +270,14 @@ def second_sentence(blame: Blame) -> str:
     return f"{start}: {', '.join(map(' '.join, clauses))}." if clauses else ""
 
 
+def to_find_out(step: str) -> str:
+    return f"To find out: {step}" if step else ""
+
+
 def _to_find_out(blame: Blame) -> str:
     there = beside_others(blame)
     if not blame.next_step or not there:
-        return f"To find out: {blame.next_step}" if blame.next_step else ""
+        return to_find_out(blame.next_step)
     names, first = [run.job for run in there[:MOST_BLAMED]], there[0]
     them, runs = ("it", "such a run") if len(names) == 1 else ("them", "such runs")
     why = first.why_not.removeprefix(f"{NOT_ALONE}: ")
