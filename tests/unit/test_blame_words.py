@@ -5,9 +5,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 from slicewise.analysis.blame.result import Baseline, Traffic
 from slicewise.analysis.blame.uncontended import NOBODY
+from slicewise.analysis.runs.storage import Storage
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
@@ -16,13 +18,20 @@ from slicewise.report.blame.blame_page import kinds, neighbours_table, sources_t
 from slicewise.report.blame.blame_record import blame_record
 from slicewise.report.blame.explained import explanation
 from support import blames
-from support.blames import MIB, SCRATCH, blame, estimate, neighbour, unknown
+from support.blames import MIB, SCRATCH, SECOND, blame, estimate, neighbour, slices_and_shares, unknown
 from support.jobs import write_competing_jobs
 
 DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_text()
 
 
+ROOT = Storage(9, "ext4", "/dev/vda", "vm", "/")
 NOT_SLOWED = blame(runtime_seconds=10.8, lost=estimate(0.1, -0.1, 0.3), is_claimed=False)
+# Somebody used the storage from which it loaded its program.
+ON_ROOT = blame(
+    [neighbour(None, 0.0, storage=ROOT)],
+    shares=slices_and_shares([neighbour(None)])[1].with_columns(storage=pl.lit(ROOT.number, pl.UInt64)),
+    traffic=[Traffic(SCRATCH, 1, 1, "disk", own_ns=21 * SECOND), Traffic(ROOT, 1, 99, "disk", own_ns=SECOND // 10)],
+)
 # What is said of a blame, by which function; before or after "..." more may stand.
 SAID = {
     "one neighbour": (blame(), blame_words.headline_with_confidence, [
@@ -68,6 +77,19 @@ SAID = {
     "and nobody there": (replace(NOT_SLOWED, neighbours=[]), blame_words.second_sentence, [
         "No other profile shows anybody on its storage at that time.",
     ]),
+    "and nobody but where it loaded its program": (
+        replace(ON_ROOT, is_claimed=False), blame_words.second_sentence, [
+            "No other profile shows anybody on its storage at that time.",
+        ],
+    ),
+    "what it lost at most": (
+        unknown(waits="one process", io_seconds=1.04), blame_words.second_sentence, [
+            "It lost at most 1.04 s of its 21.6 s in I/O calls, which took no longer. large used ...",
+        ],
+    ),
+    "and nothing of ranks, which wait for each other": (unknown(io_seconds=1.04), blame_words.second_sentence, [
+        "large used ...",
+    ]),
     "a loss that is large if it is one": (
         blame(lost=estimate(5.0, -3.0, 13.0), alone=estimate(16.6, 8.6, 24.6), is_claimed=False, confidence="low"),
         lambda told: "\n".join(blame_words.opening(told)), [
@@ -98,6 +120,15 @@ def test_what_its_own_processes_cost_each_other_is_said_where_it_is_much():
     assert blame_record(told, None)["own_processes_seconds"] == told.own_processes.seconds
     for little in (None, blames.each_other(1.0, 0.9, 1.1), blames.each_other(6.1, 0.0, 12.0)):
         assert "waiting for each other" not in " ".join(blame_words.further_lines(blame(own_processes=little)))
+
+
+def test_who_used_only_what_the_job_hardly_did_has_no_row():
+    assert [row[0].text for row in neighbours_table(ON_ROOT).rows] == ["unexplained"]
+
+
+def test_next_to_nothing_in_a_wide_interval_is_nothing():
+    assert blame_words.estimate(estimate(8.9e-16, -2.61, 2.61)) == "0 s [-2.61 to 2.61]"
+    assert blame_words.estimate(estimate(0.01, -2.61, 2.61)) == "0.0100 s [-2.61 to 2.61]"
 
 
 def test_several_neighbours_are_told_the_worst_first_and_those_without_weight_together():

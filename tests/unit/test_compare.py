@@ -512,7 +512,11 @@ def test_calls_that_waited_for_a_processor_are_a_reason(runs, other, low, said):
     found = comparison(runs, "yesterday", other)
     own = replace(found.told.own_io, seconds=replace(found.told.own_io.seconds, low=low))
     outside = Outside(LOST.seconds, 9.0, 0.0, 9.0, 8.0, 0.99, 0.0, 0.0, 0.0, "", 0.0)
-    assert said in compare_report.headline(replace(found, told=replace(found.told, own_io=own, outside=outside)))
+    found = replace(found, told=replace(found.told, own_io=own, outside=outside))
+    assert said in compare_report.headline(found)
+    assert not compare_report.next_step(found)  # no neighbour is looked for
+    rows = {row[0].text for row in parts_table(found).rows}
+    assert ("calls that waited for a processor" in rows, "unexplained" in rows) == (other == "today", other != "today")
 
 
 def test_of_several_runs_the_slowest_is_told_and_what_varies(runs):

@@ -44,6 +44,8 @@ def test_a_run_that_computed_for_longer_is_no_run_alone(tmp_path, neighbour, is_
     if not is_given:
         (why,) = [run.why_not for run in told.runs if not run.is_taken]
         assert why.startswith("it took 20.0 s outside of I/O calls, and ")
+        no_other = told_of(job, neighbour, [], [slow])
+        assert [note for note in no_other.notes if "slow is no standalone run of it: it took 20.0 s outside" in note]
 
 
 def test_runs_alone_that_differ_are_no_sure_answer(tmp_path):

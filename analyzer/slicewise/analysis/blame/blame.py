@@ -27,7 +27,7 @@ from slicewise.analysis.blame.runs_taken import (
     like,
     runs_taken,
     speed_notes,
-    sync_notes,
+    why_none_taken,
 )
 from slicewise.analysis.blame.servers import (
     BY_SERVERS,
@@ -274,7 +274,7 @@ def _asked(
         *told.notes,
         *speed_notes(sure, runs_told),
         *cache_notes(digest, runs_told),
-        *sync_notes(runs_told),
+        *why_none_taken(runs_told),
         *(limit_words(where, limits, lower) if told.io_seconds >= TRIVIAL * told.runtime_seconds else ()),
         *(request_words(where, limits, of_requests) if told.neighbours else ()),
         *(_harmless(one) for one in where if one.number in harmless),

@@ -290,7 +290,7 @@ def as_other_work(run: RunTaken, sure: Answered, is_known: bool, same_work: Sequ
     if run.job in sure.asked_otherwise:
         return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")
     if is_used and asked:
-        size = "it is of another size: " if asked[0].source == "other sizes" else ""
+        size = "it is of another size, and " if asked[0].source == "other sizes" else ""
         return RunTaken(run.job, False, f"{size}{asked[0].refused}")
     return RunTaken(run.job, False, "it is of another size: it moved other amounts than this job")
 
@@ -306,10 +306,10 @@ def speed_notes(sure: Answered, runs: Sequence[RunTaken]) -> list[str]:
     ]
 
 
-def sync_notes(runs: Sequence[RunTaken]) -> list[str]:
-    """Where no run is left because others synced what they wrote."""
-    other = [run for run in runs if "sync call" in run.why_not]
-    return [f"{run.job} is no standalone run of it: {run.why_not}" for run in other[:1] if not _is_any_taken(runs)]
+def why_none_taken(runs: Sequence[RunTaken]) -> list[str]:
+    """Where no run is left: why the first one is none, unless that is told elsewhere."""
+    others = [run for run in runs if "page cache" not in run.why_not and not run.why_not.startswith(NOT_ALONE)]
+    return [f"{run.job} is no standalone run of it: {run.why_not}" for run in others[:1] if not _is_any_taken(runs)]
 
 
 def _is_any_taken(runs: Sequence[RunTaken]) -> bool:

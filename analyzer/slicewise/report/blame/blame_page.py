@@ -66,7 +66,8 @@ def neighbours_table(blame: Blame, most: int | None = None, slices: range | None
     without it. most: so many rows, and one for the rest. slices: the axis of a page, for what is
     told of a chosen time.
     """
-    several = len({neighbour.storage.number for neighbour in blame.neighbours}) > 1
+    neighbours = blame_words.near(blame)
+    several = len({neighbour.storage.number for neighbour in neighbours}) > 1
     columns = [
         Column("neighbour", is_figure=False),
         Column("seconds lost", "s"),
@@ -77,11 +78,12 @@ def neighbours_table(blame: Blame, most: int | None = None, slices: range | None
         Column(f"without it, {blame.job.job} ends at", is_figure=False),
     ]
     table = Table(columns)
-    shown = blame.neighbours[:most]
-    for neighbour, name, colour in zip(shown, blame_words.names_of(shown), neighbour_colours(blame), strict=False):
+    shown = neighbours[:most]
+    colours = dict(zip((one.job for one in blame.neighbours), neighbour_colours(blame), strict=True))
+    for neighbour, name in zip(shown, blame_words.names_of(shown), strict=True):
         lost_by_slice, moved_by_slice = _by_slices(blame, neighbour, slices) if slices else (None, None)
         cells = [
-            Cell(_named(neighbour, name), colour=colour),
+            Cell(_named(neighbour, name), colour=colours[neighbour.job]),
             Cell(_lost_words(neighbour), float(neighbour.lost.value), over_time=lost_by_slice),
             Cell(_when(blame, neighbour)),
             *([Cell(place(neighbour.storage))] if several else []),
@@ -91,7 +93,7 @@ def neighbours_table(blame: Blame, most: int | None = None, slices: range | None
         ]
         table.add(*cells)
     blank = [NOTHING] * (len(columns) - 2)
-    rest = blame.neighbours[len(shown) :]
+    rest = neighbours[len(shown) :]
     if rest:
         lost = sum(neighbour.lost.value for neighbour in rest)
         table.add(words.count(len(rest), "other neighbour"), Cell(_seconds(lost, blame), lost), *blank)

@@ -20,7 +20,7 @@ from slicewise.analysis.blame.runs_taken import NOT_ALONE
 from slicewise.analysis.blame.servers import BY_SERVERS
 from slicewise.analysis.blame.standalone import NO_RUN
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import LEAST_OF_JOB, WORTH_NAMING_BYTES
+from slicewise.constants import LEAST_OF_JOB, MAINLY, WORTH_NAMING_BYTES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.bystander_words import is_for_want_of_others, others_there, was_by_itself
 from slicewise.report.blame.region_words import lost_lines
@@ -35,6 +35,8 @@ WORTH_APART = 0.02
 # Above this share of the loss neighbours are the reason; above the next one of what turns and limits leave, a part.
 REASON, LEAST_REASON, PART_OF_REASON = 0.5, 0.25, 0.1
 MOST_BLAMED, MOST_MISSING, MOST_DISAGREEMENTS = 3, 4, 2
+# A value below this share of its interval's width is next to nothing.
+NEXT_TO_NOTHING = 0.001
 # From here on minutes are easier to grasp than seconds.
 LONG = 299.5
 # A share of the I/O time: if the job's own processes cost each other less than that, it is not told.
@@ -241,7 +243,7 @@ def second_sentence(blame: Blame) -> str:
         if blame.is_running and was_by_itself(blame):
             there = "Other jobs that still run too are known only by what they have written to their profiles."
         known = _unknown(blame, _subject(blame)) if _held_up(blame, _subject(blame)) else ""
-        return " ".join(part for part in (known, there, step) if part)
+        return " ".join(part for part in (known, _at_most(blame), there, step) if part)
     there = _there_all_the_same(blame)
     if there and blame.outside is not None and _is_hidden_io(blame.outside) and is_outside_alone(blame, blame.outside):
         return f"{there.removesuffix('.')}, and may have cost it that."
@@ -251,11 +253,12 @@ def second_sentence(blame: Blame) -> str:
                 return f"Whether it lost time in I/O, too, is too uncertain to tell: {estimate(blame.lost)}."
             but = ", but for that wait" if _waited_in_calls(blame.outside) else ""
             return f"Its I/O took as long as alone{but}, as far as can be measured."
-        if not blame.neighbours:
+        shared = _shared_with(blame)
+        if not shared:
             others = others_there(blame, "its storage", "No other profile shows anybody on its storage at that time")
             return f"{others[0].upper()}{others[1:]}." if not is_faster(blame) else ""
         harm = "" if blame.is_too_uncertain else ", and did it no measurable harm"
-        return f"{_shared_with(blame)}{harm}."
+        return f"{shared}{harm}."
     lost = blame.lost.value
     clauses = [*_clauses_of_neighbours(blame), *_clauses_of_the_rest(blame)]
     in_calls = "in I/O calls" if not blame.mapped_seconds else "in I/O calls and in waits for mapped files"
@@ -272,6 +275,16 @@ def second_sentence(blame: Blame) -> str:
 
 def to_find_out(step: str) -> str:
     return f"To find out: {step}" if step else ""
+
+
+def _at_most(blame: Blame) -> str:
+    """What a job can have lost that mostly did something else than I/O, though it is not known what it lost."""
+    is_much = blame.io_seconds >= MAINLY * blame.runtime_seconds
+    if is_much or blame.slices.is_empty() or blame.is_hidden or blame.waits == "ranks":
+        return ""
+    what = "I/O calls" if not blame.mapped_seconds else "I/O calls and waits for mapped files"
+    took = words.duration(blame.runtime_seconds)
+    return f"It lost at most {words.duration(blame.io_seconds)} of its {took} in {what}, which took no longer."
 
 
 def _to_find_out(blame: Blame) -> str:
@@ -344,6 +357,8 @@ def estimate(seconds: Estimate) -> str:
     if seconds.low == seconds.high:
         return words.duration(value)
     between = words.interval(seconds.low, seconds.high)
+    if abs(value) < NEXT_TO_NOTHING * (seconds.high - seconds.low):
+        value = 0.0
     return f"{words.duration(value)} {between[:-1]} s]" if value >= LONG else f"{words.number(value)} s {between}"
 
 
@@ -529,20 +544,33 @@ def _first_of(names: Sequence[str]) -> str:
     return words.listing([*names[:MOST_BLAMED], *([words.count(more, "other job")] if more > 0 else [])])
 
 
+def _there(blame: Blame) -> pl.DataFrame:
+    """The shares of whoever used the storages of which the job made use: on one on which it hardly was in calls, such
+    as to load its program, nobody cost it anything.
+    """
+    spent = sum(one.own_ns for one in blame.traffic)
+    hardly = [one.storage.number for one in blame.traffic if one.own_ns < LEAST_OF_JOB * spent]
+    return blame.shares.remove(pl.col("storage").is_in(hardly))
+
+
+def near(blame: Blame) -> list[Neighbour]:
+    """The neighbours without those who used no storage of which the job made use, and cost it nothing."""
+    there = set(_there(blame)["neighbour"])
+    return [one for one in blame.neighbours if one.job in there or one.lost.low > 0]
+
+
 def _shared_with(blame: Blame) -> str:
-    """Such as "large and 2 other jobs used /scratch at the same time"."""
-    names = _first_of([name_of(neighbour) for neighbour in blame.neighbours])
-    places = dict.fromkeys(place(neighbour.storage) for neighbour in blame.neighbours)
-    used = f"{names} used {words.listing(places)} at the same time"
-    return f"{used[0].upper()}{used[1:]}" if names.startswith(NOT_PROFILED) else used
+    """Such as "large and 2 other jobs used /scratch at the same time"; empty: nobody."""
+    numbers = _there(blame)["storage"].unique().to_list()
+    places = [place(one.storage) for one in blame.traffic if one.storage.number in numbers]
+    names = _first_of([name_of(neighbour) for neighbour in near(blame)])
+    used = f"{names} used {words.listing(dict.fromkeys(places))} at the same time" if names else ""
+    return f"{used[:1].upper()}{used[1:]}" if names.startswith(NOT_PROFILED) else used
 
 
 def _there_all_the_same(blame: Blame) -> str:
-    """Who used the job's storages, where it is not known what that cost; none on which it hardly was in calls."""
-    spent = sum(one.own_ns for one in blame.traffic)
-    hardly = [one.storage.number for one in blame.traffic if one.own_ns < LEAST_OF_JOB * spent]
-    there = blame.shares.remove(pl.col("storage").is_in(hardly))
-    took = there.group_by("neighbour").agg(pl.col("storage_seconds").sum())
+    """Who used the storages of which the job made use, where it is not known what that cost."""
+    took = _there(blame).group_by("neighbour").agg(pl.col("storage_seconds").sum())
     most_first = took.sort("storage_seconds", "neighbour", descending=[True, False])["neighbour"].to_list()
     is_hidden = blame.outside is not None and _by_no_call(blame.outside)
     beyond = max(((one.counted or 0) - one.profiled for one in blame.traffic), default=0)

@@ -179,7 +179,7 @@ def _reason(told: Difference, part: str, value: float) -> str:
 def _unexplained(told: Difference, value: float) -> str:
     took = "less time" if value < 0 else "longer"
     limit = told.lower_limit
-    if limit is not None and limit.seconds > value / 2 > 0:
+    if limit is not None and _is_under_lower_limit(told, value):
         lower = f"{limit_of_group(limit)} was lower ({limit.told(limit.rate)} instead of {limit.told(limit.alone)})"
         return f"in I/O that took {took}, since {lower}"
     other = _other_work(told)
@@ -188,6 +188,10 @@ def _unexplained(told: Difference, value: float) -> str:
     if _is_wait_in_calls(told, value):
         return WAIT_IN_CALLS
     return f"in I/O that took {took} for the same work"
+
+
+def _is_under_lower_limit(told: Difference, value: float) -> bool:
+    return told.lower_limit is not None and told.lower_limit.seconds > value / 2 > 0
 
 
 def _is_wait_in_calls(told: Difference, value: float) -> bool:
@@ -268,7 +272,8 @@ def next_step(comparison: Comparison) -> list[str]:
     unexplained = told.unexplained_seconds.value
     if told.lost_seconds is not None or unexplained < WORTH_A_PART * max(abs(told.difference_seconds), 1e-9):
         return []
-    if unexplained < WORTH_A_WORD * told.longer_seconds:
+    is_known = _is_wait_in_calls(told, unexplained) or _is_under_lower_limit(told, unexplained)
+    if is_known or unexplained < WORTH_A_WORD * told.longer_seconds:
         return []
     who = "neighbours or these calls" if _other_work(told) else "neighbours"
     return [
@@ -417,9 +422,17 @@ def parts_table(comparison: Comparison) -> Table:
         if found is None or abs(found.value) >= WORTH_A_WORD * told.longer_seconds:
             add(f"  {PART_NAMES[part]}", None, found)
     add("lost to neighbours", former, told.lost_seconds)
-    add("unexplained", 0.0, told.unexplained_seconds)
+    add(_rest_of_difference(told), 0.0, told.unexplained_seconds)
     add("runtime", then.runtime_ns / 1e9, told.difference_seconds)
     return table
+
+
+def _rest_of_difference(told: Difference) -> str:
+    """What the part is called that is neither work nor neighbours."""
+    rest = told.unexplained_seconds.value
+    if _is_under_lower_limit(told, rest):
+        return "lower limit"
+    return "calls that waited for a processor" if _is_wait_in_calls(told, rest) else "unexplained"
 
 
 def runs_table(comparison: Comparison) -> Table:
