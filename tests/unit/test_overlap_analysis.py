@@ -4,7 +4,9 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from slicewise.analysis.overlap import comparison
 from slicewise.analysis.overlap.overlap import is_negligible, overlap
+from slicewise.analysis.runs.rates import StandaloneRun
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import several
 from slicewise.errors import UserError
@@ -42,6 +44,20 @@ def test_rates_overall_and_in_the_region(two_jobs):
     ratio = two_jobs.directions["write"].ratio
     assert ratio.region == pytest.approx(19.75 / 10.25)
     assert (ratio.processes, ratio.nodes) == (1, 1)
+
+
+@pytest.mark.parametrize(("served", "is_taken"), [(20, False), (190, True)])
+def test_a_run_alone_whose_writes_stayed_in_the_cache_tells_no_time_alone(monkeypatch, served, is_taken):
+    """perl wrote 200 MiB in 5.4 s, of which the disk got 20: alone it was said to take 52.7 s."""
+    run = SimpleNamespace(
+        run=SimpleNamespace(name="alone", digest=None), span=(0, 5), bytes=served * MIB,
+        as_standalone=lambda: StandaloneRun("alone", served * MIB, None, None),
+    )  # fmt: skip
+    monkeypatch.setattr(comparison, "on_storage", lambda *_: run)
+    called = pl.DataFrame({"storage": [1], "bytes": [200 * MIB]}, {"storage": pl.UInt64, "bytes": pl.Int64})
+    monkeypatch.setattr(comparison, "bytes_by_storage", lambda *_: called)
+    job = SimpleNamespace(use=SimpleNamespace(bytes=200 * MIB))
+    assert (comparison._standalone([run], job, 1, "write") is not None) == is_taken
 
 
 def write_from_to(directory, number: int, rate: float, begin: int, end: int):
@@ -114,7 +130,7 @@ def test_one_job_that_only_reads(tmp_path):
     reader = write_job(tmp_path / "reader", [[9, 9, 9]], direction="read")
     result = overlap([writer, reader])
     assert result.directions["write"].not_applicable == (
-        "only writer wrote bytes of files; reader wrote none or next to none"
+        "Only writer wrote bytes of files: reader read 27 MiB, which is not compared with that"
     )
     writer_alone, idle = result.directions["write"].jobs
     assert writer_alone.overall_bytes_per_second == pytest.approx(9 * MIB / 4)
@@ -125,7 +141,7 @@ def test_what_a_program_reads_of_itself_is_compared_with_nothing(tmp_path):
     rows = {"loader": [[50] * 10], "starts": [[0.001] * 9]}
     jobs = [write_job(tmp_path / name, row, program=f"/opt/{name}", direction="read") for name, row in rows.items()]
     reads = overlap(jobs).directions["read"]
-    assert reads.not_applicable == "only loader read bytes of files; starts read none or next to none"
+    assert reads.not_applicable == "Only loader read bytes of files: starts read none or next to none"
     assert (reads.ratio, reads.predictions, reads.contention.contended) == (None, [], None)
     assert [job.processes for job in reads.jobs] == [1, 1]
 

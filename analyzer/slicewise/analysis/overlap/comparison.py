@@ -32,7 +32,7 @@ from slicewise.analysis.runs.storage import StorageUse
 from slicewise.analysis.sharing import runtimes
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
-from slicewise.constants import FEWEST_FOR_A_MEAN, LEAST_OF_JOB, LITTLE_BYTES, MOSTLY_ACTIVE
+from slicewise.constants import FEWEST_FOR_A_MEAN, LEAST_OF_JOB, LITTLE_BYTES, MAINLY, MOSTLY_ACTIVE
 from slicewise.digest.activity import ACTIVITY_SCHEMA, Direction, bytes_by_storage, on_grid
 from slicewise.digest.processes import has_rank
 from slicewise.estimate import Estimate
@@ -66,6 +66,7 @@ def compare(
     movers = {name: moved for name, moved in by_storage.items() if moved["bytes"].sum() >= LITTLE_BYTES}
     key = storage.shared_storage(movers.values()) if len(movers) > 1 else None
     moved = [_moved(run, by_storage[run.name], key, direction, grid_ns) for run in runs]
+    moved = [job if job.name in movers or not movers else replace(job, span=None) for job in moved]
     # Only those that share the storage can be compared; the others are told of, and no more.
     sharing = [job for job in moved if job.span and job.name in movers] if key is not None else []
     place = None if key is None else storage.describe(key, [run.digest for run in runs])
@@ -143,9 +144,15 @@ def _all_activity(moved: Sequence[_Moved]) -> pl.DataFrame:
 def _standalone(runs: Sequence[Run], job: _Moved, key: int | None, direction: Direction) -> StandaloneRun | None:
     """The mean of a job's standalone runs on the same storage; of those of its volume, where there are such."""
     there = [on_storage(run, key, direction) for run in runs]
-    found = [run.as_standalone() for run in there if run.span is not None]
+    found = [run.as_standalone() for run in there if run.span is not None and _was_served(run, key, direction)]
     like = [run for run in found if is_like(run.bytes, job.use.bytes)]
     return as_one_run(like or found)
+
+
+def _was_served(run: RunOnStorage, key: int | None, direction: Direction) -> bool:
+    """Whether the storage got most of what the run's calls moved. What stayed in the page cache took no time of it."""
+    called = storage.use(run.run.name, bytes_by_storage(run.run.digest, direction), key).bytes
+    return run.bytes >= MAINLY * called
 
 
 def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, grid_ns: int) -> RateAlone | None:
@@ -389,13 +396,21 @@ def _why_nothing(runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: i
     if not movers:
         return f"no job {did} as much as 1 MiB of files"
     if len(movers) == 1:
-        idle = [run.name for run in runs if run.name not in movers]
-        return f"only {next(iter(movers))} {did} bytes of files; {' and '.join(idle)} {did} none or next to none"
+        idle = [f"{run.name} {_did_instead(run, direction)}" for run in runs if run.name not in movers]
+        return f"Only {next(iter(movers))} {did} bytes of files: {words.listing(idle)}"
     if key is None:
         digests = {run.name: run.digest for run in runs}
         where = [f"{name} {did} {storage.busiest(digests[name], moved)}" for name, moved in movers.items()]
         return f"There is no file system on which all of them {did} bytes: {'; '.join(where)}"
     return ""
+
+
+def _did_instead(run: Run, direction: Direction) -> str:
+    other = OTHER_WAY[direction]
+    there = int(bytes_by_storage(run.digest, other)["bytes"].sum())
+    if there < LITTLE_BYTES:
+        return f"{words.DID[direction]} none or next to none"
+    return f"{words.DID[other]} {words.size(there)}, which is not compared with that"
 
 
 def _limits_apart(place: storage.Storage, apart: Mapping[str, Limit]) -> str:
