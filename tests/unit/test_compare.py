@@ -519,6 +519,21 @@ def test_calls_that_waited_for_a_processor_are_a_reason(runs, other, low, said):
     assert ("calls that waited for a processor" in rows, "unexplained" in rows) == (other == "today", other != "today")
 
 
+def test_of_a_program_that_could_not_be_profiled_it_is_not_known_what_was_io(runs):
+    """A Go program: "638 ms less, all of it outside of I/O calls. Confidence: high"."""
+    found = comparison(runs, "yesterday", "today")
+    found = replace(found, told=replace(found.told, of=replace(found.told.of, is_unseen=True)))
+    assert "in I/O calls or outside of them, for no call" in compare_report.headline(found)
+    assert found.told.confidence == "unknown"
+    assert parts_table(found).rows[0][0].text == "in or outside of I/O calls"
+    assert not comparison(runs, "yesterday", "today").told.is_unseen
+
+
+def test_runs_that_took_as_long_need_no_confidence(runs):
+    (first, *_) = compare_report.opening(comparison(runs, "today", "smaller"))
+    assert first == "smaller took as long as today: 27.3 s and 27.3 s."
+
+
 def test_of_several_runs_the_slowest_is_told_and_what_varies(runs):
     first, varies, *_ = compare_report.opening(comparison(runs, "yesterday", "today", "bigger"))
     assert first.startswith("today, the slowest of 3 runs, took 13 % longer than the median run, bigger: 3.10 s more")

@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
-from slicewise.analysis.blame.result import Blame, Bystander
+from slicewise.analysis.blame.result import SOURCES, Baseline, Blame, Bystander, Outside, RunTaken
+from slicewise.analysis.blame.runs_taken import as_other_work
+from slicewise.analysis.blame.sources import NO_CALLS, Answered
 from slicewise.analysis.blame.weighed import why_it_may_be_anything
 from slicewise.analysis.calls import call_rows
 from slicewise.analysis.compare.compare import compare
@@ -329,6 +331,10 @@ def test_an_interval_that_holds_everything_is_no_answer(low, runs, did_as_much, 
     )
     sure = SimpleNamespace(chosen=SimpleNamespace(runs=runs, did_as_much=did_as_much))
     assert why_it_may_be_anything(told, job, [small], sure) == why
+    outside = Outside(alone, 2.0, 0.0, 2.0, 0.0, 0.98, 0.0, 0.0, 0.0, "", 0.0)  # which takes nothing away from that
+    assert why_it_may_be_anything(replace(told, outside=outside), job, [small], sure) == why
+    sure_of_some = replace(told, outside=outside, alone=replace(alone, high=14.0))
+    assert not why_it_may_be_anything(sure_of_some, job, [small], sure)
 
 
 @pytest.mark.parametrize("has_run", [True, False])
@@ -429,6 +435,13 @@ def test_a_run_of_another_size_is_said_to_be_one(tmp_path, neighbour):
         "same": "",
         "small": "it is of another size: it moved other amounts than this job",
     }
+
+
+def test_a_run_of_a_job_without_known_calls_is_not_said_to_be_of_another_size():
+    """A Go program, which cannot be profiled, and read as much as alone."""
+    refused = [Baseline(source, None, "unknown", NO_CALLS) for source in SOURCES]
+    run = as_other_work(RunTaken("alone", True), Answered(refused, None, None, "", frozenset()), False, [])
+    assert run == RunTaken("alone", False, "no call of this job is known that could be compared")
 
 
 def test_a_run_that_no_estimate_uses_is_not_said_to_be_taken(tmp_path, neighbour):

@@ -56,6 +56,7 @@ from slicewise.analysis.blame.weighed import (
     with_limit,
     with_set_time,
     with_time_outside,
+    with_waits,
 )
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Rows, process_seconds, share_of_seeks
 from slicewise.analysis.capacity.by_kind import Capacities, capacities, took_time
@@ -250,7 +251,7 @@ def _asked(
     if why:
         if of_seconds_alone:
             return None
-        told = replace(not_known(told, why), next_step=step)
+        told = with_waits(replace(not_known(told, why), next_step=step), digest)
     if limited is not None:
         told = with_set_time(told, limited)
     if told.lost is not None and sure.chosen is not None and sure.chosen.did_as_much:

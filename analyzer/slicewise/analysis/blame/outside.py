@@ -59,6 +59,8 @@ BY_NO_CALL = (
 @dataclass(frozen=True)
 class _Took:
     """What a run took: seconds of the mean process that made calls. processor: in all; system: of these the kernel's.
+    computed: the same as processor; of ranks what the one that computed longest did outside of calls of MPI and of I/O,
+    since others wait for it, and may spin.
     delayed: in which it waited for a processor; None where nobody counted that, of threads that the first one waits
     for, and of ranks: those that wait for others may spin, and are ready all the time. ready: for how long it was so,
     spinning or not; 0 where nobody counted it. spins: whether it is a rank. pool: how many threads at most made calls
@@ -69,6 +71,7 @@ class _Took:
     runtime: float
     processor: float
     system: float
+    computed: float
     switches: float
     major_faults: float
     delayed: float | None
@@ -93,11 +96,12 @@ def outside_of_io(
     told = runtime_alone(digest, runs)
     mean, error = told.value, told.high - told.value
     seconds = job.runtime - mean - max(0.0, io_lost)  # where calls were faster, other work hid them
-    computed = max(0.0, job.processor - fmean(one.processor for one in alone))
+    computed = max(0.0, job.computed - fmean(one.computed for one in alone))
     delays = [one.delayed for one in alone if one.delayed is not None]
     is_counted = job.delayed is not None and len(delays) == len(alone)
     stall = _stall(digest)
-    more = max(0.0, (job.delayed or 0.0) - fmean(delays)) if is_counted else 0.0
+    paced = computed * _wait_for_a_second(runs, alone, delays if is_counted else [], mean - io_alone)
+    more = max(0.0, (job.delayed or 0.0) - fmean(delays) - paced) if is_counted else 0.0
     in_calls = 0.0
     former = [one.delayed_in_calls for one in alone if one.delayed_in_calls is not None]
     if job.delayed_in_calls is not None and len(former) == len(alone):
@@ -112,12 +116,12 @@ def outside_of_io(
     if seconds + in_calls < max(LITTLE_OF_RUNTIME * job.runtime, error):
         return None
     if is_counted:
-        waited = min(more - in_calls, max(0.0, seconds - computed))
+        waited = min(more - in_calls, max(0.0, seconds - computed - paced))
     else:
         often, before = _rate(job), max(_rate(one) for one in alone)
         was_taken = often >= LEAST_SWITCHES and often >= LEAST_FACTOR * before
         for_processor = was_taken or (stall is not None and stall >= LEAST_STALL)
-        waited = min(max(0.0, seconds - computed), MOST_OF_RUN * job.processor) if for_processor else 0.0
+        waited = min(max(0.0, seconds - computed - paced), MOST_OF_RUN * job.processor) if for_processor else 0.0
     # A job that hardly computes has few such moments by chance, and no task waited longer than some task did.
     # One of many nodes may be the one where they did.
     nodes = members(digest)["node"].n_unique()
@@ -146,7 +150,24 @@ def outside_of_io(
         pages_bytes=unplaced_bytes(digest),
         hidden_bytes=moved_by_no_call(digest),
         is_idle=job.processor + io_alone + io_lost < (1 - MAINLY) * job.runtime,
+        paced_seconds=min(paced, max(0.0, seconds - in_calls - computed)),
     )
+
+
+def _wait_for_a_second(
+    runs: Sequence[Digest], alone: Sequence[_Took], delays: Sequence[float], outside: float
+) -> float:
+    """For how long the runs alone waited for a processor for each second that they computed: who computes more waits
+    the more, as long as processors are as busy. delays: of each, where they are counted. outside: seconds of the mean
+    run outside of calls, which it waited where it did not compute, if its nodes' processors were busy.
+    """
+    computed = fmean(one.computed for one in alone)
+    if computed <= 0:
+        return 0.0
+    if delays:
+        return fmean(delays) / computed
+    are_busy = all((_stall(run) or 0.0) >= LEAST_STALL for run in runs)
+    return max(0.0, outside / computed - 1) if are_busy else 0.0
 
 
 def runtime_alone(digest: Digest, runs: Sequence[Digest]) -> Estimate:
@@ -264,6 +285,7 @@ def _took(digest: Digest, processes: int) -> _Took:
         runtime_of(digest),
         (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
         sums["system_ns"] / 1e9 / count,
+        _most_computed(digest, first, calls) if spins else (sums["user_ns"] + sums["system_ns"]) / 1e9 / count,
         sums["involuntary_switches"] / count,
         sums["major_faults"] / count,
         delayed if is_known and is_busy and not spins else None,
@@ -272,6 +294,20 @@ def _took(digest: Digest, processes: int) -> _Took:
         0 if is_busy or not is_known else max(1, int(real(digest.process_slices["threads"].max()))),
         real(in_calls["delayed"].sum()) / 1e9 / count if is_first else None,
     )
+
+
+def _most_computed(digest: Digest, usage: pl.DataFrame, calls: pl.DataFrame) -> float:
+    """Seconds that the rank computed which computed longest: of its processor time, what it cannot have spun in MPI.
+    usage: processor_ns by process; calls: calls_ns.
+    """
+    kept = "communication" not in digest.not_kept
+    mpi = digest.communication.group_by("process").agg(mpi_ns=pl.col("ns").sum()) if kept else None
+    ranks = usage.join(digest.processes.select("process", "start_ns", "end_ns"), on="process")
+    ranks = ranks.join(calls, on="process", how="left")
+    ranks = ranks.join(mpi, on="process", how="left") if mpi is not None else ranks.with_columns(mpi_ns=0)
+    in_calls = pl.col("calls_ns").fill_null(0) + pl.col("mpi_ns").fill_null(0)
+    outside = (pl.col("end_ns") - pl.col("start_ns") - in_calls).clip(lower_bound=0)
+    return real(ranks.select(pl.min_horizontal("processor_ns", outside).max()).item() or 0) / 1e9
 
 
 def _rate(took: _Took) -> float:

@@ -130,7 +130,8 @@ class Outside:
     where there are none because it waited for processors.
 
     alone: the runtime alone, of those runs where there are any. computed_seconds: for which it had a processor more
-    than they; waited_seconds: in which it waited for one; io_seconds: of these, the seconds in I/O calls.
+    than they (of ranks, that with most); paced_seconds: for which it waited for one as often as they did for as much
+    computing; waited_seconds: in which it waited for one; io_seconds: of these, the seconds in I/O calls.
     stall: the share of the time in which some task of its nodes waited for a processor; None where nobody looked.
     memory_seconds: for which memory was short, more than alone. loaded_seconds: for which its program and libraries
     were loaded for longer, from storage. slept_seconds: for which the mean process slept in the
@@ -156,6 +157,12 @@ class Outside:
     pages_bytes: int = 0
     hidden_bytes: int = 0
     is_idle: bool = False
+    paced_seconds: float = 0.0
+
+    @property
+    def work_seconds(self) -> float:
+        """For which it computed more, with the waits for a processor that came with as much computing before."""
+        return self.computed_seconds + self.paced_seconds
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from slicewise.analysis.blame.memory import (
 )
 from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
-from slicewise.analysis.blame.sources import Answered
+from slicewise.analysis.blame.sources import NO_CALLS, Answered
 from slicewise.analysis.blame.to_runtime import in_calls, job_strands
 from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
@@ -287,6 +287,8 @@ def as_other_work(run: RunTaken, sure: Answered, is_known: bool, same_work: Sequ
     asked = [base for base in sure.baselines if run.job in base.runs]
     if not run.is_taken or (is_used and any(base.seconds is not None for base in asked)):
         return run
+    if all(base.refused == NO_CALLS for base in sure.baselines):
+        return RunTaken(run.job, False, "no call of this job is known that could be compared")
     if run.job in sure.asked_otherwise:
         return RunTaken(run.job, False, "its command line was another one, and there are runs with this job's own")
     if is_used and asked:

@@ -31,6 +31,8 @@ TESTED: dict[Source, tuple[float, float]] = {
 # standalone runs that differ by more than 70 %, the runs' middle was off by 1 to 8 % of the loss, and shared slices by
 # 11 to 40 %.
 LAST_RESORTS: tuple[Source, ...] = ("shared slices", "envelope")
+# Why no source tells anything of a job that nobody could profile, or that did no I/O.
+NO_CALLS = "it made no calls on files that took any time"
 # They know of such runs themselves, or are of other work.
 BY_RUNS: tuple[Source, ...] = ("standalone runs", "other sizes")
 # A source counts before one that is usually better if it is known within this part of what that one is: the middle of
@@ -110,7 +112,7 @@ def _error(base: Baseline) -> float:
 def _tried(scene: Scene, standalone: Sequence[StandaloneRows], processes: int) -> list[Prices]:
     """Every source, in the order in which they count."""
     if not scene.places:
-        return [Prices(source, refused="it made no calls on files that took any time") for source in SOURCES]
+        return [Prices(source, refused=NO_CALLS) for source in SOURCES]
     return [
         from_standalone(scene, standalone, processes),
         from_other_sizes(scene, standalone, processes),

@@ -93,7 +93,7 @@ def with_time_outside(
         return no_longer_than(told, alone) if told.is_claimed else as_runs_say(told, alone, is_hidden)
     if told.lost is not None and asked_otherwise:
         outside = _longer_outside(told, digest, asked_otherwise)
-        if outside is not None and outside.computed_seconds <= MAINLY * outside.seconds:
+        if outside is not None and outside.work_seconds <= MAINLY * outside.seconds:
             return _less_sure_of_its_work(with_outside(told, outside), outside, asked_otherwise)
     if of_seconds_alone:
         return told
@@ -105,6 +105,11 @@ def with_time_outside(
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":
             return replace(told, confidence=LESS_SURE["high"])  # how much it computed for want of memory is not known
         return told
+    return with_waits(told, digest)
+
+
+def with_waits(told: Blame, digest: Digest) -> Blame:
+    """The blame of a job whose time alone is not known, with what it waited for processors and for memory."""
     memory = seconds_refetching(digest, told.io_processes)
     return replace(
         told,
@@ -219,9 +224,13 @@ def why_it_may_be_anything(told: Blame, digest: Digest, runs: Sequence[Digest], 
     Runs that did the same and differ by as much say that much.
     """
     chosen = sure.chosen
-    if not told.is_too_uncertain or told.alone is None or told.outside is not None or chosen is None:
+    if told.alone is None or chosen is None or chosen.did_as_much:
         return ""
-    if chosen.did_as_much or told.alone.low > (1 - NEARLY_ALL) * told.runtime_seconds:
+    if not (told.is_too_uncertain if told.outside is None else told.is_io_open):
+        return ""
+    if told.outside is not None and told.alone.high < told.runtime_seconds:
+        return ""  # it waited for so much at the least
+    if told.alone.low > (1 - NEARLY_ALL) * told.runtime_seconds:
         return ""
     others = [run for run in runs if run.job in chosen.runs]
     if others:

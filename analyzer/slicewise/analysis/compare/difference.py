@@ -224,6 +224,11 @@ class Difference:
         return self.of.job.program != self.against.job.program
 
     @property
+    def is_unseen(self) -> bool:
+        """Whether it is not known of one of the two what it spent in I/O calls."""
+        return self.of.is_unseen or self.against.is_unseen
+
+    @property
     def confidence(self) -> Confidence:
         """How sure the parts are: by how much of the difference is unexplained, and how much may belong to another
         part. A loss is no surer than it was told to be; another program, processes in another number, I/O that no call
@@ -232,7 +237,7 @@ class Difference:
         """
         size = max(abs(self.difference_seconds), LITTLE_OF_RUNTIME * self.longer_seconds)
         unexplained = abs(self.unexplained_seconds.value) / size
-        if self.lost_seconds is None and unexplained > MOST_IN_DOUBT["medium"]:
+        if self.is_unseen or (self.lost_seconds is None and unexplained > MOST_IN_DOUBT["medium"]):
             return "unknown"
         known = [self.own_io.seconds, *([self.lost_seconds] if self.lost_seconds else [])]
         doubt = max(unexplained, sum(part.high - part.low for part in known) / 2 / size)

@@ -11,6 +11,7 @@ from slicewise.analysis.job.turns import turns
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.digest.activity import members
 from slicewise.digest.digest import Digest
+from slicewise.digest.processes import is_profiled
 from slicewise.digest.slices import with_mapped
 from slicewise.scalars import real
 
@@ -22,7 +23,8 @@ class Tasks:
     runtime_ns: from its first process to its last one's end; io_ns: the part of it in calls on files, of the processes
     that decided it: by `waits`, the slowest rank of each phase, or the strand (`to_runtime.Strands`) with most.
     waited_ns: what it waited for its turn at I/O, by the process that waited longest; in no call.
-    decided_by: what to call whoever decided most of it. processes: how many there are to choose from.
+    decided_by: what to call whoever decided most of it. processes: how many there are to choose from. is_unseen: none
+    of its processes could be profiled, and of no call is known how long it took.
 
     amounts: a row a file system (`place`, the same in all runs) and kind: place, kind, seconds (in calls, of those that
     decided), bytes, calls (what calls read and wrote, and mapped files fetched, of all the job's processes), syncs
@@ -34,6 +36,7 @@ class Tasks:
 
     job: Job
     is_running: bool
+    is_unseen: bool
     waits: Waits
     decided_by: str
     processes: int
@@ -79,6 +82,7 @@ def work_of(digest: Digest, against: Digest | None = None) -> Tasks:
     return Tasks(
         job=run_of(digest).job,
         is_running=row["is_running"],
+        is_unseen=digest.processes.filter(is_profiled()).is_empty(),
         waits=waits,
         decided_by=_label(who, deciding),
         processes=who.height,

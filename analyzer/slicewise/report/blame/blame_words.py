@@ -191,8 +191,9 @@ def why_outside(outside: Outside) -> str:
         return f", {words.duration(outside.loaded_seconds)} of it while its program and libraries were loaded"
     if outside.memory_seconds > half:
         return f", {words.duration(outside.memory_seconds)} of it because memory was short"
-    if outside.computed_seconds > half:
-        return f", where it computed {words.duration(outside.computed_seconds)} more"
+    if outside.work_seconds > half:
+        busy = ", on processors as busy as before" if outside.paced_seconds >= LEAST_PART * outside.seconds else ""
+        return f", where it computed {words.duration(outside.computed_seconds)} more{busy}"
     if outside.faults >= FEWEST_FAULTS:
         return f", where {words.number(outside.faults)} more page faults read from storage"
     if _by_no_call(outside):
@@ -231,7 +232,7 @@ def _by_no_call(outside: Outside) -> bool:
 
 def _is_not_known(outside: Outside) -> bool:
     """Whether processors, memory and computing do not explain most of it."""
-    others = max(outside.waited_seconds, outside.memory_seconds, outside.computed_seconds)
+    others = max(outside.waited_seconds, outside.memory_seconds, outside.work_seconds)
     return others <= outside.seconds / 2
 
 
@@ -555,15 +556,16 @@ def _there(blame: Blame) -> pl.DataFrame:
 
 def near(blame: Blame) -> list[Neighbour]:
     """The neighbours without those who used no storage of which the job made use, and cost it nothing."""
-    there = set(_there(blame)["neighbour"])
-    return [one for one in blame.neighbours if one.job in there or one.lost.low > 0]
+    there, least = set(_there(blame)["neighbour"]), WORTH_A_CLAUSE * (blame.lost.value if blame.lost else 0.0)
+    return [one for one in blame.neighbours if one.job in there or one.lost.value > max(least, 0.0)]
 
 
 def _shared_with(blame: Blame) -> str:
     """Such as "large and 2 other jobs used /scratch at the same time"; empty: nobody."""
-    numbers = _there(blame)["storage"].unique().to_list()
+    there = _there(blame)
+    numbers, who = there["storage"].unique().to_list(), set(there["neighbour"])
     places = [place(one.storage) for one in blame.traffic if one.storage.number in numbers]
-    names = _first_of([name_of(neighbour) for neighbour in near(blame)])
+    names = _first_of([name_of(neighbour) for neighbour in blame.neighbours if neighbour.job in who])
     used = f"{names} used {words.listing(dict.fromkeys(places))} at the same time" if names else ""
     return f"{used[:1].upper()}{used[1:]}" if names.startswith(NOT_PROFILED) else used
 

@@ -97,10 +97,13 @@ def _lost(blame: Blame) -> Iterator[str]:
 
 def _outside(outside: Outside, alone: Estimate) -> Iterator[str]:
     yield f"Runtime alone: {blame_words.estimate(alone)}, {alone.how}."
-    parts = f"{words.duration(outside.computed_seconds)} of computing more, {words.duration(outside.waited_seconds)}"
+    computed, paced, waited = map(
+        words.duration, (outside.computed_seconds, outside.paced_seconds, outside.waited_seconds)
+    )
+    with_it = f" with {paced} of such waits as came with computing before" if outside.paced_seconds else ""
     yield (
         f"Lost outside of I/O calls: {words.duration(outside.seconds - outside.io_seconds)}, by the kernel's counts "
-        f"{parts} waiting for a processor."
+        f"{computed} of computing more{with_it}, {waited} waiting for a processor."
     )
     if outside.loaded_seconds:
         yield f"Its program and libraries took {words.duration(outside.loaded_seconds)} longer to be loaded."

@@ -57,7 +57,8 @@ RULES = {
 def opening(comparison: Comparison) -> list[str]:
     """The sentences that open a page and end a terminal's wait: how much longer, why, how sure, and what to do next."""
     told = comparison.told
-    sentences = [f"{headline(comparison)} Confidence: {_how_sure(told)}.", *_perhaps_lost(told)]
+    sure = "" if told.is_none and not _told_parts(told) else f" Confidence: {_how_sure(told)}."  # both were measured
+    sentences = [f"{headline(comparison)}{sure}", *_perhaps_lost(told)]
     if told.has_other_program:
         ran = [f"{work.job.job} ran {work.job.program}" for work in (told.against, told.of)]
         sentences.append(f"They are different programs: {words.listing(ran)}.")
@@ -157,12 +158,21 @@ def _though(told: Difference) -> str:
 def _reason(told: Difference, part: str, value: float) -> str:
     """Where the time went, as it follows "9.8 s of it"."""
     if part == "computing":
+        if told.is_unseen:
+            return "in I/O calls or outside of them, for no call of them could be profiled"
         if told.outside is None or value <= 0:
             return "outside of I/O calls"
         in_calls = told.outside.io_seconds
         waited, computed = told.outside.waited_seconds - in_calls, min(value, told.outside.computed_seconds)
         return where_outside(
-            replace(told.outside, seconds=value, waited_seconds=waited, computed_seconds=computed, io_seconds=0.0)
+            replace(
+                told.outside,
+                seconds=value,
+                waited_seconds=waited,
+                computed_seconds=computed,
+                paced_seconds=min(value - computed, told.outside.paced_seconds),
+                io_seconds=0.0,
+            )
         )
     if part == "waiting":
         return "waiting for its turn"
@@ -413,7 +423,8 @@ def parts_table(comparison: Comparison) -> Table:
         times = [NOTHING] * 2 if before is None else [_time(told, before), _time(told, before + value)]
         table.add(name, *times, _more_cell(told, value), said)
 
-    add("outside I/O calls", then.computing_ns / 1e9, told.computing_seconds)
+    where = "in or outside of I/O calls" if told.is_unseen else "outside I/O calls"
+    add(where, then.computing_ns / 1e9, told.computing_seconds)
     if then.waited_ns or now.waited_ns:
         add("waiting for its turn", then.waited_ns / 1e9, told.waiting_seconds)
     add("own I/O", then.io_ns / 1e9 - former, told.own_io.seconds)
