@@ -117,6 +117,8 @@ def test_a_pressure_of_the_node_tells_it_too():
     found = outside_of_io(run(20.0, 6.9, 50, stall=0.9), ALONE, 1, 0.5, 0.0, 0.0)
     assert found.waited_seconds > 0.9 * found.seconds
     assert found.stall == pytest.approx(0.9)
+    assert where_outside(found).endswith("(some program on its nodes waited for one 90 % of the time)")
+    assert where_outside(replace(found, stall=0.9941)).endswith("waited for one 99 % of the time)")
 
 
 def test_nobody_waited_for_a_processor_for_longer_than_somebody_did():

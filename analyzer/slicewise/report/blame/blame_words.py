@@ -168,8 +168,10 @@ def where_outside(outside: Outside) -> str:
     """Such as: outside of I/O calls, where it computed 8.10 s more."""
     if is_wait_for_processor(outside):
         stall = outside.stall
-        node = "" if stall is None else f" (on its nodes somebody did {words.percent(stall, 2)} of the time)"
-        return f"waiting for a processor{node}"
+        if stall is None:
+            return "waiting for a processor"
+        share = words.percent(round(stall, 2), 2)
+        return f"waiting for a processor (some program on its nodes waited for one {share} of the time)"
     if not _slept_in(outside, (*DIRECT_WAITS, *STORAGE_WAITS)):
         return f"outside of I/O calls{why_outside(outside)}"
     at = f"{'direct I/O, ' if outside.slept_at.startswith(DIRECT_WAITS) else ''}{outside.slept_at} of the kernel"
