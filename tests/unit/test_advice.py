@@ -69,7 +69,7 @@ def test_lines_that_a_shell_reads(tmp_path):
     sizes, calls = {"/scratch/table": 2_000_000}, {"lseek": 600_000}
     (one,) = told(tmp_path / "a", did, [table], calls=calls, who=bash, sizes=sizes)
     assert (one.habit, one.file, one.seconds) == ("small reads", "/scratch/table", pytest.approx(1.5))
-    assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((0.75, 2.625, 3))
+    assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((0.75, 3.075, 3.6))
     (line,) = advice_lines([one], 20.0)
     assert "for a shell's read: awk" in line
     assert told(tmp_path / "b", did, [table], calls=calls, sizes=sizes) == [], "no shell"
