@@ -35,7 +35,7 @@ MIB = 1 << 20
 def test_a_saving_holds_what_the_stopwatch_says(
     apps: Apps, before: str, after: str, kind: str, mib: int, is_of_processor: bool
 ) -> None:
-    """Of looks a run does not show what can be saved. What a disk does in the same time differs from run to run; where
+    """Of looks a run shows the most that can be saved. What a disk does in the same time differs from run to run; where
     the processor has all the work the run before is one without profiling.
     """
     need_built(LIBRARY)
@@ -43,7 +43,7 @@ def test_a_saving_holds_what_the_stopwatch_says(
     with tempfile.TemporaryDirectory(dir=BUILD) as name:  # on a disk, where a sync costs something
         folder = Path(name)
         run = [SLICEWISE, "run", "--dir", folder, "--job"]
-        seconds = 4 if kind == "locks" else 2  # of which half the processes wait
+        seconds = 4 if kind in ("locks", "looks") else 2  # of which half the processes wait, or half is told
         cold_files(folder, mib)
         steps, took_profiled = did([*run, "before", "--", program, before, folder / "file", f"{seconds}s"]).split()[:2]
         took = {before: float(took_profiled)}
@@ -55,9 +55,7 @@ def test_a_saving_holds_what_the_stopwatch_says(
         assert one["kind"] == kind
         assert one["site"][-2]["file"].endswith("habits.c")
         saving, saved = one["saving_seconds"], took[before] - took[after]
-        assert (saving is None) == (kind == "looks")
-        if saving is not None:
-            assert (1 - NOISE) * saving["low"] <= saved <= (1 + NOISE) * saving["high"], (saving, took)
+        assert (1 - NOISE) * saving["low"] <= saved <= (1 + NOISE) * saving["high"], (saving, took)
         assert advice(folder / "after") == []
 
 

@@ -278,7 +278,7 @@ def test_a_file_that_is_read_again(tmp_path):
     (one,) = told(tmp_path / "a", did, [file], sizes={"/scratch/a": 100 * MIB})
     assert (one.habit, one.seconds, one.times, one.file) == ("reads again", pytest.approx(10), 4, "/scratch/a")
     copied = 300 * MIB / 10e9
-    assert (one.saving.low, one.saving.high) == pytest.approx((copied, 7.5 + copied))
+    assert (one.saving.low, one.saving.high) == pytest.approx((copied, 7.5 + 4 * copied))
     (line,) = advice_lines([one], 20.0)
     assert line.startswith("Reading /scratch/a 4 times, 100 MiB each, took 10.0 s of 20.0 s.")
     assert told(tmp_path / "b", did, [file], sizes={"/scratch/a": 300 * MIB}) == []

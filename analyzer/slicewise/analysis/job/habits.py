@@ -356,7 +356,8 @@ def _reads_again(of: JobCalls) -> Iterator[CostlyHabit]:
     is_warm = "coverage" not in of.digest.not_kept and of.fetched_bytes <= (1 - ALMOST_ALL) * once
     is_warm = is_warm and of.storage_of(again).join(of.servers, on="storage", how="semi").is_empty()
     low = high * (1 - OF_AN_OPEN) if is_cold or is_warm else min(high, copied)
-    saving = Estimate((low + high) / 2, low, high + min(copied, of.computing), "reading it once")
+    given_back = min(of.delay * of.part * (read - once) / OF_NEW_MEMORY[1], of.computing)
+    saving = Estimate((low + high) / 2, low, high + given_back, "reading it once")
     most = again.sort("read_ns", "path", descending=[True, False])["path"][0]
     calls, files = int(again["read_ops"].sum()), again["path"].n_unique()
     yield CostlyHabit(
