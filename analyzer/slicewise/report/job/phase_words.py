@@ -28,7 +28,7 @@ def phase_lines(found: Phases) -> Iterator[str]:
     frame = found.phases
     inside = whole(frame["read_bytes"].sum()) + whole(frame["write_bytes"].sum())
     if not inside:
-        yield "No I/O phases: no bytes of files were moved."
+        yield "No I/O phases: no call that was counted moved bytes of files."
     else:
         share = inside / (inside + found.between_bytes)
         yield f"{words.count(frame.height, 'I/O phase')} moved {words.percent(share)} of the bytes."
