@@ -31,7 +31,7 @@ def reader(directory: Path, number: int, first: int, seconds: int, mib: int, dis
     return build_profile(directory, [process], [did | {"slice": at} for at in slices], mounts, collected=collected)
 
 
-def go_program(directory: Path, point: str, mib: int = 10, number: int = 7000) -> Path:
+def go_program(directory: Path, point: str, mib: float = 10, number: int = 7000) -> Path:
     """A static program of 20 s that reads so many MiB in each of them, and was killed."""
     run = {"process": number}
     who = {"pid": 50, "inner_pid": 50, "program": "/opt/go", "start_ns": FIRST * SECOND, "first_ns": FIRST * SECOND}
@@ -42,13 +42,14 @@ def go_program(directory: Path, point: str, mib: int = 10, number: int = 7000) -
         "node_slices": [run | {"slice": at, "sampled_ns": SECOND} for at in slices],
         "node_processes": [run | who],
         "node_process_slices": [
-            run | {"number": 1, "slice": at, "read_bytes": mib * MIB, "kernel_read_bytes": mib * MIB} for at in slices
+            run | {"number": 1, "slice": at} | dict.fromkeys(("read_bytes", "kernel_read_bytes"), round(mib * MIB))
+            for at in slices
         ],
     }
     return build_profile(directory, [], collected=collected)
 
 
-def told(directory: Path, point: str, mib: int = 10) -> Blame:
+def told(directory: Path, point: str, mib: float = 10) -> Blame:
     """A job of 200 MiB that took 10 s alone, and 20 s while the disk read as much for somebody else."""
     job = reader(directory / "job", 1, FIRST, 20, 10, 20)
     alone = reader(directory / "alone", 2, FIRST - 900, 10, 20, 20)
@@ -90,3 +91,11 @@ def test_of_a_job_that_was_sampled_the_runtimes_are_compared(tmp_path):
     found = blame(*digests(go_program(tmp_path / "go", "/scratch")), [])
     assert found.unknown_because.startswith("its processes were sampled from outside")
     assert found.next_step.endswith("slicewise compare go-alone go")
+
+
+def test_what_is_left_beside_them_is_nobodys_if_it_is_not_worth_a_word(tmp_path):
+    """Half a MiB in each second, of 20: readahead and blocks. It cost rsync 1.1 s while no other program was there."""
+    found = told(tmp_path, "/scratch", mib=9.5)
+    assert [one.job for one in found.neighbours] == ["go"]
+    (traffic,) = found.traffic
+    assert traffic.counted == traffic.profiled

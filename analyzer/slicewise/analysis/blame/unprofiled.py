@@ -151,7 +151,7 @@ def unprofiled(
     job = digest.about
     begin, last = job["start_ns"] // grid_ns, job["end_ns"] // grid_ns
     first = first_counted(digest, grid_ns)
-    traffic, rests = [], []
+    traffic, rests, gates = [], [], []
     did = with_mapped(digest.process_slices, digest.fetched)
     own = did.group_by("storage").agg(pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()).alias("ns"))
     own_ns = dict(own.select("storage", "ns").iter_rows())
@@ -179,6 +179,8 @@ def unprofiled(
         # A group counts what is written when it is sent on its way, and the disk when it arrives.
         if counter.signals == LIMITS:
             own_bytes["write_bytes"] += max(0, called - int(seen["write_bytes"].sum()))
+        least_named = [_least_named(name, own_bytes.get(name, 0), least).alias(f"{name}_least") for name in BYTES]
+        gates.append(both.select(pl.lit(storage.number, pl.UInt64).alias("storage"), *least_named))
         rest = both.select(
             pl.lit(storage.number, pl.UInt64).alias("storage"),
             "slice",
@@ -199,10 +201,30 @@ def unprofiled(
     by_sampling, rest = _sampled_beyond_calls(rest, rows, digest, neighbours, storages, grid_ns)
     by_calls, rest = _beyond_calls(rest, rows, neighbours, grid_ns)
     beyond_calls = pl.concat([by_sampling, by_calls])
-    moved = beyond_calls.group_by("storage").agg(pl.sum_horizontal(pl.col(BYTES).sum()))
-    by_storage = dict(moved.iter_rows())
-    traffic = [replace(one, profiled=one.profiled + by_storage.get(one.storage.number, 0)) for one in traffic]
+    if gates:
+        rest = _worth_naming(rest, pl.concat(gates))
+    moved, left = (
+        dict(one.group_by("storage").agg(pl.sum_horizontal(pl.col(BYTES).sum())).iter_rows())
+        for one in (beyond_calls, rest)
+    )
+    traffic = [_of_whom(one, moved.get(one.storage.number, 0), left.get(one.storage.number, 0)) for one in traffic]
     return traffic, rest, beyond_calls
+
+
+def _of_whom(traffic: Traffic, beyond_calls: int, left: int) -> Traffic:
+    """The traffic of a storage with what profiled jobs moved beyond calls; left: what is nobody's."""
+    profiled = traffic.profiled + beyond_calls
+    return replace(traffic, profiled=profiled, counted=None if traffic.counted is None else profiled + left)
+
+
+def _worth_naming(rest: pl.DataFrame, gates: pl.DataFrame) -> pl.DataFrame:
+    """What is left of the rest after some of it was found to be somebody's, if that is worth a word by itself. gates:
+    storage, and {name}_least for each of BYTES.
+    """
+    its_sums = (pl.col(name).sum().over("storage") > pl.col(f"{name}_least") for name in BYTES)
+    kept = (pl.when(one).then(pl.col(name)).otherwise(0).alias(name) for name, one in zip(BYTES, its_sums, strict=True))
+    found = rest.join(gates, on="storage", how="left", maintain_order="left").select("storage", "slice", *kept)
+    return found.filter(pl.sum_horizontal(BYTES) > 0)
 
 
 def _in_a_second(digest: Digest, storage: int) -> float:
@@ -412,7 +434,12 @@ def excess(name: str, own: int, least_bytes: float = WORTH_NAMING_BYTES) -> pl.E
     """
     counted, seen = pl.col(name), pl.col(f"{name}_seen")
     more = counted.sum() - seen.sum() - own
-    is_real = (more > max(least_bytes, own)) & (more > MARGIN * counted.sum())  # own is known to a factor of two
     above = (counted - seen).clip(0)
     share = above * (more / above.sum())
-    return pl.when(is_real & (above.sum() > 0)).then(share).otherwise(0).round().cast(pl.Int64).alias(name)
+    is_real = (more > _least_named(name, own, least_bytes)) & (above.sum() > 0)
+    return pl.when(is_real).then(share).otherwise(0).round().cast(pl.Int64).alias(name)
+
+
+def _least_named(name: str, own: int, least_bytes: float) -> pl.Expr:
+    """Less is not worth a word; what is a job's own is known to a factor of two."""
+    return pl.max_horizontal(pl.lit(max(least_bytes, own)), MARGIN * pl.col(name).sum())
