@@ -50,8 +50,12 @@ def moved_by(digest: Digest) -> pl.DataFrame:
 
 
 def storage_of(digests: Sequence[Digest], so: str) -> int:
-    """The storage that all jobs use, by bytes of both directions. Raises UserError without one, and says so why."""
-    found = shared_storage([moved_by(digest) for digest in digests])
+    """The storage that all jobs use, by bytes of both directions: one on which all of them waited, if there is any, and
+    not where programs have their libraries from. Raises UserError without one, and says so why.
+    """
+    moved = [moved_by(digest) for digest in digests]
+    on_busy = [own.filter(pl.col("storage").is_in(busy_on(digest))) for own, digest in zip(moved, digests, strict=True)]
+    found = next((one for each in (on_busy, moved) if (one := shared_storage(each)) is not None), None)
     if found is None:
         raise UserError(f"these jobs moved bytes on no common file system, so {so}")
     return found
