@@ -262,6 +262,11 @@ def test_a_loss_that_is_not_sure_and_no_more_than_runs_differ_is_none(tmp_path):
     runs = Estimate(9.8, 9.3, 10.3, "the runtime of its standalone runs")
     for confidence, is_claimed in (("low", False), ("medium", True)):
         assert no_longer_than(replace(told, confidence=confidence), runs).is_claimed == is_claimed
+    # The job took as long as the runs, and the loss is smaller than these differ: git clone beside a storm of metadata.
+    as_long = Estimate(9.95, 9.45, 10.45, runs.how)
+    assert not no_longer_than(replace(told, confidence="medium"), as_long).is_claimed
+    more = replace(told, confidence="medium", alone=Estimate(9.0, 8.7, 9.9, ""), lost=Estimate(1.0, 0.7, 1.3, ""))
+    assert no_longer_than(more, as_long).is_claimed, "more than runs differ by"
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ SOMEBODY_WAITED = (
     "on its nodes somebody waited for a processor {share} of the time, and how long its ranks or threads did is "
     "not known"
 )
+# Of what calls lost: the job took longer by less than this, and so it made up for the rest elsewhere.
+HARDLY_LONGER = 0.25
 
 
 def _with_part_of_neighbours(told: Blame, part: float) -> Blame:
@@ -174,14 +176,16 @@ def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     """The blame of a claimed loss, with the time alone of runs that did the same where the two contradict each other:
     waits for pages are known by looks alone, and calls may have hidden other work; or where several processes lost
     unequally, and which of them held the job up is hardly known. No more was lost than the job took longer; and
-    nothing, as far as is known, where that is no more than runs differ and the loss is not sure.
+    nothing, as far as is known, where that is no more than runs differ and the loss is not sure, or differs as little
+    and the job took hardly longer.
     """
     if told.alone is None or told.lost is None:
         return told
     lost = told.lost
     longer = told.runtime_seconds - alone.value
     part = longer / lost.value if lost.value > 0 else 1.0
-    is_none = told.confidence not in SURE and told.runtime_seconds <= alone.high
+    is_little = lost.value <= alone.high - alone.value and part < HARDLY_LONGER
+    is_none = (is_little or told.confidence not in SURE) and told.runtime_seconds <= alone.high
     is_wide = told.waits in ("processes", "strands") and lost.high - lost.low > alone.high - alone.low
     is_better = 0 < part < 1 and is_wide and lost.low < lost.value / 2
     if not is_none and told.alone.high >= alone.low and told.alone.value <= alone.high and not is_better:
