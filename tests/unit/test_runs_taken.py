@@ -112,6 +112,19 @@ def test_what_a_cache_served_no_disk_moved():
     assert from_disk(rows, disk, [piped]).equals(found), "pipes are no storage"
 
 
+@pytest.mark.parametrize(("kernel", "fetched", "moved"), [(512, 512, 1024), (512, 128, 256), (1, 1, 1)])
+def test_of_a_killed_process_the_kernel_says_what_storage_moved_until_then(kernel, fetched, moved):
+    """dd read 191 MiB and was killed after 7 s; the kernel's count was that of the first 4 s, and blame had half. Of 1
+    GiB read by asynchronous requests the kernel counts the pages alone.
+    """
+    rows = pl.DataFrame({"job": ["a"], "storage": [7], "slice": [0], "read_bytes": [1024 * MIB], "write_bytes": [0]})
+    counted = {"read_kernel": kernel * MIB, "read_storage": fetched * MIB, "write_kernel": 0, "write_storage": 0}
+    did = pl.DataFrame({"storage": [7]} | dict.fromkeys(BYTES, 1024 * MIB))
+    job = SimpleNamespace(job="a", not_kept={}, coverage=pl.DataFrame(counted), process_slices=did, mounts=did)
+    found = from_disk(rows, Storage(7, "ext4", "/dev/vda", "n", "/"), [job])
+    assert found["read_bytes"].to_list() == [moved * MIB]
+
+
 def write(
     directory: Path, key: int, start: int, slices: int, program: str = "reader", mib: float = 10, command: str = "",
     more: int = 0, **counted: float,

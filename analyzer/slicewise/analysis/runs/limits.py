@@ -7,7 +7,7 @@ import polars as pl
 
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.storage import Storage, busy_on, describe_all
-from slicewise.constants import MAINLY, NEARLY_ALL
+from slicewise.constants import LEAST_OF_JOB, MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.shared import frames_of
@@ -55,12 +55,20 @@ def disk_parts(storages: Sequence[Storage], digests: Sequence[Digest]) -> pl.Dat
         pl.when(
             pl.col(f"{way}_kernel") > 0, pl.col(name) > 0, pl.col(name) >= NEARLY_ALL * pl.col(name).sum().over("place")
         )
-        .then((pl.col(f"{way}_storage").fill_null(0) / pl.col(name)).clip(upper_bound=1.0))
+        .then((pl.col(f"{way}_storage").fill_null(0) / _counted(name, f"{way}_kernel")).clip(upper_bound=1.0))
         .alias(f"{name}_part")
         for name, way in zip(BYTES, DIRECTIONS, strict=True)
     ]
     names = pl.Series("job", [digest.job for digest in counted], pl.String).gather(known["place"])
     return known.select(names, "storage", *parts).filter(pl.col("storage").is_in(on_disks))
+
+
+def _counted(name: str, kernel: str) -> pl.Expr:
+    """The bytes of calls of which the kernel says how much storage moved: of who was killed, those until the slice
+    before. It has none of asynchronous requests, whose pages it counts.
+    """
+    is_in_part = pl.col(kernel).is_between(LEAST_OF_JOB * pl.col(name), pl.col(name))
+    return pl.when(is_in_part).then(pl.col(kernel)).otherwise(pl.col(name))
 
 
 def synced_writes(digest: Digest, storage: int | None = None) -> int:
