@@ -177,7 +177,7 @@ def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     waits for pages are known by looks alone, and calls may have hidden other work; or where several processes lost
     unequally, and which of them held the job up is hardly known. No more was lost than the job took longer; and
     nothing, as far as is known, where that is no more than runs differ and the loss is not sure, or differs as little
-    and the job took hardly longer.
+    and the job took hardly longer, or runs alone leave next to nothing of it.
     """
     if told.alone is None or told.lost is None:
         return told
@@ -185,10 +185,12 @@ def no_longer_than(told: Blame, alone: Estimate) -> Blame:
     longer = told.runtime_seconds - alone.value
     part = longer / lost.value if lost.value > 0 else 1.0
     is_little = lost.value <= alone.high - alone.value and part < HARDLY_LONGER
-    is_none = (is_little or told.confidence not in SURE) and told.runtime_seconds <= alone.high
+    they_agree = told.alone.high >= alone.low and told.alone.value <= alone.high
+    is_trifle = not they_agree and longer < TRIVIAL * told.runtime_seconds
+    is_none = (is_little or is_trifle or told.confidence not in SURE) and told.runtime_seconds <= alone.high
     is_wide = told.waits in ("processes", "strands") and lost.high - lost.low > alone.high - alone.low
     is_better = 0 < part < 1 and is_wide and lost.low < lost.value / 2
-    if not is_none and told.alone.high >= alone.low and told.alone.value <= alone.high and not is_better:
+    if not is_none and they_agree and not is_better:
         return replace(told, alone=_with_bounds_of(told.alone, alone))
     if part >= 1 and not is_none:
         return replace(told, alone=alone)
