@@ -190,6 +190,7 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
     """What the storage does at most of each kind, by jobs that had it to themselves."""
     found: dict[Kind, float] = {}
     in_calls: dict[Kind, float] = {}
+    known = set[Kind]()
     for run in quiet:
         stored, ahead = run.stored()
         seconds = run.digest.slice_ns / 1e9
@@ -201,8 +202,10 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
             rates = run.rates(kind)
             if kind == "write" and ahead > MUCH_BUFFERED:
                 rate = stored  # slices show how fast memory took it
+                known.add(kind)
             elif len(busy) >= FEWEST_SLICES:
                 rate = float(busy[AMOUNTS[kind]].sum()) / (len(busy) * seconds)
+                known.add(kind)
             elif len(rates):
                 rate = float(np.percentile(rates, PERCENTILE))
                 waited = float(run.rows[SECONDS[kind]].sum())
@@ -211,7 +214,7 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
             else:
                 continue
             found[kind] = max(found.get(kind, 0.0), rate)
-    return found | _while_in_calls(found, in_calls)
+    return found | _while_in_calls(found, {kind: rate for kind, rate in in_calls.items() if kind not in known})
 
 
 def _while_in_calls(found: Mapping[Kind, float], in_calls: Mapping[Kind, float]) -> dict[Kind, float]:

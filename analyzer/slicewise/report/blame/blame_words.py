@@ -36,7 +36,7 @@ WORTH_APART = 0.02
 REASON, LEAST_REASON, PART_OF_REASON = 0.5, 0.25, 0.1
 MOST_BLAMED, MOST_MISSING, MOST_DISAGREEMENTS = 3, 4, 2
 # A value below this share of its interval's width is next to nothing.
-NEXT_TO_NOTHING = 0.001
+LEAST_OF_INTERVAL = 0.001
 # From here on minutes are easier to grasp than seconds.
 LONG = 299.5
 # A share of the I/O time: if the job's own processes cost each other less than that, it is not told.
@@ -360,7 +360,7 @@ def estimate(seconds: Estimate) -> str:
     if seconds.low == seconds.high:
         return words.duration(value)
     between = words.interval(seconds.low, seconds.high)
-    if abs(value) < NEXT_TO_NOTHING * (seconds.high - seconds.low):
+    if abs(value) < LEAST_OF_INTERVAL * (seconds.high - seconds.low):
         value = 0.0
     return f"{words.duration(value)} {between[:-1]} s]" if value >= LONG else f"{words.number(value)} s {between}"
 
