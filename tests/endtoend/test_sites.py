@@ -192,9 +192,9 @@ def test_python_frames_are_shown_as_python_frames(job: Job, python):
 def test_a_script_s_lines_are_known_in_bash(job: Job, tmp_path):
     """It is not known in which file a function stands, nor which script another one reads."""
     more, script = tmp_path / "more.sh", tmp_path / "append.sh"
-    more.write_text("for ((i = 0; i < 3000; i++)); do echo a >> $1; done\n")
+    more.write_text("for ((i = 0; i < 10000; i++)); do echo a >> $1; done\n")
     script.write_text(
-        "add() {\n  echo a >> $1\n}\nfor ((i = 0; i < 3000; i++)); do\n  echo a >> $1\n  add $1\ndone\n. $2 $1\n"
+        "add() {\n  echo a >> $1\n}\nfor ((i = 0; i < 10000; i++)); do\n  echo a >> $1\n  add $1\ndone\n. $2 $1\n"
     )
     done = job.run(["bash", script, tmp_path / "out", more], SLICEWISE_SITE_MS="1")
     assert done.status == 0

@@ -9,14 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from slicewise.digest.company import NEVER, company_of, in_company, later_copies, runs_like
-from slicewise.digest.large import Together, large_outline
 from slicewise.digest.outlines import Outline, Progress, outlines
 from slicewise.profile.files import is_job_directory, is_of_servers
+
+if TYPE_CHECKING:  # numpy would come along
+    from slicewise.digest.large import Together
 
 # More profiles than this in one directory are not looked through: a catalog is made for that.
 MOST_PROFILES = 2000
@@ -65,7 +67,11 @@ class Surroundings:
             return Beside([], [], 0)
         if directory.parent not in self._known:
             own_place = self.place(directory)
-            of_large = None if self.together_of is None else partial(large_outline, together_of=self.together_of)
+            of_large = None
+            if self.together_of is not None:
+                from slicewise.digest.large import large_outline
+
+                of_large = partial(large_outline, together_of=self.together_of)
             self._known[directory.parent] = _DirectoryJobs(
                 outlines(sorted({*places, own_place}), self.progress, own_place, of_large)
             )
