@@ -37,7 +37,7 @@ uint32_t mount_enter(struct segment_home *home, enum object object, uint64_t dev
 /* The same of a file by what raw_statx said of it; MOUNT_NOT_KNOWN if the kernel has no more to say. */
 uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status);
 
-/* Of a type of file system: a window into the kernel that looks like files; files in memory alone. */
+/* Whether file systems of this type are windows into the kernel that look like files, or have their files in memory alone. */
 bool mount_is_pseudo(const char *type);
 bool mount_is_in_memory(const char *type);
 

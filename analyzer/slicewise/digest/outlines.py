@@ -216,9 +216,10 @@ def outlined(read: JobsRead) -> list[Outline]:
         .filter((pl.col("last") - pl.col("first")).fill_null(0) <= MOST_SLICES_ON_AXIS)
         .sort("job")
     )
-    seen = _places(mounts.join(processes.select("process", "job", "node"), on="process"))
-    alone = [job for job in sampled if job not in set(processes["job"])]
-    return [_sampled_alone(read, job, sampled[job]) for job in alone] + [
+    used_mounts = mounts.join(calls, on=["process", "storage"], how="semi")
+    seen = _places(used_mounts.join(processes.select("process", "job", "node"), on="process"))
+    alone = sampled.keys() - set(processes["job"])
+    return [_sampled_alone(read, job, sampled[job]) for job in sorted(alone)] + [
         Outline(
             read.paths[row["job"]],
             row["program"],
