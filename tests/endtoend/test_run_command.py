@@ -23,7 +23,7 @@ from slicewise.digest.digest import Digest, read_digest
 from slicewise.digest.outlines import outlines
 from slicewise.profile.reader import read_profile
 from slicewise.running import run
-from slicewise.running.command import SCHEDULER_JOB_VARIABLES, passing_on, profiled_environment
+from slicewise.running.command import SCHEDULER_JOB_VARIABLES
 from support.command_line import completed
 from support.programs import BUILD, LIBRARY, ROOT, SHARED_MEMORY, need_built
 from support.waiting import wait_until
@@ -513,60 +513,6 @@ def test_what_is_said_at_the_end_does_not_hold_up_the_job(tmp_path, monkeypatch,
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     assert not run._is_at_hand([str(tmp_path / "site")])
     assert run._is_at_hand([]), "nobody knows"
-
-
-def test_an_existing_preload_is_kept():
-    made = profiled_environment({"LD_PRELOAD": "/a.so /b.so"}, [Path("/l.so")], Path("/d/j"), None, ["true"])
-    assert made["LD_PRELOAD"] == "/l.so:/a.so /b.so"
-    again = profiled_environment(made, [Path("/l.so")], Path("/d/j"), None, ["true"])
-    assert again["LD_PRELOAD"] == made["LD_PRELOAD"]
-    more = profiled_environment(made, [Path("/l.so"), Path("/t.so")], Path("/d/j"), None, ["true"])
-    assert more["LD_PRELOAD"] == "/t.so:/l.so:/a.so /b.so"
-
-
-@pytest.mark.parametrize(
-    ("command", "own", "expected"),
-    [
-        (["mpirun", "-n", "2", "app"], None, "LD_PRELOAD;SLICEWISE_DIR;SLICEWISE_JOB"),
-        (["/opt/bin/mpiexec.openmpi", "app"], "MINE", "MINE;LD_PRELOAD;SLICEWISE_DIR;SLICEWISE_JOB"),
-        (["mpirun", "-x", "MINE", "app"], None, None),
-        (["./script"], None, None),
-    ],
-)
-def test_open_mpi_is_told_what_to_take_to_other_nodes(command, own, expected):
-    name = "OMPI_MCA_mca_base_env_list"
-    made = profiled_environment({name: own} if own else {}, [Path("/l.so")], Path("/d/j"), None, command)
-    assert made.get(name) == expected
-
-
-def test_open_mpi_takes_the_settings_of_the_user_to_other_nodes():
-    """Ranks there would else take no turns, name their files in full, or count in other slices."""
-    mine = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_NAMES": "hash", "SLICEWISE_DIR": "/d", "SLICEWISE_QUIET": ""}
-    made = profiled_environment(mine, [Path("/l.so")], Path("/d/j"), 1, ["mpirun", "app"])
-    listed = made["OMPI_MCA_mca_base_env_list"].split(";")
-    assert sorted(listed) == [
-        "LD_PRELOAD", "SLICEWISE_COORDINATE", "SLICEWISE_DIR", "SLICEWISE_JOB", "SLICEWISE_NAMES", "SLICEWISE_SLICE",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("command", "environment", "added"),
-    [
-        (
-            ["mpirun", "-n", "2", "-x", "MINE", "sh"],
-            {"SLICEWISE_DIR": "/d"},
-            ["-x", "LD_PRELOAD", "-x", "SLICEWISE_DIR"],
-        ),
-        (["mpirun", "-x", "SLICEWISE_DIR=/e", "-x", "LD_PRELOAD", "sh"], {"SLICEWISE_DIR": "/d"}, []),
-        (["mpirun", "-n", "2", "sh", "-x", "MINE"], {}, []),  # the program's own
-        (["mpirun", "-n", "2", "sh"], {}, []),
-        (["mpirun", "-x", "MINE", "sh"], {"OMPI_MCA_mca_base_env_list": "YOURS"}, []),
-        (["sh", "-x", "mine"], {}, []),
-    ],
-)
-def test_where_mpirun_has_options_x_it_gets_ours_in_front_of_them(command, environment, added):
-    at = command.index("-x") if added else 0
-    assert passing_on(command, environment) == [*command[:at], *added, *command[at:]]
 
 
 def test_the_advice_to_run_alone_has_the_command_as_it_was_run(slicewise, tmp_path):

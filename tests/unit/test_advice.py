@@ -60,34 +60,6 @@ def test_one_file_that_is_opened_again_and_again(tmp_path):
     assert told(tmp_path / "c", did, many, found=sites("open", 5.0)) == [], "each file once"
 
 
-def test_lines_that_a_shell_reads(tmp_path):
-    """`while read`: it fetches 4 KiB for each, and moves back. awk took 0.1 s where bash took 4.9."""
-    table = {"path": "/scratch/table", "opens": 1, "read_ops": 300_000, "read_bytes": 300_000 * 4096, "read_ns": NS}
-    did = {name: table[name] for name in ("read_ops", "read_bytes", "read_ns")} | {"meta_ops": 600_000}
-    did |= {"meta_ns": NS // 2, "read_consecutive": 1, "read_sequential": 1}
-    bash = {"program": "/bin/bash", "script": "/home/a.sh"}
-    sizes, calls = {"/scratch/table": 2_000_000}, {"lseek": 600_000}
-    (one,) = told(tmp_path / "a", did, [table], calls=calls, who=bash, sizes=sizes)
-    assert (one.habit, one.file, one.seconds) == ("small reads", "/scratch/table", pytest.approx(1.5))
-    assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((0.75, 3.075, 3.6))
-    (line,) = advice_lines([one], 20.0)
-    assert "for a shell's read: awk" in line
-    assert told(tmp_path / "b", did, [table], calls=calls, sizes=sizes) == [], "no shell"
-
-
-def test_what_a_shell_opens_for_each_command(tmp_path):
-    """`echo >> log`: it moves its own output, a pipe, away and back, and does less around than Python."""
-    log = {"path": "/scratch/log", "opens": 100_000, "write_ops": 100_000, "write_bytes": 10**6, "write_ns": NS // 4}
-    did = {"meta_ops": 200_000, "meta_ns": NS, "write_ops": 100_000, "write_bytes": 10**6, "write_ns": NS // 4}
-    called = {"open": 100_000, "close": 100_000, "fcntl": 500_000, "dup2": 200_000}
-    found = samples((1, "open", 1.0, 100_000), (1, "fcntl", 0.5, 500_000), (1, "dup2", 0.5, 200_000))
-    bash = {"program": "/bin/bash", "script": "/home/a.sh"}
-    (one,) = told(tmp_path / "a", did, [log], calls=called, found=found, who=bash)
-    assert (one.habit, one.seconds, one.saving.high) == ("opens", *(pytest.approx(s, rel=0.001) for s in (2.25, 2.9)))
-    (one,) = told(tmp_path / "b", did, [log], calls=called, found=found)
-    assert one.seconds == pytest.approx(1.25, rel=0.001), "another program may lock by fcntl"
-
-
 def test_files_without_rows_are_opened_as_those_that_have_one(tmp_path):
     """A script appended to 800 files by an open each: 513 of them had rows, and half of its opens were told of."""
     log = {"opens": 400, "write_ops": 400, "write_bytes": 20_000, "write_ns": NS // 1000}
@@ -121,15 +93,6 @@ def test_small_files_that_storage_fetches_one_by_one(tmp_path):
     assert told(tmp_path / "b", large | {"read_consecutive": 54_000}, [{"path": "", "opens": 6000, **large}]) == []
 
 
-def test_looks_for_a_file_that_is_to_come_save_nothing_perhaps(tmp_path):
-    """A shell that polls: next to all looks failed, and its calls of fflush name nothing."""
-    did = {"meta_ops": 816_000, "meta_ns": 12 * NS, "errors": 272_000}
-    calls = {"stat": 272_000, "fflush": 544_000}
-    (one,) = told(tmp_path, did, calls=calls, found=samples((1, "stat", 12.0, 272_000)))
-    assert (one.habit, one.seconds) == ("failing calls", pytest.approx(12, rel=0.01))
-    assert (one.saving.low, one.saving.high) == (0, pytest.approx(14.4, rel=0.01))
-
-
 def test_small_pieces_in_many_shared_files(tmp_path):
     """A dump a step: each file has few of the calls."""
     pieces = {"write_ops": 200, "write_bytes": 200 * 2048, "write_ns": NS // 2}
@@ -148,21 +111,6 @@ def test_moves_in_a_stream_that_move_its_buffer(tmp_path):
     (one,) = told(tmp_path / "cold", did, calls={"fseek": 12_000}, found=sites("fseek", 12.0), fetched=12_000 * 4096)
     assert (one.habit, one.saving) == ("stream seeks", None), "all of the file in order may take as long"
     assert told(tmp_path / "b", did, calls={"lseek": 12_000}, found=sites("lseek", 12.0)) == []
-
-
-def test_a_script_s_interpreter_computes_around_calls(tmp_path):
-    """2 us around each look: 12 of 20 s at most, as far as it was out of calls for as long."""
-    script = {"program": "/usr/bin/python3.11", "script": "/home/a.py"}
-    looks = {"meta_ops": 6_000_000, "meta_ns": 8 * NS, "errors": 6_000_000}
-    (one,) = told(tmp_path / "a", looks, who=script)
-    assert (one.seconds, one.saving.low, one.saving.value, one.saving.high) == pytest.approx((8, 6.4, 17, 20))
-    (line,) = advice_lines([one], 20.0)
-    assert (
-        "took 8.00 s of 20.0 s. About 17.0 s [6.40-20.0] can be saved, with what the program does around each call: "
-        in line
-    )
-    (one,) = told(tmp_path / "b", looks)
-    assert one.saving.high == pytest.approx(9.6 + 0.6), "0.1 us around each"
 
 
 def test_a_slow_server_makes_few_calls_a_habit(tmp_path):
@@ -432,57 +380,6 @@ def test_numbers_that_are_written_as_text(tmp_path, calls, user, seconds):
     assert [one.seconds for one in found] == ([] if seconds is None else [pytest.approx(seconds)])
 
 
-def test_waits_for_locks(tmp_path):
-    (one,) = told(tmp_path, {"meta_ops": 500, "meta_ns": 8 * NS}, calls={"flock": 500}, found=sites("flock", 8.0))
-    assert (one.habit, one.calls, one.saving.low, one.saving.high) == (
-        "locks",
-        500,
-        pytest.approx(4),
-        pytest.approx(9.6),
-    )
-
-
-def test_who_holds_a_lock_may_wait_for_a_processor(tmp_path):
-    """Ran for 4 s and waited for 4: with files of their own processes would wait for processors, too."""
-    ran = {"process": 1, "number": 1, "slice": FIRST, "user_ns": 2 * NS, "first_thread_ns": 4 * NS}
-    usage = [ran | {"delayed_ns": 4 * NS, "sampled_ns": 20 * NS}]
-    did = {"meta_ops": 500, "meta_ns": 8 * NS}
-    (one,) = told(tmp_path, did, calls={"flock": 500}, found=sites("flock", 8.0), usage=usage)
-    assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((2, 6, 9.6))
-
-
-def test_locks_that_ask_a_server(tmp_path):
-    """1.5 ms each, as unlocking takes; the rest of 8 s is what other processes held them for."""
-    both = pl.concat(
-        [sites("flock", 5.0).samples, sites("flock", 3.0).samples.with_columns(stack=pl.lit(1, pl.UInt32))]
-    )
-    calls = pl.when(pl.col("stack") == 1).then(2000.0).otherwise(1000.0)
-    found = Sites(sites("flock", 5.0).stacks * 2, both.with_columns(calls=calls), 0.001)
-    (one,) = told(tmp_path, {"meta_ops": 3000, "meta_ns": 8 * NS}, calls={"flock": 3000}, found=found)
-    waited = 8 - 3000 * 0.0015
-    assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((waited / 2, (waited + 8) / 2, 9.6))
-
-
-@pytest.mark.parametrize(
-    ("type_", "of_each", "low", "value"),
-    [
-        ("nfs4", 1000, 5, 10),  # most calls unlock, and none of these was sampled
-        ("ext4", 2000, 5, 10),  # the same: those that were sampled stand for all
-        ("nfs4", 2000, 0, 5),  # or it unlocks at one of the two
-    ],
-)
-def test_two_places_that_wait_for_locks(tmp_path, type_, of_each, low, value):
-    rows = [sites("flock", 5.0).samples.with_columns(stack=pl.lit(n, pl.UInt32)) for n in (0, 1)]
-    made = pl.concat(rows).with_columns(calls=pl.lit(float(of_each)))
-    found = Sites(sites("flock", 5.0).stacks * 2, made, 0.001)
-    mounts = [{"point": "/n", "type": type_, "source": "server:/x" if type_ == "nfs4" else "/dev/sda1"}]
-    did = {"meta_ops": 4000, "meta_ns": 10 * NS}
-    (one,) = told(tmp_path, did, calls={"flock": 4000}, found=found, mounts=mounts)
-    assert (one.saving.low, one.saving.value, one.saving.high) == (
-        *(pytest.approx(seconds, abs=1e-6) for seconds in (low, value, 12)),
-    )
-
-
 def test_a_crowd_in_one_directory_or_at_the_begin(tmp_path):
     files = [
         {"path": f"/scratch/d/{n}", "opens": 1, "write_ops": 1, "write_bytes": 99, "write_ns": 9} for n in range(200)
@@ -510,19 +407,6 @@ def test_files_on_a_server_that_only_their_writer_reads(tmp_path):
     behind = did | {"write_bytes": 200 * MIB, "meta_ops": 9, "meta_ns": 5 * NS}
     (one,) = told(tmp_path / "behind", behind, [file], mounts=mounts, found=sites("close", 4.0))
     assert one.seconds == pytest.approx(8 + 2), "half of what is written"
-
-
-@pytest.mark.parametrize(("program", "read_s", "saved"), [("cat", 1, 3), ("cat", 3.5, None), ("sort", 1, None)])
-def test_a_copy_through_a_pipe(tmp_path, program, read_s, saved):
-    """Whoever reads the pipe waits 4 s; the file itself took that long less what it saves."""
-    mounts = [{"mount": 1}, {"mount": 2, "object": "pipe", "point": "", "type": "", "source": ""}]
-    piped = {"mount": 2, "read_ops": 9, "read_bytes": 900 * MIB, "read_ns": 4 * NS}
-    piped |= {"write_ops": 9, "write_bytes": 900 * MIB, "write_ns": NS}
-    did = {"read_ops": 9, "read_bytes": 900 * MIB, "read_ns": int(read_s * NS)}
-    found = told(tmp_path, did, mounts=mounts, more=[piped], who={"program": f"/bin/{program}"})
-    assert [one.habit for one in found] == ["piped copies"] * (saved is not None)
-    for one in found:
-        assert (one.saving.low, one.saving.value, one.saving.high) == pytest.approx((saved / 2, saved, 4))
 
 
 def test_closes_of_scratch_files_are_not_those_of_small_files(tmp_path):

@@ -488,7 +488,6 @@ def test_without_neighbours_it_says_what_would_tell(runs):
             "yesterday",
             "yesterday took 37 % less time than bigger: 9.00 s less, 9.00 s of it in I/O of its own",
         ),
-        ("today", "smaller", "smaller took as long as today: 27.3 s and 27.3 s."),
         ("yesterday", "smaller", "in I/O that took longer (in write calls of 4 KiB instead of 1 MiB)"),
     ],
 )
