@@ -285,7 +285,8 @@ TEST_CASE("a process packs, drains or ends at every moment of a collector's visi
         pack(segment, 1);
         int moment = 0;
         int moments = step_through_system_calls([&] { visit_all(sandbox); }, [&] {
-            REQUIRE(written_in_the_end(sandbox, segment) == (moment > last ? 15 : 3));
+            if (moment >= last) /* what is before is as in the rounds before */
+                REQUIRE(written_in_the_end(sandbox, segment) == (moment > last ? 15 : 3));
             if (moment++ == last) {
                 pack(segment, 2);
                 if (last % 2 == 0)
