@@ -220,19 +220,18 @@ check: all $(BUILD)/bin/unit $(BUILD)/peers/.installed  ## for daily work: unit 
 	@$(MAKE) --no-print-directory -j$(PROCESSORS) --keep-going lint-changed
 
 # With PYTEST_OPTIONS=--listed-skips, a test that skips fails the run unless tests/may_skip.txt has it. The Python environment is begun with the
-# compiling, since it waits for a network. The engine's own tests and lint run beside those tests that do not mind, and speak last.
+# compiling, since it waits for a network; so do what only some tests want and may lack. The engine's own tests and lint run beside those
+# tests that do not mind, and speak last.
 # Up to MOST_AGAIN tests that failed are run once more with nothing beside them, since these machines are shared: what fails again fails.
 MOST_AGAIN = 5
 FAILED = $(BUILD)/failed
 .PHONY: test
 test:  ## run all tests, the engine's under sanitizers too, and lint
 	make/setup test
-	$(MAKE) --no-print-directory -j$(PROCESSORS) $(BUILD)/lib/libslicewise-reader.so
-	$(MAKE) --no-print-directory -j$(PROCESSORS) $(VENV)/.installed native $(BUILD)/bin/unit $(BUILD)/peers/.installed $(BUILD)/site_tools/.installed
-	$(MAKE) --no-print-directory all
-	-$(MAKE) --no-print-directory axe
-	-$(MAKE) --no-print-directory promtool
-	-make/setup guest
+	mkdir -p $(BUILD); { $(MAKE) --no-print-directory axe; $(MAKE) --no-print-directory promtool; make/setup guest; } > $(BUILD)/fetched.log 2>&1 & fetching=$$!; \
+	  $(MAKE) --no-print-directory -j$(PROCESSORS) $(BUILD)/lib/libslicewise-reader.so && \
+	  $(MAKE) --no-print-directory -j$(PROCESSORS) $(VENV)/.installed native $(BUILD)/bin/unit $(BUILD)/peers/.installed $(BUILD)/site_tools/.installed && \
+	  $(MAKE) --no-print-directory all; built=$$?; wait $$fetching; cat $(BUILD)/fetched.log; exit $$built
 	rm -f $(FAILED)
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit > $(BUILD)/engine.log 2>&1 & testing_engine=$$!; \
 	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
