@@ -17,6 +17,7 @@ import pytest
 import slicewise
 from slicewise import cli
 from slicewise.profile.reader import read_profile
+from support.packages import made_once
 from support.page_machine import JOB, WRITTEN, Machine, can_sandbox, write_files
 from support.pages import DOCS, PAGES, blocks, lines_run, name_of, run_here
 from support.programs import ROOT
@@ -31,14 +32,15 @@ TARGET = re.compile(r"^([a-z-]+):", re.MULTILINE)
 
 
 RUN = [page for page in PAGES if run_here(page)]
+# Pages have jobs of the same names, of which a node has one collector: side by side only where each has a sandbox.
+if not can_sandbox():
+    pytestmark = pytest.mark.xdist_group("pages")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def files(tmp_path_factory):
     """What the pages speak of."""
-    directory = tmp_path_factory.mktemp("files")
-    write_files(directory)
-    return directory
+    return made_once(tmp_path_factory, "files", write_files)
 
 
 @pytest.fixture
