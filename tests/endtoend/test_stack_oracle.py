@@ -29,16 +29,20 @@ STEPPED = {
     "gcc-O0": ["gcc", "-O0", "stacks.c"],
     "gcc-O2-stripped": ["gcc", "-O2", "-fomit-frame-pointer", "-s", "stacks.c"],
     "gcc-O3-bound": ["gcc", "-O3", "-fcf-protection=full", "-Wl,-z,now", "stacks.c"],
-    "clang-O0": ["clang", "-O0", "stacks.c"],
     "clang-O2-framed": ["clang", "-O2", "-fno-omit-frame-pointer", "stacks.c"],
     "clang-O3": ["clang", "-O3", "stacks.c"],
     "g++-O2": ["g++", "-O2", "stacks.cpp"],
-    "clang++-O3-stripped": ["clang++", "-O3", "-s", "stacks.cpp"],
-    "gfortran-O0": ["gfortran", "-O0", "stacks.f90"],
     "gfortran-O3": ["gfortran", "-O3", "stacks.f90"],
-    "rustc": ["rustc", "stacks.rs"],
     "rustc-O": ["rustc", "-O", "stacks.rs"],
 }
+# Of back ends, languages and levels that are stepped above, in other pairs: `make soak` has them too.
+if int(os.environ.get("PROPERTY_EXAMPLES", "0")) >= 100:
+    STEPPED |= {
+        "clang-O0": ["clang", "-O0", "stacks.c"],
+        "clang++-O3-stripped": ["clang++", "-O3", "-s", "stacks.cpp"],
+        "gfortran-O0": ["gfortran", "-O0", "stacks.f90"],
+        "rustc": ["rustc", "stacks.rs"],
+    }
 INSTALLED = {
     "python": ["/usr/bin/python3", "-c", "import json\nfor i in range(400): json.dumps(list(range(1000)))"],
     "git": ["git", "-C", str(ROOT), "log", "--stat", "-n", "100"],
