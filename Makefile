@@ -190,7 +190,7 @@ demo:  ## run two competing MPI jobs and look at them
 PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # Tests whose results depend on what else the machine does: times, real contention, all processes of the machine. Those of the disk are not the
 # first: what was written before is still on its way to it. The others run side by side,
-# one more than there are processors, since many wait; each with one thread of polars, for threads that wait for each other beside load take longer.
+# two more than there are processors, since many wait; each with one thread of polars, for threads that wait for each other beside load take longer.
 ALONE = $(addprefix tests/, \
   $(addprefix endtoend/,$(addprefix test_,crowds.py others.py profiling_cost.py tutorial.py contention.py)) \
   $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
@@ -235,7 +235,7 @@ test:  ## run all tests, the engine's under sanitizers too, and lint
 	rm -f $(FAILED)
 	$(MAKE) --no-print-directory --silent -j$(PROCESSORS) sanitize unit > $(BUILD)/engine.log 2>&1 & testing_engine=$$!; \
 	  nice -n 19 $(MAKE) --no-print-directory lint > $(BUILD)/lint.log 2>&1 & linting=$$!; \
-	  POLARS_MAX_THREADS=1 $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n $$(($(PROCESSORS) + 1)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(IN_PAIRS) tests/guest) tests; side_by_side=$$?; \
+	  POLARS_MAX_THREADS=1 $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n $$(($(PROCESSORS) + 2)) --dist loadgroup $(patsubst %,--ignore=%,$(ALONE) $(IN_PAIRS) tests/guest) tests; side_by_side=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) -n 2 --dist loadfile --no-loadscope-reorder $(IN_PAIRS); two=$$?; \
 	  wait $$testing_engine; engine=$$?; wait $$linting; lint=$$?; \
 	  $(PYTEST) $(PYTEST_OPTIONS) --failed-into $(FAILED) $(ALONE); tests=$$((side_by_side | two | $$?)); \
@@ -259,8 +259,8 @@ soak:  ## what takes long: fuzzing, deep lint, endurance, a guest, stress, and e
 	$(MAKE) --no-print-directory -j$(PROCESSORS) all
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(SOAK_FUZZ_SECONDS)
 	PROPERTY_EXAMPLES=300 SLICEWISE_HOSTILE_EXAMPLES=30 SLICEWISE_FUZZ_ROUNDS=600 SLICEWISE_FUZZ_PROFILES=100 \
-	  $(PYTEST_BESIDE) -q -n $(PROCESSORS) --dist loadgroup --ignore=tests/fuzz/test_c_readers.py tests/fuzz tests/property \
-	  tests/golden/test_catalog_campaigns.py
+	  POLARS_MAX_THREADS=1 $(PYTEST) -q -n $(PROCESSORS) --dist loadgroup --ignore=tests/fuzz/test_c_readers.py tests/fuzz tests/property \
+	  tests/golden/test_catalog_campaigns.py tests/endtoend/test_stack_oracle.py
 	rm -rf $(BUILD)/lint && $(MAKE) --no-print-directory -j$(PROCESSORS) lint-c TIDY_LIMIT=
 	$(MAKE) --no-print-directory bench-endurance
 	$(MAKE) --no-print-directory guest
