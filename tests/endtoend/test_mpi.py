@@ -27,7 +27,6 @@ from support.mpi import (
     make_job,  # noqa: F401 fixture
     totals,
 )
-from support.programs import BUILD
 
 INT_BYTES = 4
 
@@ -251,22 +250,6 @@ def test_switched_off(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
     environment = os.environ | {"SLICEWISE_DIR": str(job.folder), "SLICEWISE_OFF": "1", "LD_PRELOAD": str(LIBRARY)}
     subprocess.run(command, env=environment, timeout=TIMEOUT_SECONDS, check=True)
     assert not list(job.folder.glob("**/*.swz"))
-
-
-def test_the_library_needs_libc_alone(job: Job) -> None:
-    """Of which two parts are libraries of their own before glibc 2.34."""
-    listing = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True).stdout
-    needed = {line.split("[")[1].rstrip("]") for line in listing.splitlines() if "(NEEDED)" in line}
-    assert "libc.so.6" in needed
-    of_libc = {"libc.so.6", "libdl.so.2", "libpthread.so.0"}
-    assert all(name in of_libc or name.startswith("ld-linux") for name in needed)
-
-
-def test_the_library_exports_what_the_schema_lists(job: Job) -> None:
-    script = subprocess.run([BUILD / "generate", "exports"], capture_output=True, text=True, check=True).stdout
-    listed = {line.strip().rstrip(";") for line in script.split("local:")[0].splitlines() if line.startswith("    ")}
-    symbols = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
-    assert {line.split()[-1].split("@")[0] for line in symbols.splitlines()} == listed
 
 
 def test_error_handlers_that_jump_out_of_mpi(build: Callable[..., Path], job: Job) -> None:

@@ -442,16 +442,6 @@ def test_recover_waits_for_somebody_who_only_looks(slicewise, tmp_path):
     assert info["totals"]["posix"]["write_bytes"] == 8192
 
 
-def test_a_static_program_is_named_as_unseen(slicewise, tmp_path):
-    source = tmp_path / "static.c"
-    source.write_text("int main(void) { return 5; }\n")
-    subprocess.run(["gcc", "-static", source, "-o", tmp_path / "static"], check=True)
-    done = slicewise("run", "--dir", "p", "--", "./static")
-    assert done.returncode == 5
-    assert "nothing was profiled" in done.stderr
-    assert not (tmp_path / "p").exists()
-
-
 @pytest.mark.parametrize(
     "ending",
     [

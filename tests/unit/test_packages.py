@@ -115,12 +115,6 @@ def test_library_and_collector_take_little_room(portable):
     assert sum(sizes.values()) < 1_985_000, sizes  # with its scripts the runtime is to stay under 2 MB
 
 
-def test_the_version_is_the_same_in_c_in_python_and_for_who_cites():
-    (version,) = re.findall(r'#define SLICEWISE_VERSION "(.+)"', (ROOT / "schema" / "format.h").read_text())
-    assert version == slicewise.__version__
-    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
-
-
 @pytest.fixture(scope="module")
 def command(wheel, tmp_path_factory):
     """Runs commands of the wheel in one process, far from the clone, where an extra is as if it were not installed."""
