@@ -22,11 +22,18 @@ ARCHIVES = Path(__file__).parent / "campaigns"
 # Those of policies lie in no directory of their own, and beside each other.
 POLICIES = "policies"
 ARCHIVED = {archive.name.removesuffix(".tar.xz") for archive in ARCHIVES.glob("*.tar.xz")}
-# Of 185 jobs each, recorded as `sshfs-shared` is, and so the longest of all: `make soak` asks about them, and for more
-# random cases.
+# Recorded as one that is there is: `make soak` asks about them as well, and for more random cases.
+LIKE_OTHERS = {
+    "sshfs-shared": ("glusterfs", "glusterfs-shared", "sshfs"),  # of 185 jobs each, and so the longest of all
+    "blame-sshfs": ("blame-sshfs-sync",),
+    "delta-turns": ("delta-glusterfs", "delta-slow"),
+    "usual-sizes": ("one-size", "usual-large", "usual-nodes"),
+    "usual-disk": ("usual-reads",),
+    "usual-shared": ("usual-seeks",),
+}
 IS_SOAK = int(os.environ.get("PROPERTY_EXAMPLES", "0")) >= 100
-LARGE = set() if IS_SOAK else {"glusterfs", "glusterfs-shared", "sshfs"}
-NAMES = sorted({POLICIES if name.startswith(POLICIES) else name for name in ARCHIVED} - LARGE)
+LATER = set() if IS_SOAK else {name for names in LIKE_OTHERS.values() for name in names}
+NAMES = sorted({POLICIES if name.startswith(POLICIES) else name for name in ARCHIVED} - LATER)
 # So many jobs of each campaign are asked about, by files and by the catalog.
 ASKED = 2
 LAST = 1 << 62
