@@ -154,7 +154,7 @@ $(BUILD)/bin/slicewise: bin/slicewise.in $(VENV)/.installed
 # The tools that exports and the dashboard are for, in an environment of their own: tests open what we write with them.
 $(BUILD)/peers/.installed: tests/peers.lock
 	$$(make/python) -m venv --clear $(@D)
-	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --no-compile --require-hashes --requirement $<
 	touch $@
 
 # Prometheus's checker of rules: the one program out of Debian's package, whose installation would start a server. Tests say so where it cannot be had.

@@ -3,7 +3,7 @@
 # In an environment of its own: nothing of it belongs to an installation.
 $(BUILD)/site_tools/.installed: packaging/site/requirements.lock
 	$$(make/python) -m venv --clear $(@D)
-	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	$(@D)/bin/python -I -m pip --disable-pip-version-check --quiet install --no-compile --require-hashes --requirement $<
 	touch $@
 
 # One version, with a known sum. Without it diagrams are text.
