@@ -67,21 +67,23 @@ def text_of(window, what):
 
 
 @browser.needed
-@pytest.mark.parametrize("width", [1400, 600])
 @pytest.mark.parametrize("name", cases())
-def test_every_case_is_drawn_within_its_edges_and_without_the_network(opened, name, width):
-    window = opened(cases()[name], width)
+def test_every_case_is_drawn_within_its_edges_and_without_the_network(opened, name):
+    window = opened(cases()[name])
     assert window.evaluate("document.getElementById('trouble').hidden"), window.troubles
     assert window.evaluate("document.querySelectorAll('.chart').length") >= 1
-    assert window.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    for width in (1400, 600):
+        window.resize(width, 1000)
+        window.evaluate(browser.STILL)
+        assert window.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), width
+        overlap = window.evaluate(
+            "(() => { const bar = document.getElementById('bar');"
+            " const legend = bar.querySelector('.legend .bg').getBoundingClientRect();"
+            " return legend.bottom - bar.querySelector('.nsewdrag').getBoundingClientRect().top; })()"
+        )
+        assert overlap <= 1, width
     assert window.troubles == []
     assert [url for url in window.requests if not url.startswith(("data:", "file:"))] == []
-    overlap = window.evaluate(
-        "(() => { const bar = document.getElementById('bar');"
-        " const legend = bar.querySelector('.legend .bg').getBoundingClientRect();"
-        " return legend.bottom - bar.querySelector('.nsewdrag').getBoundingClientRect().top; })()"
-    )
-    assert overlap <= 1
 
 
 @browser.needed

@@ -38,16 +38,6 @@ HIDDEN = """[...document.querySelectorAll('body *:not(svg, svg *)')].filter((ele
         && (cuts(overflowX) && element.scrollWidth > element.clientWidth + 2
             || cuts(overflowY) && element.scrollHeight > element.clientHeight + 2);
 }).map((element) => [element.tagName, element.className, element.textContent.trim().slice(0, 60)])"""
-# Charts are drawn anew in steps, each begun within 100 ms of the one before: true once none has changed for longer.
-STILL = """new Promise((done) => {
-    let before, since;
-    (function look() {
-        const charts = [...document.querySelectorAll('.chart')].map((chart) => [
-            chart.clientWidth, chart.clientHeight, chart.querySelector('.main-svg')?.outerHTML.length]);
-        if (before !== (before = JSON.stringify(charts))) since = performance.now();
-        if (performance.now() - since > 250) done(); else setTimeout(look, 25);
-    })();
-})"""
 OVER = "Math.max(0, document.documentElement.scrollWidth - document.documentElement.clientWidth)"
 # Colours move nothing: dark is looked at where a page is widest for its charts and narrowest for its tables.
 LOOKS = {400: ("light", "dark"), 600: ("light",), 1400: ("light", "dark"), 2560: ("light",)}
@@ -147,7 +137,7 @@ def test_a_page_is_whole_and_accessible(window, jobs, tmp_path, kind, monkeypatc
     assert kind not in OF_FIGURES or window.evaluate("document.querySelectorAll('.js-plotly-plot').length") >= 2
     for width, each in LOOKS.items():
         window.resize(width, 1000)
-        window.evaluate(STILL)
+        window.evaluate(browser.STILL)
         for colours in each:
             window.prefer(colours)
             window.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")

@@ -35,6 +35,16 @@ def executable() -> str | None:
 
 # True once a page has drawn its charts, or said that it cannot.
 DRAWN = "document.documentElement.dataset.drawn || !document.getElementById('trouble').hidden"
+# Charts are drawn anew in steps, each begun within 100 ms of the one before: true once none has changed for longer.
+STILL = """new Promise((done) => {
+    let before, since;
+    (function look() {
+        const charts = [...document.querySelectorAll('.chart')].map((chart) => [
+            chart.clientWidth, chart.clientHeight, chart.querySelector('.main-svg')?.outerHTML.length]);
+        if (before !== (before = JSON.stringify(charts))) since = performance.now();
+        if (performance.now() - since > 250) done(); else setTimeout(look, 25);
+    })();
+})"""
 needed = pytest.mark.skipif(
     executable() is None, reason="no Chromium that runs: pages are not looked at (apt-get install chromium)"
 )
