@@ -9,8 +9,10 @@
 
 /* One look reads a file for each of these, which takes about 10 us. */
 enum { PROCESSES_MET = 8, FILE_BYTES = 1 << 14 };
+enum { ROOT_LENGTH = 1 }; /* of "/", which has limits in version 1 alone */
 enum { READ_BYTES, WRITE_BYTES, READ_OPS, WRITE_OPS }; /* the order of the counts */
 #define BETWEEN_LOOKS_NS 1000000000ull
+#define SECTOR_BYTES 512
 
 static const char v1_dir[] = "/sys/fs/cgroup/blkio";
 
@@ -21,7 +23,7 @@ static void add_group(struct limits *limits, bool is_v1, const char *path, size_
         if (group->is_v1 == is_v1 && strlen(group->path) == length && memcmp(group->path, path, length) == 0)
             return;
     }
-    if (limits->used == LIMIT_GROUPS || length < 2 || length >= CGROUP_PATH_BYTES)
+    if (limits->used == LIMIT_GROUPS || length < (is_v1 ? ROOT_LENGTH : ROOT_LENGTH + 1) || length >= CGROUP_PATH_BYTES)
         return;
     struct limit_group *group = &limits->groups[limits->used++];
     group->is_v1 = is_v1;
@@ -115,6 +117,22 @@ static unsigned read_v2(const struct limit_group *group, const char *root, struc
     return used;
 }
 
+/* What is written back falls under the root's limit, whoever wrote it. Its own counts have bytes that wait for their turn, gigabytes of them;
+ * those of the disk have what was let through. Fields of /sys/dev/block/8:16/stat: reads, merged, sectors, ms, and the same of writes. */
+static void take_counts_of_disk(const char *root, struct limited_disk *disk)
+{
+    char path[512], text[1024];
+    unsigned long reads = 0, read_sectors = 0, writes = 0, write_sectors = 0;
+    snprintf(path, sizeof path, "%s/sys/dev/block/%s/stat", root, disk->numbers);
+    if (raw_read_file(path, text, sizeof text) <= 0 ||
+        sscanf(text, "%lu %*u %lu %*u %lu %*u %lu", &reads, &read_sectors, &writes, &write_sectors) != 4)
+        return;
+    disk->done[READ_BYTES] = read_sectors * SECTOR_BYTES;
+    disk->done[WRITE_BYTES] = write_sectors * SECTOR_BYTES;
+    disk->done[READ_OPS] = reads;
+    disk->done[WRITE_OPS] = writes;
+}
+
 /* Lines of `8:16 1048576`, and of `8:16 Read 4096`. */
 static unsigned read_v1(const struct limit_group *group, const char *root, struct limited_disk disks[LIMIT_DISKS])
 {
@@ -129,9 +147,10 @@ static unsigned read_v1(const struct limit_group *group, const char *root, struc
     };
     char text[FILE_BYTES];
     unsigned used = 0;
+    bool is_root = strlen(group->path) == ROOT_LENGTH;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         bool is_limit = files[i].word[0] == '\0';
-        if ((!is_limit && used == 0) || !read_file(group, root, files[i].file, text))
+        if ((!is_limit && (used == 0 || is_root)) || !read_file(group, root, files[i].file, text))
             continue;
         for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
             char numbers[CGROUP_DISK_BYTES] = "", word[CGROUP_DISK_BYTES] = "";
@@ -142,6 +161,8 @@ static unsigned read_v1(const struct limit_group *group, const char *root, struc
                 (is_limit ? disk->a_second : disk->done)[files[i].count] = value;
         }
     }
+    for (unsigned i = 0; is_root && i < used; i++)
+        take_counts_of_disk(root, &disks[i]);
     return used;
 }
 

@@ -1,5 +1,5 @@
 /* Limits of control groups that hold for the job's processes: those of cgroup v2 (io.max) of a process's group and of all above it, those of
- * cgroup v1 (blkio.throttle), where each group has its own alone, of its group. Who is outside of such a group does not share its limit. */
+ * cgroup v1 (blkio.throttle), where each group has its own alone, of its group, the root, too. Who is outside of such a group does not share its limit. */
 #ifndef SLICEWISE_GROUP_LIMITS_H
 #define SLICEWISE_GROUP_LIMITS_H
 

@@ -1,5 +1,7 @@
 """What slices in company say of the time alone, and which source of it counts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from slicewise.analysis.blame import sources, uncontended
@@ -7,9 +9,9 @@ from slicewise.analysis.blame.on_storage import SlicesOnStorage
 from slicewise.analysis.blame.requests import small_syncs
 from slicewise.analysis.blame.shared_slices import (
     DO_NOT_MEET,
+    ERROR_OF_FEW,
     ERROR_OF_SHARE,
     ERROR_OF_SPEED,
-    FEW,
     IN_FEW,
     NO_BYTES,
     PartAlone,
@@ -57,7 +59,7 @@ def test_who_got_two_fifths_would_have_taken_two_fifths_of_the_time(is_cached):
 
 def test_others_count_while_the_job_is_in_calls():
     """In calls for half of each slice it met half of what others were served."""
-    own = job({"write": [2.0] * SHARED}, {"write": [6.0] * SHARED}, [0.5] * SHARED)
+    own = job({"write": [1.0] * SHARED}, {"write": [3.0] * SHARED}, [0.5] * SHARED)
     part = part_alone(own, KNOWN, 1.0)
     assert isinstance(part, PartAlone)
     assert part.of_shared == pytest.approx(0.4)
@@ -89,9 +91,8 @@ def test_metadata_calls_have_a_speed_and_no_share():
 
 
 def test_directions_that_do_not_meet_are_not_shared():
-    """Too few slices in calls to see whether they meet."""
-    few = job({"write": [3.0, 3.1] * 3}, {"read": [1.0, 4.0] * 3}, [1.0] * 6)
-    assert part_alone(few, KNOWN, 1.0) == DO_NOT_MEET
+    many = job({"write": [3.0, 3.1] * 8}, {"read": [1.0, 4.0, 2.0, 3.0] * 4}, [1.0] * 16)
+    assert part_alone(many, KNOWN, 1.0) == DO_NOT_MEET
     reads = [1.0, 1.0, 4.0, 4.0] * 4
     meets = job({"write": [5.0 - read for read in reads]}, {"read": reads}, [1.0] * 16)
     assert part_alone(meets, KNOWN, 1.0) == PartAlone(pytest.approx(0.5), ERROR_OF_SHARE, is_sure=True)
@@ -130,9 +131,35 @@ def test_syncs_of_few_bytes_are_no_share_of_the_bytes_and_fill_no_storage(tmp_pa
     assert (refused == [uncontended.SMALL_SYNCS] * 2) == is_small
 
 
-def test_few_slices_say_nothing():
-    own = job({"write": [2.0] * 8}, {"write": [3.0] * 3 + [0.0] * 5}, [1.0] * 8)
-    assert part_alone(own, KNOWN, 1.0) == FEW
+def test_slices_too_few_to_see_whether_directions_meet_give_what_is_between():
+    """3 MiB of its own beside 3 MiB of the other direction: half of the time if they meet, else all of it."""
+    few = job({"write": [3.0] * 6}, {"read": [3.0] * 6}, [1.0] * 6)
+    part = part_alone(few, KNOWN, 1.0)
+    assert part == PartAlone(pytest.approx(0.75), pytest.approx(1 / 3), is_sure=False)
+
+
+@pytest.mark.parametrize(("shared", "error"), [(3, ERROR_OF_FEW), (4, ERROR_OF_SHARE)])
+def test_a_few_slices_say_less_surely_what_the_share_is(shared, error):
+    own = job({"write": [2.0] * shared}, {"write": [3.0] * shared}, [1.0] * shared)
+    assert part_alone(own, KNOWN, 1.0) == PartAlone(pytest.approx(0.4), error, is_sure=shared == 4)
+
+
+def test_nobody_is_faster_alone_than_the_storage():
+    """Others' bytes of its last slice were served after its end: by them alone it would have 4 of 9 parts."""
+    own = job({"write": [4.0] * 3}, {"write": [1.0, 1.0, 13.0]}, [1.0] * 3)
+    found = part_alone(own, KNOWN, 1.0)
+    assert isinstance(found, PartAlone)
+    assert found.of_shared == pytest.approx(0.8)
+
+
+def test_where_limits_hold_each_direction_is_shared_by_itself():
+    """It reads for half of its time and writes for half of it; somebody reads as much as it, and nobody writes."""
+    limited = Capacities(KNOWN.most, pass_by=True)
+    own = job({"read": [2.0] * 3, "write": [2.0] * 3}, {"read": [2.0] * 3, "meta": [500.0] * 3}, [1.0] * 3)
+    halves = {"read": own.in_calls / 2, "write": own.in_calls / 2, "meta": own.seconds["meta"]}
+    assert part_alone(replace(own, seconds=halves), limited, 1.0) == PartAlone(
+        pytest.approx(0.75), ERROR_OF_FEW, is_sure=True
+    )
 
 
 PLACE = (1, "write")

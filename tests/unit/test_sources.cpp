@@ -255,6 +255,24 @@ TEST_CASE("groups with a limit that holds for the job are counted, of both versi
     CHECK(old->is_present);
 }
 
+TEST_CASE("a limit of version 1's root counts what the disk did, not what waits for its turn", "[sources]")
+{
+    Root root;
+    struct reading counted = { .root = root.path.c_str() };
+    std::string v1 = "/sys/fs/cgroup/blkio/blkio.throttle.";
+    root.write("/proc/7/cgroup", "12:blkio:/\n0::/\n");
+    root.write(v1 + "write_bps_device", "7:0 1024\n");
+    root.write(v1 + "io_service_bytes", "7:0 Read 0\n7:0 Write 1000000\n");
+    root.write("/sys/dev/block/7:0/stat", "       4        0        8        0        6        0        2        1        0        1        1\n");
+    limits_meet_one(&counted.limits, counted.root, 7);
+    REQUIRE(counted.limits.used == 1); /* of version 2 the root has none */
+    struct limited_disk disks[LIMIT_DISKS];
+    REQUIRE(limits_read(&counted.limits.groups[0], counted.root, disks) == 1);
+    const uint64_t done[] = { 8 * 512, 2 * 512, 4, 6 }, limits[] = { 0, 1024, 0, 0 };
+    CHECK(std::equal(done, done + 4, disks[0].done));
+    CHECK(std::equal(limits, limits + 4, disks[0].a_second));
+}
+
 TEST_CASE("a control group is sampled where one is named, of cgroup v2 alone", "[sources]")
 {
     Root root;

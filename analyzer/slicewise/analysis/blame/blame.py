@@ -172,7 +172,10 @@ def _asked(
     from_disks = disk_parts(where, [*(one for one in (digest, *neighbours) if one.job in names), *runs])
     alone_rows = rows.of(runs, grid_ns).filter(is_used) if runs else beside.clear()
     beside, alone_rows = by_disks(beside, from_disks), by_disks(alone_rows, from_disks)
-    known = capacities(pl.concat([beside, alone_rows]), grid_ns)
+    known = {
+        number: replace(one, pass_by=number in limits)
+        for number, one in capacities(pl.concat([beside, alone_rows]), grid_ns).items()
+    }
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in traffic]
     harmless = apart(rest, beside, known, grid_ns)
     everyone = with_nobody(beside, rest, grid_ns)
@@ -358,7 +361,7 @@ def _with_directions(
 ) -> dict[int, Capacities]:
     """Capacities by which a loss is divided among neighbours: whether reads and writes pass each other by."""
     return {
-        number: replace(one, pass_by=number in on_each and passes_by(on_each[number], one, seconds))
+        number: replace(one, pass_by=one.pass_by or (number in on_each and passes_by(on_each[number], one, seconds)))
         for number, one in known.items()
     }
 

@@ -42,9 +42,9 @@ MOST_ERROR_OF_FULLNESS = 0.25
 class Capacities:
     """What a storage does at most, by kind: bytes/s or metadata operations/s; a kind that nobody used is missing.
     exponent: of its capacity region (r/C_r)^p + (w/C_w)^p + (m/M)^p = 1; None where no slices tell, and then it is
-    taken to be 1 (`p`). mixed: how many slices told. pass_by: whether slices show that reads and writes take nothing
-    from each other, though no exponent is known. level: how much of its time a full storage was seen to spend;
-    unfilled: kinds of which it may well do more; both by `shown_together`, else unknown.
+    taken to be 1 (`p`). mixed: how many slices told. pass_by: whether reads and writes take nothing from each other: by
+    slices, though no exponent is known, or since a control group's limit of each holds. level: how much of its time a
+    full storage was seen to spend; unfilled: kinds of which it may well do more; by `shown_together`, else unknown.
     """
 
     most: dict[Kind, float]
