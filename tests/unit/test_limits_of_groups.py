@@ -179,6 +179,18 @@ def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path)
     assert outside(storage, limit, [same, other]) == ["other"]
 
 
+def test_nobody_is_outside_of_the_root(tmp_path):
+    """Its limit holds what the kernel writes back, of every group."""
+    own, other = digests(
+        reader(tmp_path / "job", LIMIT // 2, group="/"), reader(tmp_path / "other", LIMIT // 2, group="/users/ben")
+    )
+    (storage,) = describe_all(own.mounts["storage"].to_list(), [own])
+    limit = held(own)
+    assert limit is not None
+    assert limit.group == "/"
+    assert outside(storage, limit, [other]) == []
+
+
 @pytest.mark.parametrize(("group", "contended"), [("/users/ben", None), ("/users/anna", True)])
 def test_jobs_that_limits_of_their_own_hold_up_do_not_contend(tmp_path, group, contended):
     own, other, *alone = digests(

@@ -10,7 +10,7 @@ import polars as pl
 from slicewise.analysis.blame.requests import Served
 from slicewise.analysis.blame.result import LowerLimit
 from slicewise.analysis.calls import Kind
-from slicewise.analysis.runs.limits import Limit, held_by, limit_of, limits_of, of_group
+from slicewise.analysis.runs.limits import ROOT_GROUP, Limit, held_by, limit_of, limits_of, of_group
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import NEARLY_ALL
 from slicewise.digest.digest import Digest
@@ -82,10 +82,10 @@ def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], lower:
             continue
         was = then.get(storage.number, "")
         rate = next((one.told(one.rate) for one in lower if one.storage == storage), words.rate(limit.rate))
+        who = "" if limit.group == ROOT_GROUP else ": jobs of other groups do not share it, and are no neighbours"
         told.append(
             f"On {storage.point} the limit of control group {limit.group} ({rate}{was}) held it up "
-            f"{words.percent(limit.share, 2)} of its time in calls: jobs of other groups do not share it, and are no "
-            "neighbours"
+            f"{words.percent(limit.share, 2)} of its time in calls{who}"
         )
     return told
 

@@ -91,6 +91,8 @@ def bytes_fetched(digest: Digest) -> int | None:
 # of 1 s had 35 to 52, and 5 slices 88 to 105 % (kernel 6.18, cgroup v1); of 10 MB/s 8.4 or 16.8 (6.1, cgroup v2).
 AT_LIMIT = 0.85
 SLICES_AROUND = 5
+# Of cgroup v1, which has limits for it, too.
+ROOT_GROUP = "/"
 # Of the highest rate at the limit: slices with as much were held by this very limit. The collector divides by it, so
 # that they differ by rounding.
 THIS_LIMIT = 0.98
@@ -156,7 +158,11 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
 
 
 def outside(storage: Storage, limit: Limit, others: Sequence[Digest]) -> list[str]:
-    """The jobs whose collector saw the storage's disk and no process of theirs in the control group."""
+    """The jobs whose collector saw the storage's disk and no process of theirs in the control group. What is written
+    back falls under the root's limit, whoever wrote it.
+    """
+    if limit.group == ROOT_GROUP:
+        return []
     return [
         one.job
         for one in others
