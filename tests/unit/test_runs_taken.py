@@ -131,14 +131,22 @@ def write(
 ) -> Path:  # fmt: skip
     """A job that reads so many MiB a second, all of a second in calls. more: seconds in which it computes then.
     counted: fetched, what the kernel fetched of that (MiB a second); beside, MiB a second of others that the mount's
-    counter saw; computed, seconds on a processor.
+    counter saw; synced, the part of its time in syncs; computed, seconds on a processor.
     """
     process = {"process": key, "program": f"/opt/{program}", "slice_ns": NS, "command": command}
     process |= {"start_ns": NS * start, "end_ns": NS * (start + slices + more)}
     rows = []
     for number in range(start, start + slices):
         rows.append(
-            {"process": key, "slice": number, "threads": 1, "read_bytes": mib * MIB, "read_ops": 10, "read_ns": NS}
+            {
+                "process": key,
+                "slice": number,
+                "threads": 1,
+                "read_bytes": mib * MIB,
+                "read_ops": 10,
+                "read_ns": NS * (1 - counted.get("synced", 0)),
+                "sync_ns": NS * counted.get("synced", 0),
+            }
         )
         if "fetched" in counted:
             rows.append(
@@ -147,7 +155,9 @@ def write(
                     "kernel_read_bytes": counted["fetched"] * MIB,
                 }
             )  # fmt: skip
-    rows = [row | {name: round(value) for name, value in row.items() if name.endswith("bytes")} for row in rows]
+    rows = [
+        row | {name: round(value) for name, value in row.items() if name.endswith(("bytes", "_ns"))} for row in rows
+    ]
     others = {}
     if "beside" in counted:
         others["collected"] = {
@@ -197,6 +207,14 @@ def test_a_warm_run_is_none_for_a_cold_one(tmp_path, neighbour):
         "runs of different warmth are not compared."
     )
     assert "cold: taken as a standalone run." in explanation(told)
+
+
+@pytest.mark.parametrize(("synced", "is_taken"), [(0.98, True), (0.9, False)])
+def test_warmth_of_what_is_read_in_no_time_decides_nothing(tmp_path, neighbour, synced, is_taken):
+    """A script that syncs all the time, begun from a cold disk when it ran alone."""
+    job = write(tmp_path / "job", 1, FIRST, 40, mib=0.5, fetched=0, synced=synced)
+    cold = write(tmp_path / "cold", 11, FIRST - 1000, 20, mib=1, fetched=1, synced=synced)
+    assert {run.job: run.is_taken for run in told_of(job, neighbour, [cold], []).runs} == {"cold": is_taken}
 
 
 def test_a_cold_run_is_none_for_a_warm_one(tmp_path, neighbour):

@@ -245,6 +245,11 @@ def waited_little(digest: Digest) -> bool:
     return sampled_seconds(digest) > 0 and seconds < LITTLE_OF_RUNTIME * runtime_of(digest)
 
 
+def reads_briefly(digest: Digest) -> bool:
+    """Whether what a job's calls read took none of its processes long."""
+    return _longest_in(digest, "read_ns", "read_request_ns") < LITTLE_OF_RUNTIME * runtime_of(digest)
+
+
 def is_mostly_io(digest: Digest) -> bool:
     """Whether some process of a job spent most of its runtime in calls on files."""
     return _longest_in(digest, *TIMES) >= MAINLY * runtime_of(digest)

@@ -18,6 +18,7 @@ from slicewise.analysis.blame.memory import (
     loading_of,
     most_slept,
     moved_by_no_call,
+    reads_briefly,
     waited_little,
 )
 from slicewise.analysis.blame.result import RunTaken
@@ -78,9 +79,11 @@ def runs_taken(
     for run in (*given, *found):
         its = fetched_by(run)
         why = other_warmth(own, its)
-        if why and own and its and not is_mostly_io(digest):
-            # Of a job that mostly computes, what was cold may have cost next to nothing.
-            why = "" if waited_little(digest if own.of_files > its.of_files else run) else why
+        if why and own and its:
+            # What was cold may have cost next to nothing: a script of a job that syncs, or files of one that computes.
+            colder, read = (digest, own) if own.of_files > its.of_files else (run, its)
+            is_brief = reads_briefly(colder) and not read.is_by_faults
+            why = "" if is_brief or (not is_mostly_io(digest) and waited_little(colder)) else why
         why = why or synced_otherwise(digest, run)
         if not why and run.path not in known:
             why = _held_up(run, least, grid_ns) if run in kind else ""

@@ -67,13 +67,15 @@ class PartAlone:
     is_sure: bool
 
 
-def part_alone(own: SlicesOnStorage, known: Capacities, slice_seconds: float) -> PartAlone | str:
-    """The part for one storage; why not, where neither law holds.
+def part_alone(
+    own: SlicesOnStorage, known: Capacities, slice_seconds: float, is_by_requests: bool = False
+) -> PartAlone | str:
+    """The part for one storage; why not, where neither law holds. is_by_requests: own counts requests, not bytes.
 
     A cache sends what the storage takes: of writes into one the share is sure. Of other calls, which may wait for
     answers and not for their turn, only if the own speed says the same; else the own speed counts.
     """
-    work = _Work(own, known, slice_seconds)
+    work = _Work(own, known, slice_seconds, is_by_requests)
     if own.in_calls[own.is_at_work].sum() < MOSTLY_TOGETHER * own.in_calls.sum():
         return ONE_BY_ONE
     if work.is_in_few and not work.is_few:
@@ -111,6 +113,7 @@ class _Work:
     own: SlicesOnStorage
     known: Capacities
     slice_seconds: float
+    is_by_requests: bool = False
 
     @cached_property
     def is_shared(self) -> Mask:
@@ -172,8 +175,7 @@ class _Work:
         """The job's part of the bytes that all were served while it was in calls."""
         its = self.is_shared
         mine = float(self._bytes[its].sum())
-        waited_for_metadata = float(self.own.seconds["meta"][its].sum()) > TRIVIAL * self.shared_seconds
-        if mine <= 0 or (waited_for_metadata and mine < MAINLY * float(self._all[its].sum())):
+        if mine <= 0 or (mine < MAINLY * float(self._all[its].sum()) and self._waited_for_metadata()):
             return NO_BYTES
         if self.known.pass_by:
             return self.share_of_directions()
@@ -210,6 +212,11 @@ class _Work:
             if mine > 0:
                 seconds, parts = seconds + waited, parts + waited * mine / (mine + others)
         return parts / seconds if seconds > 0 else self.share_if_all_meet()
+
+    def _waited_for_metadata(self) -> bool:
+        """Calls on names alone, not syncs of what they made, of which requests have a part, too."""
+        waited = float(self.own.seconds["meta"][self.is_shared].sum())
+        return self.is_by_requests or waited > TRIVIAL * self.shared_seconds
 
     def error_by_metadata(self, share: float) -> float:
         """How far off the share is, relative, if others' metadata calls, too, take of what the job's bytes need. Those

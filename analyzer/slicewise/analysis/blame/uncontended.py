@@ -383,9 +383,10 @@ def from_shared_slices(scene: Scene) -> Prices:
         (counted, why_not), known = scene.counted(storage), scene.known[storage]
         if counted is None:
             return Prices(source, refused=why_not)
-        if counted is not own:  # in seconds of the storage's time already
+        is_by_requests = counted is not own
+        if is_by_requests:  # in seconds of the storage's time already
             known = replace(known, most=dict.fromkeys(known.most, 1.0))
-        part = part_alone(counted, known, scene.seconds)
+        part = part_alone(counted, known, scene.seconds, is_by_requests)
         if isinstance(part, str):
             return Prices(source, refused=part)
         most_error, is_sure = max(most_error, part.error), is_sure and part.is_sure
