@@ -138,6 +138,15 @@ def test_slices_too_few_to_see_whether_directions_meet_give_what_is_between():
     assert part == PartAlone(pytest.approx(0.75), pytest.approx(1 / 3), is_sure=False)
 
 
+def test_by_requests_a_storm_has_no_share_and_no_envelope():
+    """Two that sync small files one by one share the journal: each is hardly slower than alone."""
+    storm = job({"write": [2.0] * SHARED}, {"write": [3.0] * SHARED}, [1.0] * SHARED)
+    asked = replace(storm, amounts={**storm.amounts, "write": np.full(SHARED, 0.2), "meta": np.full(SHARED, 0.5)})
+    scene = Scene({1: storm}, {1: KNOWN}, 1.0, in_requests={1: asked})
+    refused = [source(scene).refused for source in (uncontended.from_shared_slices, uncontended.from_envelope)]
+    assert refused == [NO_BYTES] * 2
+
+
 @pytest.mark.parametrize(("shared", "error"), [(3, ERROR_OF_FEW), (4, ERROR_OF_SHARE)])
 def test_a_few_slices_say_less_surely_what_the_share_is(shared, error):
     own = job({"write": [2.0] * shared}, {"write": [3.0] * shared}, [1.0] * shared)

@@ -15,7 +15,7 @@ import polars as pl
 
 from slicewise.analysis.blame.on_storage import Mask, SlicesOnStorage
 from slicewise.analysis.blame.result import Baseline, Source
-from slicewise.analysis.blame.shared_slices import part_alone, seconds_alone
+from slicewise.analysis.blame.shared_slices import NO_BYTES, part_alone, seconds_alone
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import Capacities
 from slicewise.constants import FEWEST_SLICES, FILLED, LIKE_SIZES, MOST_ERROR_OF_A_RUN, TRIVIAL
@@ -336,6 +336,8 @@ def from_envelope(scene: Scene) -> Prices:
         counted, why_not = scene.counted(storage)
         if counted is None:
             return Prices(source, refused=why_not)
+        if counted is not own and counted.amounts["meta"].sum() > counted.amounts[kind].sum():
+            return Prices(source, refused=NO_BYTES)
         seconds, is_shared = own.seconds[kind], own.inner & own.has_company
         is_full = is_shared & (seconds >= FILLED * scene.seconds)
         is_mostly_full = seconds[is_full].sum() >= MOSTLY_FULL * seconds[is_shared].sum()
