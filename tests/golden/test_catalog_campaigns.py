@@ -47,7 +47,7 @@ def test_a_catalog_says_what_the_files_say(name: str, tmp_path: Path) -> None:
     jobs = job_places([where / name]) if is_apart else sorted({profile.parent for profile in where.glob("*/*.swz")})
     catalog = catalog_of(tmp_path / "site", *jobs)
     many = AroundMany(catalog, catalog.batches(), 0, LAST, runs_alone(catalog, catalog.batches()))
-    is_open = dict(many.open_jobs(catalog.days()).select("key", "is_open").rows())
+    beside = set(many.jobs_with_company(catalog.days())["key"])
     around = Surroundings()
     for place in jobs[:: -(-len(jobs) // ASKED)]:
         of_files = case_of(place, surroundings=around).result()
@@ -55,8 +55,8 @@ def test_a_catalog_says_what_the_files_say(name: str, tmp_path: Path) -> None:
         of_catalog = kept_case(catalog, kept)[0].result()
         assert _told(of_catalog) == _told(of_files)
         assert [*contradictions(of_files), *contradictions(of_catalog)] == []
-        # As all jobs of a day are asked, but for those of whom there is nothing to tell.
-        if not is_open.get(kept.key, False):
+        # As all jobs of a day are asked that had company.
+        if kept.key not in beside:
             assert not of_files.is_claimed
             continue
         of_many = kept_case(catalog, kept, around=many)[0].losses(many)

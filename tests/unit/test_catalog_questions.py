@@ -189,7 +189,7 @@ def test_worst_names_who_lost_and_who_cost(catalog):
     rows = json_of("catalog", "worst", catalog.path, "--until", "2023-11-15")
     assert set(rows[0]) == {"key", "job", "user", "program", "lost_seconds", "caused_seconds", "confidence"}
     many, _ = around_jobs(catalog, 0, LAST, 1000)
-    bounds = many.open_jobs(catalog.days()).select("key", "at_most_seconds")
+    bounds = many.jobs_with_company(catalog.days()).select("key", "at_most_seconds")
     assert dict(bounds.iter_rows())[find_job(catalog, "48190").key] >= lost
     (user,) = json_of("catalog", "worst", catalog.path, "--until", "2023-11-15", "--by", "user")
     assert user == {

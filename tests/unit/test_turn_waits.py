@@ -35,9 +35,12 @@ DOCUMENTED = (Path(__file__).resolve().parents[2] / "docs/commands.md").read_tex
 
 
 def write_job(
-    folder: Path, name: str, writes: dict[range, float], waits: dict[range, float], end: int, *, start: int = 0
-) -> Digest:
-    """A process that writes so many MiB a slice of 1 s, in calls throughout, and waits so many seconds a slice."""
+    folder: Path, name: str, writes: dict[range, float], waits: dict[range, float], end: int, *, start: int = 0,
+    syncs: int = 0,
+) -> Digest:  # fmt: skip
+    """A process that writes so many MiB a slice of 1 s, in calls throughout, and waits so many seconds a slice. syncs:
+    in each slice, for whose sake it waits in calls.
+    """
     number = sum(map(ord, name))
     waited_ns = round(1e9 * sum(seconds * len(span) for span, seconds in waits.items()))
     process = {
@@ -47,7 +50,7 @@ def write_job(
     slices = [
         {
             "process": number, "slice": FIRST + at, "write_bytes": round(mib * MIB), "write_ops": max(1, round(mib)),
-            "write_ns": 990_000_000, "threads": 1,
+            "sync_ns" if syncs else "write_ns": 990_000_000, "sync_ops": syncs, "threads": 1,
         }
         for span, mib in writes.items()
         for at in span
@@ -177,10 +180,11 @@ def test_the_wait_and_what_a_neighbour_cost_are_told_apart(disturbed: Digest, la
     assert sum(page.selection["turn"]) == pytest.approx(10.0)
 
 
-def test_a_long_wait_is_told_where_nothing_tells_what_little_io_cost(tmp_path: Path, large: Digest) -> None:
-    """A job with company in the only slice in which it writes."""
+def test_a_long_wait_is_told_where_little_tells_what_little_io_cost(tmp_path: Path, large: Digest) -> None:
+    """A job with company in the only slice in which it writes: of 1 s its share says next to nothing is its own."""
     told = blame(write_job(tmp_path, "short", {range(11, 12): 5}, {range(11): 1.0}, 12), [large])
-    assert (told.lost.value, told.lost.high) == (pytest.approx(11.0), pytest.approx(11.99))
+    assert told.turn_seconds == pytest.approx(11.0)
+    assert 11.0 <= told.lost.value <= told.lost.high <= 12.0
     assert told.confidence == "medium"
 
 
@@ -195,7 +199,8 @@ def test_wait_and_lost_calls_of_several_processes_are_no_more_than_the_runtime(s
 
 
 def test_where_the_rest_is_unknown_the_wait_is_told_all_the_same(tmp_path: Path, large: Digest) -> None:
-    other = write_job(tmp_path, "other", {range(9, 12): 30}, {range(3): 0.5}, 12)
+    """It syncs a few bytes at a time: of what that costs its share of the bytes says nothing."""
+    other = write_job(tmp_path, "other", {range(9, 12): 0.1}, {range(3): 0.5}, 12, syncs=20)
     told = blame(other, [large])
     assert told.lost is None
     assert blame_words.headline(told).startswith(

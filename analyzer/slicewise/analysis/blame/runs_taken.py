@@ -82,7 +82,7 @@ def runs_taken(
         if why and own and its:
             # What was cold may have cost next to nothing: a script of a job that syncs, or files of one that computes.
             colder, read = (digest, own) if own.of_files > its.of_files else (run, its)
-            is_brief = reads_briefly(colder) and not read.is_by_faults
+            is_brief = run.path in known and reads_briefly(colder) and not read.is_by_faults
             why = "" if is_brief or (not is_mostly_io(digest) and waited_little(colder)) else why
         why = why or synced_otherwise(digest, run)
         if not why and run.path not in known:

@@ -19,8 +19,8 @@ from slicewise.constants import FEWEST_SLICES, FILLED, MAINLY, TRIVIAL, WAITING_
 from slicewise.statistics import student_t
 
 # Errors of the time alone, 95 %, to either side: of 157 recorded losses 95 % were within these. Metadata calls, whose
-# cost a call depends on what directories hold, are known worse; by fewer than 4 slices 21 jobs of 4 to 15 s were off by
-# 21 % at most.
+# cost a call depends on what directories hold, are known worse. By fewer than 4 slices 8 of 9 jobs of 4 to 14 s were
+# off by 15 % at most, and one by 37 %, of whom the storage wrote all first.
 ERROR_OF_SHARE, ERROR_OF_SPEED = 0.18, 0.35
 ERROR_OF_FEW = 0.3
 # With less of the time in calls in slices in which nearly all processes are, what the mean one waits for says little of

@@ -70,7 +70,7 @@ def with_turn(told: Blame, turn: Turn | None) -> Blame:
     """The blame of a job that waited: the wait is a part of the loss of its own.
 
     Where nothing else tells what its I/O lost, that is nothing if nobody used its storages meanwhile, and else at most
-    all of its I/O: beside a long wait that is little.
+    all of its I/O: beside a long wait that is little, and however unsure, the whole is sure.
     """
     if turn is None:
         return told
@@ -79,13 +79,15 @@ def with_turn(told: Blame, turn: Turn | None) -> Blame:
     told = replace(told, turn=turn, neighbours=neighbours)
     waited, lost, confidence = turn.seconds, told.lost, told.confidence
     most = 0.0 if told.shares.is_empty() else told.io_seconds
-    if lost is None and most > LITTLE_IO * waited.value:
+    is_little = most <= LITTLE_IO * waited.value
+    if lost is None and not is_little:
         return told
     if lost is None:
         whole = Estimate(waited.value, waited.low, waited.high + most, f"{HOW}; its I/O {BESIDE[most > 0]}")
         confidence = "medium"
     else:
         how = f"{lost.how}; and {waited.how}"
+        confidence = "medium" if is_little and confidence == "low" else confidence
         most = max(told.runtime_seconds, lost.high)
         whole = Estimate(lost.value + waited.value, lost.low + waited.low, min(lost.high + waited.high, most), how)
     alone = whole.through(lambda seconds: max(told.runtime_seconds - seconds, 0.0), whole.how)

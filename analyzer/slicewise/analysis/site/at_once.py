@@ -1,16 +1,14 @@
-"""Blame of many jobs of a catalog: what each is asked with is read once, and kept in memory, and whom blame tells
-nothing of is counted out first. What it tells is the same, to the last byte, as of that job alone.
+"""Blame of many jobs of a catalog: what each is asked with is read once, and kept in memory. What it tells is the same,
+to the last byte, as of that job alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from slicewise.alike import rows_of
-from slicewise.analysis.blame.on_storage import Mask
 from slicewise.analysis.calls import (
     CALLS,
     OF_JOBS,
@@ -21,7 +19,6 @@ from slicewise.analysis.calls import (
     calls_of_processes,
     named_rows,
 )
-from slicewise.analysis.capacity.by_kind import Capacities, capacities, in_calls, storage_seconds, took_time
 from slicewise.catalog.beside import (
     AMOUNTS,
     LEAST_GRID_NS,
@@ -37,41 +34,12 @@ from slicewise.catalog.clients import IS_PROFILED
 from slicewise.catalog.kept import KeptDigest, KeptJob, Shelf
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
-from slicewise.constants import TRIVIAL
 from slicewise.digest.counters import counters_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import Counters
 from slicewise.digest.slices import with_mapped
 from slicewise.digest.storages import WRITTEN
 from slicewise.scalars import whole
-
-Integers = npt.NDArray[np.int64]
-# Sums this near to a bound may be on its other side if they are added up in another order: then blame decides.
-ROUNDED = 1e-9
-
-
-def may_be_priced(rows: pl.DataFrame, known: Mapping[int, Capacities], grid_ns: int, jobs: int) -> Mask:
-    """Whether this run itself may tell what a job's I/O takes alone, by its place: others were active, or in calls, on
-    a storage where it spent time worth a price. rows: place, storage and slice, by which they are sorted, SECONDS and
-    AMOUNTS. known: what all jobs show that storages do. Blame of a job has that of its neighbours alone, so that
-    somebody who took next to none of a storage's time may count there and not here.
-    """
-    if rows.is_empty():
-        return np.zeros(jobs, bool)
-    there = took_time() | in_calls(grid_ns)
-    seconds = pl.sum_horizontal(SECONDS.values())
-    pieces = (
-        storage_seconds(rows, known, grid_ns)
-        .with_columns(company=there.sum().over("storage", "slice").cast(pl.Int64) - there.cast(pl.Int64))
-        .group_by("place", "storage")
-        .agg(pl.col(SECONDS.values()).sum(), is_beside=(pl.col("company") > 0).any())
-        .with_columns(of_job=seconds.sum().over("place"))
-    )
-    worth = (pl.col(name) >= TRIVIAL * (1 - ROUNDED) * pl.col("of_job") for name in SECONDS.values())
-    found = np.zeros(jobs, bool)
-    found[pieces.filter("is_beside", pl.any_horizontal(worth), pl.col("of_job") > 0)["place"].to_numpy()] = True
-    return found
-
 
 # Rows of process_slices that are taken into memory at most, together: what jobs did is made of them in parts, and is
 # as large as the catalog's job_slices.
@@ -142,9 +110,9 @@ class AroundMany(Around, Rows):
         self._storages_of: dict[str, pl.DataFrame] = {}
         self._did: dict[int, tuple[pl.DataFrame, dict[int, tuple[int, int]]]] = {}
 
-    def open_jobs(self, days: Sequence[str]) -> pl.DataFrame:
+    def jobs_with_company(self, days: Sequence[str]) -> pl.DataFrame:
         """The jobs with a profile that began on some days and had company: key, start_ns, end_ns, at_most_seconds (that
-        each can have lost), is_open (blame may tell of it). A slice counts as a whole for a job that was in calls in it
+        each can have lost). A slice counts as a whole for a job that was in calls in it
         while another job was, or for as long as its calls took.
         """
         grid_ns = max(int(self._jobs["slice_ns"].max() or 0), LEAST_GRID_NS)  # type: ignore[arg-type]
@@ -155,17 +123,14 @@ class AroundMany(Around, Rows):
         most = in_slices.group_by("place").agg(at_most_seconds=pl.col("seconds").sum())
         # Blame lays these on another grid.
         is_apart = (grid_ns % self._jobs["slice_ns"]) != 0
-        is_open = is_apart | pl.Series(may_be_priced(rows, capacities(rows, grid_ns), grid_ns, len(self._jobs)))
-        if self._runs_alone:
-            is_open |= self._jobs[KEY].is_in(list(self._runs_alone))
         had_company = {key for day in days for key in self._company.not_quiet(day)}
-        jobs = self._jobs.with_columns(
-            place=pl.int_range(pl.len(), dtype=pl.UInt32), is_open=is_open, is_apart=is_apart
-        ).filter(IS_PROFILED, pl.col(KEY).is_in(pl.Series(list(had_company), dtype=pl.UInt64).implode()))
+        jobs = self._jobs.with_columns(place=pl.int_range(pl.len(), dtype=pl.UInt32), is_apart=is_apart).filter(
+            IS_PROFILED, pl.col(KEY).is_in(pl.Series(list(had_company), dtype=pl.UInt64).implode())
+        )
         lived = (pl.col("end_ns") - pl.col("start_ns")) / 1e9
         told = jobs.join(most, on="place", how="left", maintain_order="left")
         bound = pl.when("is_apart").then(lived).otherwise(pl.col("at_most_seconds").fill_null(0.0))
-        return told.select(KEY, "start_ns", "end_ns", "is_open", at_most_seconds=bound)
+        return told.select(KEY, "start_ns", "end_ns", at_most_seconds=bound)
 
     def expect(self, keys: Sequence[int]) -> None:
         """Read together, when first asked for, the frames of jobs to be asked about, and of their runs alone."""

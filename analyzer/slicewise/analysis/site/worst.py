@@ -155,15 +155,14 @@ class _Day:
         )
 
     def known(self) -> pl.DataFrame:
-        """KEPT, of each job that had company. Of whom blame tells nothing needs no asking."""
+        """KEPT, of each job that had company."""
         return self._answers.known(self._name, self._company)
 
     def keep(self, known: pl.DataFrame) -> None:
         self._answers.keep(self._name, known)
 
     def _company(self) -> pl.DataFrame:
-        unknown = pl.when(~pl.col("is_open")).then(pl.lit("unknown"))
-        jobs = self.around.open_jobs([day_of(self._begin_ns)]).with_columns(confidence=unknown).drop("is_open")
+        jobs = self.around.jobs_with_company([day_of(self._begin_ns)])
         return pl.concat([KEPT.to_frame(), jobs], how="diagonal")
 
     def asked(self, keys: Sequence[int]) -> Iterator[list[_Answer]]:
