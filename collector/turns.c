@@ -369,7 +369,7 @@ void turns_leave(struct turns *turns, struct member *member, uint64_t now_ns)
     advance(turns, now_ns);
     retire(turns, member, "leave");
     struct member **at = &member->job->members;
-    while (*at != member)
+    while (*at != NULL && *at != member)
         at = &(*at)->next;
     *at = member->next;
     member->job = NULL;

@@ -528,7 +528,7 @@ static void leave(void)
     hardware_read(now, true);
     segment->last_call_ns = now;
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
-    segment->process_row[processes_system_call_ps] = call_system_ps();
+    segment->process_row[processes_statx_ps] = call_statx_ps();
     atomic_store(&segment->state, SEGMENT_LEAVING);
     if (engine.home.number >= PREDECESSORS_MAX) {
         adopt_predecessors();
@@ -663,7 +663,7 @@ void engine_finish(enum ending ending)
     usage_sample(now);
     hardware_read(now, true);
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
-    segment->process_row[processes_system_call_ps] = call_system_ps();
+    segment->process_row[processes_statx_ps] = call_statx_ps();
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
     int closed = segment_close(&engine.home, ending, now, 0);
     lock_give(held);

@@ -122,13 +122,13 @@ def test_a_parent_that_waits_does_not_make_profiling_cheaper(tmp_path):
     assert cost.share_of_runtime == pytest.approx(0.1), "one after another"
 
 
-@pytest.mark.parametrize(("system_call_ps", "taken"), [(200_000, 200e-9), (0, 2.4 * 50e-9)])
-def test_an_open_costs_system_calls_too(tmp_path, system_call_ps, taken):
-    process = {"process": 1, "call_cost_ps": 50_000, "system_call_ps": system_call_ps}
+@pytest.mark.parametrize(("statx_ps", "taken"), [(200_000, 200e-9), (0, 9.6 * 50e-9)])
+def test_an_open_costs_system_calls_too(tmp_path, statx_ps, taken):
+    process = {"process": 1, "call_cost_ps": 50_000, "statx_ps": statx_ps}
     calls = [{"process": 1, "operation": "open", "calls": 1000}, {"process": 1, "operation": "mkdir", "calls": 100}]
     job = build_profile(tmp_path / "job", [process], [{"process": 1, "slice": 1, "meta_ops": 1100}], calls=calls)
     cost = summarize(Digest(read_profile(job))).profiler
-    assert cost.seconds == pytest.approx(1000 * (8 * 50e-9 + 8 * taken) + 100 * (5 * 50e-9 + 3 * taken))
+    assert cost.seconds == pytest.approx(1000 * (8 * 50e-9 + 2 * taken) + 100 * (5 * 50e-9 + taken / 2))
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def outlined(about: Mapping[str, Any], frames: Iterable[str]) -> str:
 # files.past_cache of a file that was open with O_SYNC or O_DSYNC (schema/tables.def).
 SYNCED = 2
 PROCESS_FIGURES = (
-    "profiler_ns", "call_cost_ps", "system_call_ps", "site_ns", "all_read_bytes", "all_write_bytes", "waited_ns",
+    "profiler_ns", "call_cost_ps", "statx_ps", "site_ns", "all_read_bytes", "all_write_bytes", "waited_ns",
     "waits", "clock_error_ns",
 )  # fmt: skip
 

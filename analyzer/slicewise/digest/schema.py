@@ -182,7 +182,7 @@ FRAMES: dict[str, Frame] = {
             "clock": _name("by which clock its calls were timed: counter (the processor's) or vdso (the kernel's)"),
             "profiler_ns": number("ns", "time that the profiler took beside the calls that it counted"),
             "call_cost_ps": number("", "what counting a call cost, in picoseconds"),
-            "system_call_ps": number("", "what the least of system calls took there, in picoseconds; 0: not measured"),
+            "statx_ps": number("", "what a statx took there at least, in picoseconds; 0: not measured"),
             "site_ns": number("ns", "time in calls that a sample of a call site stands for; 0: there are none"),
             "all_read_bytes": number("bytes", "the kernel's last count of bytes read, before profiling included"),
             "all_write_bytes": number("bytes", "the kernel's last count of bytes written, before profiling included"),

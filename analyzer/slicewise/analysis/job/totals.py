@@ -24,8 +24,8 @@ from slicewise.scalars import real, whole, whole_or_none
 # time; names 1.1 to 1.8, entries that come or go 7 to 19, opens 20 to 48, what a stream's buffer serves 0.1 to 0.2, and
 # a call that fills or empties it 4 to 6.6; the middle is taken. Where a new descriptor leads is asked of the kernel
 # each time, and where a name leads as soon as names may lead elsewhere; a buffer asks nobody. Of opens and entries what
-# the kernel takes is the larger part, and differs most from processor to processor: it is so many times the least that
-# a system call takes there (`system_call_ps`).
+# the kernel takes is the larger part, and differs most from processor to processor: an open asks it twice, and of two
+# entries one does, by statx, whose time there is known (`statx_ps`). In getpids it was 2 to 4.
 OPENS = ("open", "openat", "creat", "fopen", "freopen", "tmpfile", "mkstemp", "popen")
 ENTRIES = (
     "link", "mkdir", "mkdirat", "mkdtemp", "mknod", "remove", "rename", "renameat", "rmdir", "symlink", "unlink",
@@ -40,11 +40,11 @@ FROM_BUFFERS = (
     "fwprintf", "fwrite", "fwscanf", "getline",
 )  # fmt: skip
 TRANSFERS = ("pread", "preadv", "pwrite", "pwritev", "read", "readv", "write", "writev")
-# Operations, the cost of so many counted calls, and the time of so many system calls.
-PRICES = ((OPENS, 8.0, 8.0), (ENTRIES, 5.0, 3.0), (NAMES, 1.5, 0.0), (TRANSFERS, 0.8, 0.0), (FROM_BUFFERS, 0.16, 0.0))
+# Operations, the cost of so many counted calls, and the time of so many statx.
+PRICES = ((OPENS, 8.0, 2.0), (ENTRIES, 5.0, 0.5), (NAMES, 1.5, 0.0), (TRANSFERS, 0.8, 0.0), (FROM_BUFFERS, 0.16, 0.0))
 OF_OTHERS, FILL = 1.0, 5.0
-# Where a system call was not measured, as in profiles of older versions, it took this many times the cost of a call.
-SYSTEM_CALL = 2.4
+# Where statx was not measured, as in profiles of older versions, it took this many times the cost of a call.
+STATX = 9.6
 # A buffer is filled and emptied by so much: glibc's usual size.
 BUFFER_BYTES = 4096
 OBJECTS = ("file", "device", "pipe", "socket", "other")
@@ -64,12 +64,12 @@ class ProfilerCost:
 
 
 def prices() -> tuple[pl.Expr, pl.Expr]:
-    """What a call of a row's `operation` costs: in costs of a counted call, and in times of a system call."""
+    """What a call of a row's `operation` costs: in costs of a counted call, and in times of statx."""
     counted, in_kernel = pl.lit(OF_OTHERS), pl.lit(0.0)
-    for operations, calls, system_calls in PRICES:
+    for operations, calls, statx in PRICES:
         is_one = pl.col("operation").is_in(operations)
         counted = pl.when(is_one).then(calls).otherwise(counted)
-        in_kernel = pl.when(is_one).then(system_calls).otherwise(in_kernel)
+        in_kernel = pl.when(is_one).then(statx).otherwise(in_kernel)
     return counted, in_kernel
 
 
@@ -78,17 +78,17 @@ def profiler_cost(digest: Digest) -> ProfilerCost:
     calls = digest.calls.with_columns(pl.col("operation").cast(pl.String))
     counted, in_kernel = prices()
     units = calls.group_by("process").agg(
-        units=(pl.col("calls") * counted).sum(), system_calls=(pl.col("calls") * in_kernel).sum()
+        units=(pl.col("calls") * counted).sum(), statx=(pl.col("calls") * in_kernel).sum()
     )
-    call_ns, system_ns = (pl.col(f"{name}_ps") / 1000 for name in ("call_cost", "system_call"))
-    system_ns = pl.when(system_ns > 0).then(system_ns).otherwise(SYSTEM_CALL * call_ns)
+    call_ns, statx_ns = (pl.col(f"{name}_ps") / 1000 for name in ("call_cost", "statx"))
+    statx_ns = pl.when(statx_ns > 0).then(statx_ns).otherwise(STATX * call_ns)
     processes = digest.processes.filter("is_of_job")
     costs = (
         processes.join(units, on="process", how="left")
         .select(
             cost_ns=pl.col("profiler_ns")
             + pl.col("units").fill_null(0) * call_ns
-            + pl.col("system_calls").fill_null(0) * system_ns,
+            + pl.col("statx").fill_null(0) * statx_ns,
             call_ns=call_ns,
             start_ns="start_ns",
             end_ns="end_ns",
