@@ -12,7 +12,6 @@ enum { PROCESSES_MET = 8, FILE_BYTES = 1 << 14 };
 enum { ROOT_LENGTH = 1 }; /* of "/", which has limits in version 1 alone */
 enum { READ_BYTES, WRITE_BYTES, READ_OPS, WRITE_OPS }; /* the order of the counts */
 #define BETWEEN_LOOKS_NS 1000000000ull
-#define SECTOR_BYTES 512
 
 static const char v1_dir[] = "/sys/fs/cgroup/blkio";
 

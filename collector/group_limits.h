@@ -1,5 +1,6 @@
 /* Limits of control groups that hold for the job's processes: those of cgroup v2 (io.max) of a process's group and of all above it, those of
- * cgroup v1 (blkio.throttle), where each group has its own alone, of its group, the root, too. Who is outside of such a group does not share its limit. */
+ * cgroup v1 (blkio.throttle), where each group has its own alone, of its group, which may be the root. Who is outside of such a group does not
+ * share its limit. */
 #ifndef SLICEWISE_GROUP_LIMITS_H
 #define SLICEWISE_GROUP_LIMITS_H
 
@@ -7,6 +8,7 @@
 #include "cgroup.h"
 
 enum { LIMIT_GROUPS = 16, LIMIT_DISKS = 8 };
+#define SECTOR_BYTES 512 /* of the kernel's counts of disks */
 
 struct limit_group {
     bool is_v1;

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECTOR_BYTES 512
 #define US_NS 1000ull
 #define MS_NS 1000000ull
 #define KIB 1024ull

@@ -53,7 +53,7 @@ bool ending_bring_home(enum ending ending, uint64_t end_ns, int closed);
 
 /* What a counted call costs us, in picoseconds, measured on a lane of no consequence. Caller holds the lock. */
 uint64_t call_cost_ps(void);
-/* What a system call takes that does next to nothing. An open's cost is mostly that of system calls, which differs from machine to machine. */
+/* What statx of the working directory takes, in picoseconds: an open's cost is mostly that, and it differs from machine to machine. */
 uint64_t call_statx_ps(void);
 
 #endif

@@ -59,7 +59,7 @@ def test_who_got_two_fifths_would_have_taken_two_fifths_of_the_time(is_cached):
 
 def test_others_count_while_the_job_is_in_calls():
     """In calls for half of each slice it met half of what others were served."""
-    own = job({"write": [1.0] * SHARED}, {"write": [3.0] * SHARED}, [0.5] * SHARED)
+    own = job({"write": [2.0] * SHARED}, {"write": [6.0] * SHARED}, [0.5] * SHARED)
     part = part_alone(own, KNOWN, 1.0)
     assert isinstance(part, PartAlone)
     assert part.of_shared == pytest.approx(0.4)

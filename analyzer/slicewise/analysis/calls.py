@@ -186,14 +186,13 @@ def calls_of_processes(
 
 
 def by_job(calls: pl.DataFrame) -> pl.DataFrame:
-    """`calls_of_processes` added up: place, storage, slice, SECONDS, AMOUNTS, at_work (processes in calls)."""
+    """`calls_of_processes` added up: place, storage, slice, SECONDS, AMOUNTS."""
     by, values = ("place", "storage", "slice"), (*SECONDS.values(), *AMOUNTS.values())
-    is_at_work = (pl.sum_horizontal(SECONDS.values()) > 0).cast(pl.Int64)
-    ordered = calls.select(*by, *values, at_work=is_at_work).sort(by, maintain_order=True)
+    ordered = calls.select(*by, *values).sort(by, maintain_order=True)
     if ordered.is_empty():
         return ordered
     begins = begins_of_alike(*(ordered[name].to_numpy() for name in by))
-    sums = {name: np.add.reduceat(ordered[name].to_numpy(), begins) for name in (*values, "at_work")}
+    sums = {name: np.add.reduceat(ordered[name].to_numpy(), begins) for name in values}
     return ordered[begins].select(by).with_columns(**{name: pl.Series(some) for name, some in sums.items()})
 
 

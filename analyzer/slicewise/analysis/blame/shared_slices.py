@@ -214,7 +214,9 @@ class _Work:
         return parts / seconds if seconds > 0 else self.share_if_all_meet()
 
     def _waited_for_metadata(self) -> bool:
-        """Calls on names alone, not syncs of what they made, of which requests have a part, too."""
+        """Whether its own calls on names took time. Where requests count, they do without: syncs of what was named ask
+        for their blocks.
+        """
         waited = float(self.own.seconds["meta"][self.is_shared].sum())
         return self.is_by_requests or waited > TRIVIAL * self.shared_seconds
 

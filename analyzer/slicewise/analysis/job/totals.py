@@ -25,7 +25,7 @@ from slicewise.scalars import real, whole, whole_or_none
 # a call that fills or empties it 4 to 6.6; the middle is taken. Where a new descriptor leads is asked of the kernel
 # each time, and where a name leads as soon as names may lead elsewhere; a buffer asks nobody. Of opens and entries what
 # the kernel takes is the larger part, and differs most from processor to processor: an open asks it twice, and of two
-# entries one does, by statx, whose time there is known (`statx_ps`). In getpids it was 2 to 4.
+# entries one does, by statx, whose time there is known (`statx_ps`).
 OPENS = ("open", "openat", "creat", "fopen", "freopen", "tmpfile", "mkstemp", "popen")
 ENTRIES = (
     "link", "mkdir", "mkdirat", "mkdtemp", "mknod", "remove", "rename", "renameat", "rmdir", "symlink", "unlink",

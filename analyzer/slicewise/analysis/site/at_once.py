@@ -112,8 +112,8 @@ class AroundMany(Around, Rows):
 
     def jobs_with_company(self, days: Sequence[str]) -> pl.DataFrame:
         """The jobs with a profile that began on some days and had company: key, start_ns, end_ns, at_most_seconds (that
-        each can have lost). A slice counts as a whole for a job that was in calls in it
-        while another job was, or for as long as its calls took.
+        each can have lost). A slice counts as a whole for a job that was in calls in it while another job was, or for
+        as long as its calls took.
         """
         grid_ns = max(int(self._jobs["slice_ns"].max() or 0), LEAST_GRID_NS)  # type: ignore[arg-type]
         rows, _ = self._all_did(grid_ns)
@@ -207,8 +207,8 @@ class AroundMany(Around, Rows):
         return named_rows([digest.job for digest in digests], lengths.tolist(), rows[chosen])
 
     def _all_did(self, grid_ns: int) -> tuple[pl.DataFrame, dict[int, tuple[int, int]]]:
-        """What all jobs did, on a grid, with their places and how many of their processes were in calls (at_work), by
-        which, and by storage and slice, they are sorted; and where each one's rows begin and how many they are, by key.
+        """What all jobs did, on a grid, with their places, by which, and by storage and slice, they are sorted; and
+        where each one's rows begin and how many they are, by key.
         """
         if grid_ns not in self._did:
             jobs = self._jobs.select(KEY, "slice_ns", place=pl.int_range(pl.len(), dtype=pl.UInt32))
@@ -217,7 +217,7 @@ class AroundMany(Around, Rows):
                 for batch in self._batches
                 for calls in calls_in(self.catalog, batch, jobs, grid_ns, self._counters(batch, grid_ns))
             ]
-            empty = pl.DataFrame(schema={"place": pl.UInt32, **OF_JOBS, "at_work": pl.Int64})
+            empty = pl.DataFrame(schema={"place": pl.UInt32, **OF_JOBS})
             rows = pl.concat([empty, *parts])
             if not rows["place"].is_sorted():
                 rows = rows.sort("place", maintain_order=True)
