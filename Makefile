@@ -31,7 +31,7 @@ STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel
 ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
 # What few processes use lies last, so that what all use is on fewer pages: a division of libgcc's, too.
 SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,computing filter hardware io_uring memory_lock module mpi_library python regions site unwind) \
-  $(addprefix store/,errand keep local region samples sha256 volume))
+  $(addprefix store/,drain_helper keep local region samples sha256 volume))
 STORE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard store/*.c))
 USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/spawn.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c
 FIRST_WRAPPERS = $(BUILD)/objects/wrappers/raw_syscall.o $(BUILD)/objects/wrappers/life.o

@@ -2,7 +2,7 @@
 
 #include "adopt.h"
 #include "clock.h"
-#include "errand.h"
+#include "drain_helper.h"
 #include "local.h"
 #include "raw.h"
 #include "spool.h"
@@ -19,7 +19,7 @@
 
 enum { HUNG_MAX = 64, SILENT_MAX = 8 };
 
-/* Directories of profiles that did not answer. The errand that waits for one tells when it does. */
+/* Directories of profiles that did not answer. The drain helper that waits for one tells when it does. */
 static struct hung {
     char dir[sizeof((struct segment *)0)->spool_dir];
     _Atomic uint32_t task;
@@ -69,12 +69,12 @@ static int append(struct segment *segment, const void *frames, size_t bytes)
         snprintf(place->dir, sizeof place->dir, "%s", dir);
     }
     int wrong;
-    struct errand *errand = errand_begin(segment, frames, bytes, &place->task, &wrong);
-    if (errand == NULL)
+    struct drain_helper *helper = drain_helper_begin(segment, frames, bytes, &place->task, &wrong);
+    if (helper == NULL)
         return wrong < 0 ? wrong : spool_append_ourselves(segment, frames, bytes, NULL);
-    if (errand_wait(&place->task, clock_read(CLOCK_MONOTONIC) + wait_ns))
-        return errand_settle(errand, segment);
-    errand_abandon(errand);
+    if (drain_helper_wait(&place->task, clock_read(CLOCK_MONOTONIC) + wait_ns))
+        return drain_helper_settle(helper, segment);
+    drain_helper_abandon(helper);
     hung_count += place == &hung[hung_count];
     return -SPOOL_LATE;
 }

@@ -1,7 +1,7 @@
 #include "courier.h"
 
 #include "adopt.h"
-#include "errand.h"
+#include "drain_helper.h"
 #include "identity.h"
 #include "job_page.h"
 #include "local.h"
@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-#define REST_NS NS_PER_SECOND /* after an errand that failed */
+#define REST_NS NS_PER_SECOND /* after a drain helper that failed */
 #define PATIENCE_NS NS_PER_SECOND
 
 static START_DATA struct {
-    struct errand *errand; /* under way; the lock's holder alone looks into it */
+    struct drain_helper *helper; /* under way; the lock's holder alone looks into it */
     _Atomic uint32_t task; /* not 0 until it has ended */
     uint64_t patient_until_ns; /* until then a program that closes records faster than they are taken waits for it */
     uint64_t rest_until_ns;
@@ -50,14 +50,14 @@ static void note_answer(struct knowledge *known, bool has_answered)
         job_page_is_silent(known->page, known->spool_dir, engine.settings.exit_ns, known->silence == SPOOL_ASKED_AGAIN);
 }
 
-/* Waits for an errand until then, unless it is known to be in vain. Returns whether it is over; else it is given up. */
-static bool see_through(struct errand *errand, const _Atomic uint32_t *task, uint64_t until_ns, struct knowledge *known)
+/* Waits for a drain helper until then, unless it is known to be in vain. Returns whether it is over; else it is given up. */
+static bool see_through(struct drain_helper *helper, const _Atomic uint32_t *task, uint64_t until_ns, struct knowledge *known)
 {
-    bool is_over = known->silence == SPOOL_SILENT ? atomic_load(task) == 0 : errand_wait(task, until_ns);
+    bool is_over = known->silence == SPOOL_SILENT ? atomic_load(task) == 0 : drain_helper_wait(task, until_ns);
     if (is_over || known->silence != SPOOL_SILENT)
         note_answer(known, is_over);
     if (!is_over)
-        errand_abandon(errand);
+        drain_helper_abandon(helper);
     return is_over;
 }
 
@@ -67,10 +67,10 @@ static int append_and_wait(struct segment *segment, const void *frames, size_t b
     int wrong;
     if (known->silence == SPOOL_SILENT)
         return -SPOOL_LATE;
-    struct errand *errand = errand_begin(segment, frames, bytes, &task, &wrong);
-    if (errand == NULL)
+    struct drain_helper *helper = drain_helper_begin(segment, frames, bytes, &task, &wrong);
+    if (helper == NULL)
         return wrong < 0 ? wrong : spool_append_ourselves(segment, frames, bytes, NULL);
-    return see_through(errand, &task, courier.end_ns, known) ? errand_settle(errand, segment) : -SPOOL_LATE;
+    return see_through(helper, &task, courier.end_ns, known) ? drain_helper_settle(helper, segment) : -SPOOL_LATE;
 }
 
 static int append(struct segment *segment, const void *frames, size_t bytes)
@@ -104,7 +104,7 @@ bool courier_is_due(void)
     if (home->segment == NULL)
         return false;
     union commit commit = { .word = atomic_load_explicit(&home->segment->commit, memory_order_relaxed) };
-    return courier.errand != NULL ||
+    return courier.helper != NULL ||
            (home->is_drained_apart && (commit.frame_bytes > FRAMES_DUE_BYTES || (home->is_short && commit.frame_bytes > FRAMES_KEPT_BYTES / 2)));
 }
 
@@ -127,13 +127,13 @@ static void note_drained(struct segment *segment, uint32_t until_frame)
     atomic_store(&segment->commit, commit.word);
 }
 
-/* Caller holds the lock, and the errand is over. */
+/* Caller holds the lock, and the drain helper is over. */
 static int settle(void)
 {
-    struct errand *errand = courier.errand;
-    uint32_t until_frame = errand->until_frame;
-    courier.errand = NULL;
-    int result = errand_settle(errand, engine.home.segment);
+    struct drain_helper *helper = courier.helper;
+    uint32_t until_frame = helper->until_frame;
+    courier.helper = NULL;
+    int result = drain_helper_settle(helper, engine.home.segment);
     if (result == 0)
         note_drained(engine.home.segment, until_frame);
     else
@@ -167,31 +167,31 @@ void courier_turn(void)
         return;
     bool is_ours = false;
     struct held_lock held = lock_take(&engine.lock);
-    if (courier.errand != NULL && atomic_load(&courier.task) == 0)
+    if (courier.helper != NULL && atomic_load(&courier.task) == 0)
         settle();
-    if (courier.errand == NULL && courier_is_due() && clock_read(CLOCK_MONOTONIC) >= courier.rest_until_ns) {
+    if (courier.helper == NULL && courier_is_due() && clock_read(CLOCK_MONOTONIC) >= courier.rest_until_ns) {
         union commit commit = { .word = atomic_load(&segment->commit) };
         size_t collected = frames_before(segment->frames, commit.frame_bytes, collected_frames(segment));
         int wrong = 0;
         segment_count_mishap(segment, MISHAP_segment_full);
         if (collected < commit.frame_bytes)
-            courier.errand = errand_begin(segment, segment->frames + collected, commit.frame_bytes - collected, &courier.task, &wrong);
-        if (courier.errand != NULL) {
-            courier.errand->until_frame = commit.next_frame;
-            courier.patient_until_ns = courier.errand->began_ns + PATIENCE_NS;
+            courier.helper = drain_helper_begin(segment, segment->frames + collected, commit.frame_bytes - collected, &courier.task, &wrong);
+        if (courier.helper != NULL) {
+            courier.helper->until_frame = commit.next_frame;
+            courier.patient_until_ns = courier.helper->began_ns + PATIENCE_NS;
         } else if (collected == commit.frame_bytes)
             note_drained(segment, commit.next_frame);
         else
             is_ours = wrong == 0;
         courier.rest_until_ns = wrong < 0 ? clock_read(CLOCK_MONOTONIC) + REST_NS : 0;
     }
-    bool is_patient = courier.errand != NULL && is_nearly_full() && clock_read(CLOCK_MONOTONIC) < courier.patient_until_ns;
+    bool is_patient = courier.helper != NULL && is_nearly_full() && clock_read(CLOCK_MONOTONIC) < courier.patient_until_ns;
     uint64_t until_ns = courier.patient_until_ns;
     lock_give(held);
     if (is_ours)
         drain_ourselves();
     if (is_patient)
-        errand_wait(&courier.task, until_ns);
+        drain_helper_wait(&courier.task, until_ns);
 }
 
 void courier_begin_end(void)
@@ -201,15 +201,15 @@ void courier_begin_end(void)
 
 int courier_drain_last(void)
 {
-    if (courier.errand != NULL) {
-        uint64_t patience_ns = courier.errand->began_ns + engine.settings.exit_ns; /* one that hangs since long has had its time */
+    if (courier.helper != NULL) {
+        uint64_t patience_ns = courier.helper->began_ns + engine.settings.exit_ns; /* one that hangs since long has had its time */
         struct knowledge known = know(engine.home.segment);
-        bool is_over = see_through(courier.errand, &courier.task, patience_ns < courier.end_ns ? patience_ns : courier.end_ns, &known);
+        bool is_over = see_through(courier.helper, &courier.task, patience_ns < courier.end_ns ? patience_ns : courier.end_ns, &known);
         job_page_close(known.page);
         if (!is_over)
             return -SPOOL_LATE;
         struct held_lock held = lock_take(&engine.lock);
-        if (courier.errand != NULL)
+        if (courier.helper != NULL)
             settle();
         lock_give(held);
     }
@@ -218,9 +218,9 @@ int courier_drain_last(void)
 
 void courier_forget(void)
 {
-    if (courier.errand != NULL)
-        errand_forget(courier.errand);
-    courier.errand = NULL;
+    if (courier.helper != NULL)
+        drain_helper_forget(courier.helper);
+    courier.helper = NULL;
     atomic_store(&courier.task, 0);
     courier.rest_until_ns = 0;
 }

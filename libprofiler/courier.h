@@ -1,5 +1,5 @@
 /* How a living process's frames get to the spool without the program waiting for a file system that does not answer. While the program
- * computes, an errand takes them; at its end it waits for that, but no longer than it may. A spool on a disk of the node's own is written by
+ * computes, a drain helper takes them; at its end it waits for that, but no longer than it may. A spool on a disk of the node's own is written by
  * the process itself. Every call here is made without the engine's lock, so that no signal is blocked meanwhile, unless it says otherwise. */
 #ifndef SLICEWISE_COURIER_H
 #define SLICEWISE_COURIER_H

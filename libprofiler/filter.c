@@ -1,7 +1,7 @@
 #include "filter.h"
 
 #include "clock.h"
-#include "errand.h"
+#include "drain_helper.h"
 #include "raw.h"
 
 #include <linux/audit.h>
@@ -65,8 +65,8 @@ static const struct own_call own_calls[] = {
     PERHAPS_3RD(SYS_openat, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
     PERHAPS_3RD(SYS_openat, O_RDONLY | O_DIRECTORY | O_CLOEXEC), PERHAPS_3RD(SYS_openat, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
     { SYS_mmap, true, 1u << 2 | 1u << 3, { [2] = PROT_READ | PROT_WRITE, [3] = MAP_SHARED } },
-    /* The errand, which would never end if its exit were refused. */
-    PERHAPS_1ST(SYS_clone, ERRAND_FLAGS), PERHAPS_3RD(SYS_close_range, CLOSE_RANGE_UNSHARE), PERHAPS_1ST(SYS_prctl, PR_SET_NAME),
+    /* The drain helper, which would never end if its exit were refused. */
+    PERHAPS_1ST(SYS_clone, DRAIN_HELPER_FLAGS), PERHAPS_3RD(SYS_close_range, CLOSE_RANGE_UNSHARE), PERHAPS_1ST(SYS_prctl, PR_SET_NAME),
     PERHAPS_1ST(SYS_prctl, PR_GET_SECCOMP), PERHAPS_1ST(SYS_prctl, PR_GET_NO_NEW_PRIVS), PERHAPS(SYS_wait4), ALWAYS(SYS_exit),
 };
 /* clang-format on */

@@ -1,4 +1,4 @@
-#include "errand.h"
+#include "drain_helper.h"
 
 #include "clock.h"
 #include "raw.h"
@@ -58,52 +58,52 @@ static long begin_process(unsigned long flags, void *stack, _Atomic uint32_t *ta
 /* In the process beside us. The kernel empties its table of descriptors: none of ours is held open by it, and none of its is seen by us. */
 static void carry(void *argument)
 {
-    struct errand *errand = argument;
+    struct drain_helper *helper = argument;
     syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
     syscall(SYS_prctl, PR_SET_NAME, "slicewise", 0, 0, 0);
-    errand->result = spool_carry_out(&errand->order);
-    atomic_store(&errand->is_done, 1);
+    helper->result = spool_carry_out(&helper->order);
+    atomic_store(&helper->is_done, 1);
     for (;;)
         syscall(SYS_exit, 0);
 }
 
-struct errand *errand_begin(const struct segment *segment, const void *frames, size_t bytes, _Atomic uint32_t *task, int *wrong)
+struct drain_helper *drain_helper_begin(const struct segment *segment, const void *frames, size_t bytes, _Atomic uint32_t *task, int *wrong)
 {
     *wrong = 0;
     ptrdiff_t errno_at = (char *)&errno - thread_pointer();
     size_t before = errno_at < 0 ? (size_t)-errno_at : 0, after = errno_at > 0 ? (size_t)errno_at : 0;
     if (before + after > ERRNO_FARTHEST || valgrind_is_here())
         return NULL;
-    before = (before + sizeof(struct errand) + THREAD_BYTES) & ~(size_t)63;
+    before = (before + sizeof(struct drain_helper) + THREAD_BYTES) & ~(size_t)63;
     size_t stack = (before + after + THREAD_BYTES + STACK_BYTES) & ~(size_t)63, mapped = stack + bytes;
     char *memory = (char *)syscall(SYS_mmap, NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    struct errand *errand = (struct errand *)memory;
-    *wrong = spool_order(&errand->order, segment, memcpy(memory + stack, frames, bytes), bytes);
+    struct drain_helper *helper = (struct drain_helper *)memory;
+    *wrong = spool_order(&helper->order, segment, memcpy(memory + stack, frames, bytes), bytes);
     if (*wrong < 0) {
         syscall(SYS_munmap, memory, mapped);
         return NULL;
     }
-    errand->task = task;
-    errand->mapped_bytes = mapped;
-    errand->began_ns = clock_read(CLOCK_MONOTONIC);
+    helper->task = task;
+    helper->mapped_bytes = mapped;
+    helper->began_ns = clock_read(CLOCK_MONOTONIC);
     /* Zeroes, which is an errno of its own, and where processors want it a pointer to itself. */
     void *thread = memory + before;
     memcpy(thread, &thread, sizeof thread);
     const uint64_t all = UINT64_MAX;
     uint64_t signals;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &signals, SIGNAL_SET_BYTES);
-    long pid = begin_process(ERRAND_FLAGS, memory + stack, task, thread, carry, errand);
+    long pid = begin_process(DRAIN_HELPER_FLAGS, memory + stack, task, thread, carry, helper);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &signals, NULL, SIGNAL_SET_BYTES);
-    errand->pid = (int)pid;
+    helper->pid = (int)pid;
     if (pid > 0)
-        return errand;
+        return helper;
     syscall(SYS_munmap, memory, mapped);
     return NULL;
 }
 
-bool errand_wait(const _Atomic uint32_t *word, uint64_t until_ns)
+bool drain_helper_wait(const _Atomic uint32_t *word, uint64_t until_ns)
 {
     const struct timespec until = { .tv_sec = (time_t)(until_ns / NS_PER_SECOND), .tv_nsec = (long)(until_ns % NS_PER_SECOND) };
     uint32_t task;
@@ -114,25 +114,25 @@ bool errand_wait(const _Atomic uint32_t *word, uint64_t until_ns)
     return task == 0;
 }
 
-int errand_settle(struct errand *errand, struct segment *segment)
+int drain_helper_settle(struct drain_helper *helper, struct segment *segment)
 {
-    bool is_done = atomic_load(&errand->is_done) != 0;
-    int result = is_done ? errand->result : -EINTR;
-    errand->order.is_torn |= !is_done;
-    spool_settle(segment, &errand->order);
+    bool is_done = atomic_load(&helper->is_done) != 0;
+    int result = is_done ? helper->result : -EINTR;
+    helper->order.is_torn |= !is_done;
+    spool_settle(segment, &helper->order);
     /* One that was killed may still close its file; nobody waits for that. */
-    syscall(SYS_wait4, errand->pid, NULL, __WCLONE | (is_done ? 0 : WNOHANG), NULL);
-    syscall(SYS_munmap, errand, errand->mapped_bytes);
+    syscall(SYS_wait4, helper->pid, NULL, __WCLONE | (is_done ? 0 : WNOHANG), NULL);
+    syscall(SYS_munmap, helper, helper->mapped_bytes);
     return result;
 }
 
-void errand_abandon(struct errand *errand)
+void drain_helper_abandon(struct drain_helper *helper)
 {
-    if (atomic_load(errand->task) != 0)
-        syscall(SYS_kill, errand->pid, SIGKILL);
+    if (atomic_load(helper->task) != 0)
+        syscall(SYS_kill, helper->pid, SIGKILL);
 }
 
-void errand_forget(struct errand *errand)
+void drain_helper_forget(struct drain_helper *helper)
 {
-    syscall(SYS_munmap, errand, errand->mapped_bytes);
+    syscall(SYS_munmap, helper, helper->mapped_bytes);
 }
