@@ -1,6 +1,6 @@
 #include "computing.h"
 
-#include "courier.h"
+#include "async_drain.h"
 #include "guard.h"
 #include "hardware.h"
 #include "peek.h"
@@ -97,8 +97,8 @@ static void sample(struct thread *thread, const ucontext_t *context, uint64_t sa
         lock_release(held);
     }
     guard_end(thread);
-    if (is_taken && courier_is_due() && !hardware_is_on())
-        courier_turn();
+    if (is_taken && async_drain_is_due() && !hardware_is_on())
+        async_drain_turn();
 }
 
 static void on_timer(int signal, siginfo_t *info, void *context)

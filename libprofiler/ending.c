@@ -1,7 +1,7 @@
 /* The last part of a process's end. What it counted is closed under the lock, with signals blocked; here it is brought to the spool without either,
  * since a file system may keep us waiting, and for no longer than SLICEWISE_EXIT_WAIT. What cannot be brought stays in the segment for whoever comes next. */
 #include "adopt.h"
-#include "courier.h"
+#include "async_drain.h"
 #include "job_page.h"
 #include "keep.h"
 #include "record.h"
@@ -59,20 +59,20 @@ static int close_segment(enum ending ending, uint64_t end_ns)
 /* Returns 0 if nothing is left in the segment. */
 static int bring(enum ending ending, uint64_t end_ns, int closed)
 {
-    int drained = courier_drain_last();
+    int drained = async_drain_last();
     if (closed != -ENOBUFS || drained < 0)
         return closed < 0 ? closed : drained;
     closed = close_segment(ending, end_ns); /* in the room that there is now */
     if (closed == -ENOBUFS)
         return finish_copy(ending, end_ns);
-    return closed < 0 ? closed : courier_drain_last();
+    return closed < 0 ? closed : async_drain_last();
 }
 
 bool ending_bring_home(enum ending ending, uint64_t end_ns, int closed)
 {
     struct segment *segment = engine.home.segment;
     /* Nobody changes the segment any more, and a signal may end the process: then whoever finds the segment finishes it. */
-    courier_begin_end();
+    async_drain_begin_end();
     if (closed == 0 && is_left_to_collector()) {
         notice_mishaps_of_store();
         return true;

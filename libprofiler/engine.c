@@ -4,9 +4,9 @@
 
 #include "adopt.h"
 #include "asleep.h"
+#include "async_drain.h"
 #include "communication.h"
 #include "computing.h"
-#include "courier.h"
 #include "environment.h"
 #include "guard.h"
 #include "hardware.h"
@@ -187,7 +187,7 @@ static bool prepare(void)
     if (is_in_bad_company())
         return false;
     asleep_start();
-    courier_start();
+    async_drain_start();
     make_thread_key();
     clock_start(strcmp(engine.settings.clock, "vdso") != 0);
     engine.clock_offset_ns = clock_read(CLOCK_REALTIME) - clock_read(CLOCK_MONOTONIC);
@@ -296,7 +296,7 @@ static void forget_parent(void)
     descriptor_forget_all();
     name_forget();
     request_forget_all();
-    courier_forget();
+    async_drain_forget();
     site_forget();
     hardware_forget();
     computing_forget();
@@ -622,7 +622,7 @@ static bool end_asleep(enum ending ending)
         return engine_wake();
     if (preparation != PREPARED || asleep_page.is_child || asleep_pid() != (uint32_t)raw_getpid()) /* a vforked child: its parent goes on */
         return false;
-    courier_begin_end();
+    async_drain_begin_end();
     adopt_predecessors_of_silent(ending);
     if (engine.is_first_of_job)
         adopt_siblings(true);

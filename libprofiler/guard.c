@@ -1,6 +1,6 @@
 #include "guard.h"
 
-#include "courier.h"
+#include "async_drain.h"
 #include "state.h"
 
 #include <signal.h>
@@ -83,6 +83,6 @@ void guard_end(struct thread *thread)
     if (thread->lendings > 0)
         thread->frame = GUARD_LENT;
     lock_give_signals_back(thread);
-    if (was_at_lock && courier_is_due())
-        courier_turn();
+    if (was_at_lock && async_drain_is_due())
+        async_drain_turn();
 }

@@ -1,5 +1,5 @@
 /* Appending frames to a job's spool. An order holds all that there is to know, so that carrying it out takes system calls alone: no lock, no
- * memory of libc's or of ours, no text to be made. So a process that shares our memory for a while can do it as well (courier.c). */
+ * memory of libc's or of ours, no text to be made. So a process that shares our memory for a while can do it as well (async_drain.c). */
 #ifndef SLICEWISE_SPOOL_H
 #define SLICEWISE_SPOOL_H
 

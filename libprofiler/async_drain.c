@@ -1,4 +1,4 @@
-#include "courier.h"
+#include "async_drain.h"
 
 #include "adopt.h"
 #include "drain_helper.h"
@@ -11,20 +11,20 @@
 #include <string.h>
 
 #define REST_NS NS_PER_SECOND /* after a drain helper that failed */
-#define PATIENCE_NS NS_PER_SECOND
+#define FULL_WAIT_NS NS_PER_SECOND
 
 static START_DATA struct {
     struct drain_helper *helper; /* under way; the lock's holder alone looks into it */
     _Atomic uint32_t task; /* not 0 until it has ended */
-    uint64_t patient_until_ns; /* until then a program that closes records faster than they are taken waits for it */
+    uint64_t wait_until_ns; /* until then a program that closes records faster than they are taken waits for it */
     uint64_t rest_until_ns;
     uint64_t end_ns;       /* until then an exit may wait; 0: it is no exit */
-} courier;
+} async_drain;
 
 /* Another process's spool that is not ours as well is nothing to wait for: it may be why that process is dead. */
 static bool may_wait_for(const struct segment *segment)
 {
-    return courier.end_ns != 0 && strcmp(segment->spool_dir, identity_spool_dir()) == 0;
+    return async_drain.end_ns != 0 && strcmp(segment->spool_dir, identity_spool_dir()) == 0;
 }
 
 /* What the job's processes know of a spool that may not answer: whoever has waited for it in vain spares the others the same. */
@@ -70,7 +70,7 @@ static int append_and_wait(struct segment *segment, const void *frames, size_t b
     struct drain_helper *helper = drain_helper_begin(segment, frames, bytes, &task, &wrong);
     if (helper == NULL)
         return wrong < 0 ? wrong : spool_append_ourselves(segment, frames, bytes, NULL);
-    return see_through(helper, &task, courier.end_ns, known) ? drain_helper_settle(helper, segment) : -SPOOL_LATE;
+    return see_through(helper, &task, async_drain.end_ns, known) ? drain_helper_settle(helper, segment) : -SPOOL_LATE;
 }
 
 static int append(struct segment *segment, const void *frames, size_t bytes)
@@ -84,7 +84,7 @@ static int append(struct segment *segment, const void *frames, size_t bytes)
         if (appended != -EMFILE) /* the program has nearly all that it may have; the process beside us has none */
             return appended;
     }
-    if (!may_wait_for(segment) || clock_read(CLOCK_MONOTONIC) >= courier.end_ns)
+    if (!may_wait_for(segment) || clock_read(CLOCK_MONOTONIC) >= async_drain.end_ns)
         return -SPOOL_UNASKED;
     struct knowledge known = know(segment);
     int appended = append_and_wait(segment, frames, bytes, &known);
@@ -92,19 +92,19 @@ static int append(struct segment *segment, const void *frames, size_t bytes)
     return appended;
 }
 
-void courier_start(void)
+void async_drain_start(void)
 {
     spool_carrier = append;
     adopt_may_drop = true;
 }
 
-bool courier_is_due(void)
+bool async_drain_is_due(void)
 {
     const struct segment_home *home = &engine.home;
     if (home->segment == NULL)
         return false;
     union commit commit = { .word = atomic_load_explicit(&home->segment->commit, memory_order_relaxed) };
-    return courier.helper != NULL ||
+    return async_drain.helper != NULL ||
            (home->is_drained_apart && (commit.frame_bytes > FRAMES_DUE_BYTES || (home->is_short && commit.frame_bytes > FRAMES_KEPT_BYTES / 2)));
 }
 
@@ -130,14 +130,14 @@ static void note_drained(struct segment *segment, uint32_t until_frame)
 /* Caller holds the lock, and the drain helper is over. */
 static int settle(void)
 {
-    struct drain_helper *helper = courier.helper;
+    struct drain_helper *helper = async_drain.helper;
     uint32_t until_frame = helper->until_frame;
-    courier.helper = NULL;
+    async_drain.helper = NULL;
     int result = drain_helper_settle(helper, engine.home.segment);
     if (result == 0)
         note_drained(engine.home.segment, until_frame);
     else
-        courier.rest_until_ns = clock_read(CLOCK_MONOTONIC) + REST_NS;
+        async_drain.rest_until_ns = clock_read(CLOCK_MONOTONIC) + REST_NS;
     return result;
 }
 
@@ -155,72 +155,72 @@ static void drain_ourselves(void)
     if (drained == 0)
         note_drained(segment, commit.next_frame);
     else
-        courier.rest_until_ns = clock_read(CLOCK_MONOTONIC) + REST_NS;
+        async_drain.rest_until_ns = clock_read(CLOCK_MONOTONIC) + REST_NS;
     lock_give(held);
     atomic_store(&is_under_way, false);
 }
 
-void courier_turn(void)
+void async_drain_turn(void)
 {
     struct segment *segment = engine.home.segment;
     if ((uint32_t)raw_getpid() != segment->pid) /* a vforked child */
         return;
     bool is_ours = false;
     struct held_lock held = lock_take(&engine.lock);
-    if (courier.helper != NULL && atomic_load(&courier.task) == 0)
+    if (async_drain.helper != NULL && atomic_load(&async_drain.task) == 0)
         settle();
-    if (courier.helper == NULL && courier_is_due() && clock_read(CLOCK_MONOTONIC) >= courier.rest_until_ns) {
+    if (async_drain.helper == NULL && async_drain_is_due() && clock_read(CLOCK_MONOTONIC) >= async_drain.rest_until_ns) {
         union commit commit = { .word = atomic_load(&segment->commit) };
         size_t collected = frames_before(segment->frames, commit.frame_bytes, collected_frames(segment));
         int wrong = 0;
         segment_count_mishap(segment, MISHAP_segment_full);
         if (collected < commit.frame_bytes)
-            courier.helper = drain_helper_begin(segment, segment->frames + collected, commit.frame_bytes - collected, &courier.task, &wrong);
-        if (courier.helper != NULL) {
-            courier.helper->until_frame = commit.next_frame;
-            courier.patient_until_ns = courier.helper->began_ns + PATIENCE_NS;
+            async_drain.helper = drain_helper_begin(segment, segment->frames + collected, commit.frame_bytes - collected, &async_drain.task, &wrong);
+        if (async_drain.helper != NULL) {
+            async_drain.helper->until_frame = commit.next_frame;
+            async_drain.wait_until_ns = async_drain.helper->began_ns + FULL_WAIT_NS;
         } else if (collected == commit.frame_bytes)
             note_drained(segment, commit.next_frame);
         else
             is_ours = wrong == 0;
-        courier.rest_until_ns = wrong < 0 ? clock_read(CLOCK_MONOTONIC) + REST_NS : 0;
+        async_drain.rest_until_ns = wrong < 0 ? clock_read(CLOCK_MONOTONIC) + REST_NS : 0;
     }
-    bool is_patient = courier.helper != NULL && is_nearly_full() && clock_read(CLOCK_MONOTONIC) < courier.patient_until_ns;
-    uint64_t until_ns = courier.patient_until_ns;
+    bool must_wait = async_drain.helper != NULL && is_nearly_full() && clock_read(CLOCK_MONOTONIC) < async_drain.wait_until_ns;
+    uint64_t until_ns = async_drain.wait_until_ns;
     lock_give(held);
     if (is_ours)
         drain_ourselves();
-    if (is_patient)
-        drain_helper_wait(&courier.task, until_ns);
+    if (must_wait)
+        drain_helper_wait(&async_drain.task, until_ns);
 }
 
-void courier_begin_end(void)
+void async_drain_begin_end(void)
 {
-    courier.end_ns = clock_read(CLOCK_MONOTONIC) + engine.settings.exit_ns;
+    async_drain.end_ns = clock_read(CLOCK_MONOTONIC) + engine.settings.exit_ns;
 }
 
-int courier_drain_last(void)
+int async_drain_last(void)
 {
-    if (courier.helper != NULL) {
-        uint64_t patience_ns = courier.helper->began_ns + engine.settings.exit_ns; /* one that hangs since long has had its time */
+    if (async_drain.helper != NULL) {
+        uint64_t until_ns = async_drain.helper->began_ns + engine.settings.exit_ns; /* one that hangs since long has had its time */
         struct knowledge known = know(engine.home.segment);
-        bool is_over = see_through(courier.helper, &courier.task, patience_ns < courier.end_ns ? patience_ns : courier.end_ns, &known);
+        bool is_over = see_through(async_drain.helper, &async_drain.task, until_ns < async_drain.end_ns ? until_ns : async_drain.end_ns, &known);
         job_page_close(known.page);
         if (!is_over)
             return -SPOOL_LATE;
         struct held_lock held = lock_take(&engine.lock);
-        if (courier.helper != NULL)
+        if (async_drain.helper != NULL)
             settle();
         lock_give(held);
     }
     return drain_frames(&engine.home);
 }
 
-void courier_forget(void)
+void async_drain_forget(void)
 {
-    if (courier.helper != NULL)
-        drain_helper_forget(courier.helper);
-    courier.helper = NULL;
-    atomic_store(&courier.task, 0);
-    courier.rest_until_ns = 0;
+    if (async_drain.helper != NULL)
+        drain_helper_forget(async_drain.helper);
+    async_drain.helper = NULL;
+    atomic_store(&async_drain.task, 0);
+    async_drain.rest_until_ns = 0;
 }
