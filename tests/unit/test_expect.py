@@ -132,11 +132,6 @@ def test_bad_input_is_one_line(tmp_path):
     assert "--point 2: is no point" in done
 
 
-def test_no_result_is_an_error_that_says_why(tmp_path):
-    done = refusal_of("storage", "expect", tmp_path)
-    assert "no result_summary.txt or result.txt lies there" in done
-
-
 def test_the_sick_node_of_a_campaign_is_named(tmp_path):
     for number in range(6):
         is_sick = number in (2, 4)

@@ -88,33 +88,6 @@ def test_combinations_for_which_two_weights_say_the_same_do_not_hide_those_that_
         assert fit.possible == ["nodes", "mounts"]
 
 
-def fit_of(possible, error=0.05):
-    """What the words need of a fit, with these kinds not refuted, the first one chosen."""
-    candidates = [weights.Candidate(kind, error, kind not in possible) for kind in weights.WEIGHT_KINDS]
-    return weights.WeightFit(Weighting(possible[0]), candidates, [], possible, None, 3, 9, 90, "")
-
-
-@pytest.mark.parametrize(
-    ("possible", "said"),
-    [
-        (["processes"], "is fair to processes, not to nodes."),
-        (["outstanding"], "is fair neither to processes nor to nodes: whoever keeps more bytes under way gets more."),
-        (["nodes"], "is fair to nodes, or to what each node has one of, not to processes."),
-        (["nodes", "outstanding"], "Runs with unequal numbers of processes a node would tell."),
-        (["processes^beta"], "is fair neither to processes nor to nodes."),
-    ],
-)
-def test_it_is_fair_to_what_is_not_refuted_and_to_nothing_else(possible, said):
-    assert answer(fit_of(possible)).endswith(said)
-
-
-def test_a_fit_that_explains_nothing_says_that_and_no_more():
-    assert answer(fit_of(["outstanding"], 0.93)) == (
-        "Nothing explains how the storage is shared: by the bytes that it keeps outstanding, which comes nearest, "
-        "held-out shares are off by 93 % (9 runs of 3 combinations, 90 slices)."
-    )
-
-
 @pytest.mark.parametrize(("repeats", "refuted"), [(2, False), (3, True)])
 def test_one_or_two_runs_refute_nothing(repeats, refuted):
     jobs, slices = campaign([[Size(1), Size(6)]], Weighting("nodes"), repeats=repeats)

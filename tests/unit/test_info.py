@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -282,16 +280,6 @@ def test_output_goes_to_a_file(mpi_job, tmp_path):
 def test_an_output_that_cannot_be_written_is_one_line(mpi_job, tmp_path):
     done = refusal_of("report", "--detail", mpi_job, "-o", tmp_path / "no" / "such" / "directory.txt")
     assert "cannot be written: No such file or directory" in done
-
-
-def test_a_reader_who_has_seen_enough_is_no_error(mpi_job):
-    with subprocess.Popen(
-        [sys.executable, "-m", "slicewise", "report", "--detail", str(mpi_job), "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        process.stdout.close()
-        assert process.stderr.read() == b""
 
 
 def test_every_counter_of_the_schema_is_in_the_sums_and_every_key_in_the_docs(mpi_job):

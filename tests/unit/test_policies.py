@@ -61,13 +61,6 @@ def test_interfering_jobs_have_the_times_of_the_delta_graph(weights, offset, sec
     assert [outcome.io_seconds for outcome in found.jobs] == pytest.approx(seconds)
 
 
-def test_three_jobs_with_starts_end_as_water_filling_says():
-    jobs = [job("A", 1000.0, 50), job("B", 300.0, 10, start=2.0), job("C", 600.0, 40, start=5.0)]
-    found = simulate(100.0, jobs, "interfere")
-    assert [outcome.end for outcome in found.jobs] == pytest.approx([16, 19, 18])
-    assert [outcome.interference for outcome in found.jobs] == pytest.approx([1.6, 5.666667, 2.166667], rel=1e-6)
-
-
 def test_jobs_whose_caps_fit_do_not_hold_each_other_up_and_dynamic_lets_both_go():
     jobs = [job("A", 300.0, 10, cap=30.0), job("B", 400.0, 20, cap=40.0)]
     assert ends(simulate(100.0, jobs, "interfere")) == pytest.approx({"A": 10, "B": 10})
