@@ -1,10 +1,8 @@
-! Computes, communicates and writes in Fortran, as its first argument says, and prints what its own clock says of each: as mpi_split.c.
-! The second argument is a directory for files. Built with -cpp; -DF08 takes the module mpi_f08 instead of mpi, -DMPIF takes mpif.h.
+! Computes and communicates in Fortran, in each of mpi_split.c's ways in turn, and prints what its own clock says. Built with -cpp; -DF08 takes the module mpi_f08 instead of mpi, -DMPIF takes mpif.h.
 program mpi_split_fortran
 #ifdef F08
   use mpi_f08
   implicit none
-  type(MPI_File) :: file
   type(MPI_Request) :: requests(4)
   type(MPI_Status) :: statuses(4)
 #else
@@ -15,38 +13,24 @@ program mpi_split_fortran
   use mpi
   implicit none
 #endif
-  integer :: file, requests(4), statuses(MPI_STATUS_SIZE, 4)
+  integer :: requests(4), statuses(MPI_STATUS_SIZE, 4)
 #endif
-  integer, parameter :: halo = 4096, block = 131072
-  double precision, parameter :: seconds = 0.6d0
+  integer, parameter :: halo = 4096
+  double precision, parameter :: seconds = 0.3d0
   integer :: error, rank, ranks, mpi_calls = 0, mpi_bytes = 0
-  double precision :: mpi_seconds = 0, io_seconds = 0, all_began, began
-  double precision :: here(halo), there(halo), left_edge(halo), right_edge(halo), all(8 * halo), blocks(block)
-  character(len=16) :: kind
-  character(len=1024) :: folder
+  double precision :: mpi_seconds = 0, all_began, began
+  double precision :: here(halo), there(halo), left_edge(halo), right_edge(halo), all(8 * halo)
 
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
-  call get_command_argument(1, kind)
-  call get_command_argument(2, folder)
   here = rank
   all = rank
-  blocks = rank
   all_began = now()
-  select case (kind)
-  case ('ping-pong')
-    call play_ping_pong()
-  case ('halo')
-    call exchange_halos()
-  case ('collectives')
-    call call_collectives()
-  case ('mpi-io')
-    call write_together()
-  case default
-    error stop 'unknown kind of program'
-  end select
-  print '(a,i0,a,f0.6,a,f0.6,a,f0.6,a,i0,a,i0)', 'rank ', rank, ' mpi ', mpi_seconds, ' io ', io_seconds, ' all ', &
+  call play_ping_pong()
+  call exchange_halos()
+  call call_collectives()
+  print '(a,i0,a,f0.6,a,f0.6,a,i0,a,i0)', 'rank ', rank, ' mpi ', mpi_seconds, ' io 0 all ', &
     now() - all_began, ' calls ', mpi_calls, ' bytes ', mpi_bytes
   call MPI_Finalize(error)
 
@@ -73,12 +57,6 @@ contains
     mpi_calls = mpi_calls + 1
     mpi_bytes = mpi_bytes + bytes
     if (error /= MPI_SUCCESS) error stop 'a call of MPI failed'
-  end subroutine
-
-  subroutine of_io(status)
-    integer, intent(in) :: status
-    io_seconds = io_seconds + now() - began
-    if (status /= 0) error stop 'a call of I/O failed'
   end subroutine
 
   subroutine play_ping_pong()
@@ -160,27 +138,5 @@ contains
       call MPI_Barrier(MPI_COMM_WORLD, error)
       call of_mpi(0)
     end do
-  end subroutine
-
-  ! All write by MPI-IO, to one file.
-  subroutine write_together()
-    integer(MPI_OFFSET_KIND) :: place
-    integer :: i
-    began = now()
-    call MPI_File_open(MPI_COMM_WORLD, trim(folder)//'/split', MPI_MODE_CREATE + MPI_MODE_WRONLY, MPI_INFO_NULL, file, error)
-    call of_io(error)
-    do i = 0, 29
-      call compute(seconds / 60 * (1 + rank))
-      place = 8_MPI_OFFSET_KIND * block * (ranks * i + rank)
-      began = now()
-      call MPI_File_write_at_all(file, place, blocks, block, MPI_DOUBLE_PRECISION, MPI_STATUS_IGNORE, error)
-      call of_io(error)
-      began = now()
-      call MPI_Barrier(MPI_COMM_WORLD, error)
-      call of_mpi(0)
-    end do
-    began = now()
-    call MPI_File_close(file, error)
-    call of_io(error)
   end subroutine
 end program

@@ -1,5 +1,5 @@
 ! Collective writes of every kind in Fortran, `part` integers a rank each, as in mpi_turns.c: mpi_turns_fortran FILE. Built with -cpp; -DF08 takes the
-! module mpi_f08 instead of mpi, -DMPIF takes mpif.h.
+! module mpi_f08 instead of mpi.
 program mpi_turns_fortran
 #ifdef F08
   use mpi_f08
@@ -8,13 +8,8 @@ program mpi_turns_fortran
   type(MPI_Request) :: requests(1)
   type(MPI_Status) :: status, statuses(1)
 #else
-#ifdef MPIF
-  implicit none
-  include 'mpif.h'
-#else
   use mpi
   implicit none
-#endif
   integer :: file, requests(1), status(MPI_STATUS_SIZE), statuses(MPI_STATUS_SIZE, 1)
 #endif
   integer, parameter :: part = 65536

@@ -18,6 +18,7 @@
 #define LONG_LINE 10000
 
 static char block[1 << 16];
+static volatile int tens = 10, ones = 1, line_size = 2 * LONG_LINE; /* with which the compiler cannot tell that reads fit */
 static long written, read_bytes;
 
 static void wrote(long bytes)
@@ -78,15 +79,15 @@ static void read_in_all_ways(FILE *file)
     char line[2 * LONG_LINE], *own = NULL;
     size_t room = 0;
     int number;
-    got((long)fread(block, 10, 30, file) * 10);
-    got((long)fread_unlocked(block, 1, 20000, file));
+    got((long)fread(block, (size_t)tens, 30, file) * 10);
+    got((long)fread_unlocked(block, (size_t)ones, 20000, file));
     got(fgetc(file) != EOF);
     got((getc)(file) != EOF);
     got(fgetc_unlocked(file) != EOF);
     got((getc_unlocked)(file) != EOF);
-    REQUIRE(fgets(line, sizeof line, file) != NULL && strlen(line) == LONG_LINE); /* more than the buffer holds */
+    REQUIRE(fgets(line, line_size, file) != NULL && strlen(line) == LONG_LINE); /* more than the buffer holds */
     got(LONG_LINE);
-    REQUIRE(fgets_unlocked(line, 4, file) != NULL);
+    REQUIRE(fgets_unlocked(line, ones * 4, file) != NULL);
     got(3);
     got(getline(&own, &room, file));
     got(getdelim(&own, &room, 'h', file));

@@ -47,7 +47,7 @@ def steps(service: Coordinator) -> int:
     return informed // 2
 
 
-@pytest.mark.parametrize("option", ["C", "-DMPI", "-DMPIF", "-DF08"])
+@pytest.mark.parametrize("option", ["C", "-cpp", "-DF08"])
 @pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
 def test_every_kind_asks_in_c_and_fortran(
     mpi: Mpi, option: str, build: Callable[..., Path], job: Job, tmp_path: Path

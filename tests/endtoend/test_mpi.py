@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -28,12 +27,12 @@ from support.mpi import (
     totals,
 )
 
+RANKS = 4
 INT_BYTES = 4
 
 TRANSFERS = ("", "_at", "_all", "_at_all", "_shared", "_ordered")
 COLLECTIVE = ("_all", "_at_all", "_ordered")
 ELEMENTS = {suffix: 1000 * (i + 1) for i, suffix in enumerate(TRANSFERS)}
-FORTRAN_NAMINGS = ("-fno-underscoring", "-funderscoring", "-fsecond-underscore")
 
 
 def bytes_of_every_routine(rank: int, suffixes: Sequence[str]) -> int:
@@ -46,12 +45,11 @@ def calls_of_every_routine(init: str) -> dict[str, int]:
     return dict.fromkeys(once, 1) | {"MPI_File_seek": 4, "MPI_File_seek_shared": 2}
 
 
-@pytest.mark.parametrize("ranks", [1, 4])
 @pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
-def test_every_routine_in_c(mpi: Mpi, ranks: int, build: Callable[..., Path], job: Job) -> None:
-    profile = job.launch(mpi, ranks, build(mpi, "mpi_transfers.c"), "every_routine", job.data)
+def test_every_routine_in_c(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = job.launch(mpi, RANKS, build(mpi, "mpi_transfers.c"), "every_routine", job.data)
     independent = [suffix for suffix in TRANSFERS if suffix not in COLLECTIVE]
-    for rank in range(ranks):
+    for rank in range(RANKS):
         assert calls(profile, rank) == calls_of_every_routine("MPI_Init_thread")
         moved = bytes_of_every_routine(rank, independent)
         expected = {
@@ -81,13 +79,13 @@ def test_levels_of_pcontrol_are_regions(mpi: Mpi, build: Callable[..., Path], jo
 @pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
 def test_every_routine_in_fortran(mpi: Mpi, module: str, build: Callable[..., Path], job: Job) -> None:
     options = ["-cpp", "-DF08"] if module == "mpi_f08" else ["-cpp"]
-    profile = job.launch(mpi, 4, build(mpi, "mpi_transfers_fortran.f90", *options), job.data)
+    profile = job.launch(mpi, RANKS, build(mpi, "mpi_transfers_fortran.f90", *options), job.data)
     independent = [suffix for suffix in TRANSFERS if suffix not in COLLECTIVE]
     short_reads = 500 + 300
     expected_calls = calls_of_every_routine("MPI_Init")
     for name, more in {"open": 1, "close": 1, "write": 1, "read_at": 2}.items():
         expected_calls[f"MPI_File_{name}"] += more
-    for rank in range(4):
+    for rank in range(RANKS):
         assert calls(profile, rank) == expected_calls
         moved = bytes_of_every_routine(rank, independent)
         assert totals(profile, rank, "mpiio") == {
@@ -101,16 +99,15 @@ def test_every_routine_in_fortran(mpi: Mpi, module: str, build: Callable[..., Pa
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("ranks", [1, 4])
 @pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
-def test_bytes_are_in_posix_again(mpi: Mpi, ranks: int, build: Callable[..., Path], job: Job) -> None:
-    profile = job.launch(mpi, ranks, build(mpi, "mpi_transfers.c"), "whole_file", job.data)
+def test_bytes_are_in_posix_again(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
+    profile = job.launch(mpi, RANKS, build(mpi, "mpi_transfers.c"), "whole_file", job.data)
     block = 8 * 65536
-    for rank in range(ranks):
+    for rank in range(RANKS):
         assert totals(profile, rank, "mpiio")["write_bytes"] == block
         assert totals(profile, rank, "mpiio_coll")["write_bytes"] == block
         assert totals(profile, rank, "mpiio")["write_ops"] == 8
-    assert file_bytes(profile, job.data, "write_bytes") == 2 * block * ranks == job.data.stat().st_size
+    assert file_bytes(profile, job.data, "write_bytes") == 2 * block * RANKS == job.data.stat().st_size
 
 
 @pytest.mark.parametrize("mpi", ALL_MPIS, ids=by_name)
@@ -180,22 +177,6 @@ def test_more_files_than_the_table_holds(mpi: Mpi, build: Callable[..., Path], j
     assert 2 * 900 <= known["write_ops"] <= 2 * 1024  # not each place is within reach of a key's own
 
 
-@pytest.mark.parametrize("naming", FORTRAN_NAMINGS)
-@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
-def test_compilers_names_for_fortran_routines(mpi: Mpi, naming: str, build: Callable[..., Path], job: Job) -> None:
-    profile = job.launch(mpi, 2, build(mpi, "mpi_names.f90", naming), job.data)
-    for rank in range(2):
-        assert calls(profile, rank) == dict.fromkeys(
-            [
-                "MPI_Init", "MPI_Finalize", "MPI_File_open", "MPI_File_close", "MPI_File_write_at",
-                "MPI_File_read_at_all",
-            ],
-            1,
-        )  # fmt: skip
-        assert totals(profile, rank, "mpiio")["write_bytes"] == 400
-        assert totals(profile, rank, "mpiio_coll")["read_bytes"] == 400
-
-
 @pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
 def test_handles_pass_between_languages(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
     profile = job.launch(mpi, 1, build(mpi, "mpi_handles.f90", "mpi_handles_in_c.c"), job.data)
@@ -215,15 +196,6 @@ def test_strided_collective_solver(mpi: Mpi, build: Callable[..., Path], job: Jo
             "read_bytes": block, "write_bytes": steps * block, "errors": 0,
         }  # fmt: skip
     assert file_bytes(profile, job.data, "write_bytes") == steps * ranks * block == job.data.stat().st_size
-
-
-@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
-def test_mpi_out_of_the_global_scope(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
-    plug_in = build(mpi, "mpi_plug_in.c", "-shared")
-    host = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).write_numbers(sys.argv[2].encode()))"
-    profile = job.launch(mpi, 1, sys.executable, "-c", host, plug_in, job.data)
-    assert totals(profile, 0, "mpiio")["write_bytes"] == 1000 * INT_BYTES
-    assert job.data.stat().st_size == 1000 * INT_BYTES
 
 
 def test_namesakes_of_fortran_routines(tmp_path: Path, job: Job) -> None:

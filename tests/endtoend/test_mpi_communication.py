@@ -25,7 +25,6 @@ ATTEMPTS = 4
 LINE = re.compile(r"rank (\d+) mpi (\S+) io (\S+) all (\S+) calls (\d+) bytes (\d+)")
 NOT_TIMED = ("life", "file")  # what the programs' clocks of MPI leave out
 CALLS = ("posix", "stdio")
-PROGRAMS = ("ping-pong", "halo", "collectives", "io", "mpi-io")
 pytestmark = pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
 
 
@@ -98,6 +97,15 @@ def is_split(profile: Profile, splits: dict[int, Split]) -> bool:
     return True
 
 
+def is_critical(profile: Profile, splits: dict[int, Split]) -> bool:
+    """Whether it is rank 1, as it computes longest, and by what rank 0 waited for it."""
+    found = split_of(Digest(profile))
+    assert found is not None
+    critical = found.phases.filter(pl.col("label").str.starts_with("rank 1"), pl.col("by") == "computing")
+    waited = splits[0].mpi - splits[1].mpi
+    return waited > 0 and abs(RANKS * critical["longer"].sum() - waited) < 0.1 * waited
+
+
 def launched_until(
     is_right: Callable[[Profile, dict[int, Split]], bool], mpi: Mpi, job: Job, *command: str | Path
 ) -> tuple[Profile, str]:
@@ -110,12 +118,16 @@ def launched_until(
     raise AssertionError(f"{splits} is not {[classes(profile, rank) for rank in splits]}")
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", ["ping-pong", "halo", "collectives", "io", "mpi-io"])
 def test_the_split_is_that_of_the_programs_own_clock(
     mpi: Mpi, build: Callable[..., Path], job: Job, program: str
 ) -> None:
     """And what the kernel counts of a process is there by slice."""
-    profile, output = launched_until(is_split, mpi, job, build(mpi, "mpi_split.c", "-pthread"), program, job.data)
+    checks = [is_split, is_critical] if program == "halo" else [is_split]
+    profile, output = launched_until(
+        lambda *found: all(check(*found) for check in checks), mpi, job, build(mpi, "mpi_split.c", "-pthread"),
+        program, job.data,
+    )  # fmt: skip
     for rank in range(RANKS):
         usage = of_rank(profile.usage, profile, rank)
         process = profile.processes.filter(pl.col("rank") == rank).row(0, named=True)
@@ -129,15 +141,9 @@ def test_the_split_is_that_of_the_programs_own_clock(
         assert usage["slice"].n_unique() == usage.height
 
 
-# No call of MPI's is one of "io" alone; and with mpif.h a program calls the very symbols that it calls by `use mpi`.
-@pytest.mark.parametrize(
-    ("interface", "program"),
-    [("-DMPIF", "halo"), *((way, name) for way in ("-DMPI", "-DF08") for name in PROGRAMS if name != "io")],
-)
-def test_the_split_of_a_fortran_program(
-    mpi: Mpi, interface: str, build: Callable[..., Path], job: Job, program: str
-) -> None:
-    launched_until(is_split, mpi, job, build(mpi, "mpi_split_fortran.f90", "-cpp", interface), program, job.data)
+@pytest.mark.parametrize("interface", ["-DMPIF", "-DMPI", "-DF08"])
+def test_the_split_of_a_fortran_program(mpi: Mpi, interface: str, build: Callable[..., Path], job: Job) -> None:
+    launched_until(is_split, mpi, job, build(mpi, "mpi_split_fortran.f90", "-cpp", interface))
 
 
 @pytest.mark.parametrize("way", ["barrier", "collective", "receive", "wait"])
@@ -162,17 +168,6 @@ def test_the_wait_for_a_slow_ranks_storage_is_attributed_to_it(
 
     program = build(mpi, "mpi_split.c", "-pthread")
     launched_until(is_attributed, mpi, job, program, "slow", job.data, "0.8", way)
-
-
-def test_the_rank_that_computes_longest_is_critical(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
-    def is_critical(profile: Profile, splits: dict[int, Split]) -> bool:
-        found = split_of(Digest(profile))
-        assert found is not None
-        critical = found.phases.filter(pl.col("label").str.starts_with("rank 1"), pl.col("by") == "computing")
-        waited = splits[0].mpi - splits[1].mpi
-        return waited > 0 and abs(RANKS * critical["longer"].sum() - waited) < 0.1 * waited
-
-    launched_until(is_critical, mpi, job, build(mpi, "mpi_split.c", "-pthread"), "halo", job.data)
 
 
 def test_calls_of_several_threads_are_all_counted(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:

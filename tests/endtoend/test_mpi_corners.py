@@ -68,11 +68,8 @@ def test_calls_are_counted_once(mpi: Mpi, build: Callable[..., Path], job: Job, 
     if "unknown" in output:
         pytest.skip(f"{by_name(mpi)} is older than MPI 4")  # and the program has run to its end
     assert counted(profile) == in_order({"life": BEGIN_AND_END} | calls for calls in CALLS[what])
-
-
-@pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
-def test_bytes_that_ranks_put_and_get_are_exact(mpi: Mpi, build: Callable[..., Path], job: Job) -> None:
-    profile, _ = job.run([*mpi.launcher, "2", build(mpi, "mpi_corners.c"), "one-sided"])
+    if what != "one-sided":
+        return
     rows = profile.communication.group_by("process", "class").agg(pl.col("bytes").sum()).filter(pl.col("bytes") > 0)
     moved = INT_BYTES * sum(calls * numbers for calls, numbers in ONE_SIDED.values())
     assert rows.select("class", "bytes").rows() == [("one_sided", moved)] * 2

@@ -91,6 +91,9 @@ def test_every_name_of_mpi(job: Job) -> None:
     names = names_of_mpi()
     assert {in_c(name) for name in names if class_of(name) is None} == set(OPERATION_OF)
     assert {in_c(name) for name in names if name == name.lower() and class_of(name)} == set(CLASS_OF)
+    in_fortran = {in_c(name) for name in names if name == name.lower() and class_of(name) is None}
+    spelt = {f"{name}{end}" for name in in_fortran for end in ("", "_", "__")}  # by compilers' ways of naming routines
+    assert spelt | {name.upper() for name in in_fortran} < set(names)
     ended = job.run([made_with(names, job.folder), *names])
     assert (ended.status, ended.output, ended.errors) == (0, b"", "")
     assert_counted(job, names)

@@ -1,6 +1,5 @@
 """MPI-IO that one call begins and another completes, in C, Fortran and Python: counted once, as long as both took."""
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from support.mpi import (
     calls,
     make_build,  # noqa: F401 fixture
     make_job,  # noqa: F401 fixture
+    settings_of_mpi4py,
     totals,
 )
 
@@ -191,15 +191,8 @@ def test_fortran(mpi: Mpi, module: str, build: Callable[..., Path], job: Job) ->
 @pytest.mark.parametrize("mpi", BOTH_MPIS, ids=by_name)
 def test_files_of_mpi4py(mpi: Mpi, tmp_path: Path, job: Job) -> None:
     mpi.tool("mpicc")
-    # mpi4py asks for MPICH by the name that MPICH gives its library, and Debian another.
-    (tmp_path / "names").mkdir()
-    for folder in (Path("/usr/lib"), *Path("/usr/lib").glob("*-linux-gnu")):
-        if (folder / "libmpich.so.12").exists() and not (tmp_path / "names" / "libmpi.so.12").exists():
-            (tmp_path / "names" / "libmpi.so.12").symlink_to(folder / "libmpich.so.12")
-    names = f"{tmp_path / 'names'}:{os.environ.get('LD_LIBRARY_PATH', '')}"
-    environment = {"MPI4PY_MPIABI": mpi.suffix, "LD_LIBRARY_PATH": names}
     program = (sys.executable, APPS / "mpi_python.py", job.data)
-    profile = job.launch(mpi, 2, *program, environment=environment)
+    profile = job.launch(mpi, 2, *program, environment=settings_of_mpi4py(mpi, tmp_path))
     for rank in range(2):
         assert transfers(profile, rank, "mpiio") == (1, 4000, 3, 3 * 4000, 0)
         assert transfers(profile, rank, "mpiio_coll") == (1, 4000, 1, 4000, 0)

@@ -1,28 +1,14 @@
 """MPI-IO of one rank against strace: what MPICH does underneath is in the profile, call by call and byte by byte."""
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
-import pytest
 from slicewise.profile.reader import Profile
-from support.mpi import APPS, MPICH, make_build  # noqa: F401 fixture
+from support.mpi import APPS, MPICH, make_build, settings_of_mpi4py  # noqa: F401 fixture
 from support.programs import Command, Job, total
 from support.witness import unexplained, witness
-
-
-@pytest.fixture(name="names")
-def make_names(tmp_path: Path) -> Path:
-    """mpi4py asks for MPICH by the name that MPICH gives its library, and Debian another."""
-    folder = tmp_path / "names"
-    folder.mkdir()
-    for place in (Path("/usr/lib"), *Path("/usr/lib").glob("*-linux-gnu")):
-        if (place / "libmpich.so.12").exists() and not (folder / "libmpi.so.12").exists():
-            (folder / "libmpi.so.12").symlink_to(place / "libmpich.so.12")
-    return folder
-
 
 # Made inside libc for functions that are counted by their own names (realpath, seekdir, closedir) or not at all
 # (shm_unlink): the transports' shared memory, and the library's look at the machine.
@@ -48,9 +34,8 @@ def test_fortran(build: Callable[..., Path], job: Job) -> None:
     assert profile.files.filter(pl.col("path") == str(solution))["write_bytes"].to_list() == [written]
 
 
-def test_mpi4py(names: Path, job: Job) -> None:
-    paths = f"{names}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+def test_mpi4py(tmp_path: Path, job: Job) -> None:
     command = [sys.executable, APPS / "mpi_python.py", job.data / "file"]
     # The interpreter reads its script and settings by stdio: their bytes are compared, not how many calls that took.
-    profile = hold_against_strace(job, command, "file read calls", MPI4PY_MPIABI="mpich", LD_LIBRARY_PATH=paths)
+    profile = hold_against_strace(job, command, "file read calls", **settings_of_mpi4py(MPICH, tmp_path))
     assert total(profile, "write_bytes", layers=["mpiio", "mpiio_coll"]) == 4 * 4000

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 from slicewise.profile.reader import Profile
-from support.programs import Apps, Job, total
+from support.programs import FORTIFIED, Apps, Job, total
 
 STDIO = ("stdio",)
 
@@ -22,9 +22,6 @@ def assert_as_told(profile: Profile, words: str) -> None:
         assert latencies <= told.get(ops, 0) / 5
         assert profile.files[f"{kind}_ops"].sum() >= told.get(ops, 0)
         assert rows[f"{kind}_consecutive"].sum() <= rows[f"{kind}_sequential"].sum() <= told.get(ops, 0)
-
-
-FORTIFIED = ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 
 
 # What one of several threads moves while another waits for the stream is counted for one of them.

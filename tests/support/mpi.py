@@ -46,6 +46,14 @@ ALL_MPIS = (OPEN_MPI, OPEN_MPI_ROMIO, MPICH)
 BOTH_MPIS = (OPEN_MPI, MPICH)
 
 
+def settings_of_mpi4py(mpi: Mpi, folder: Path) -> dict[str, str]:
+    """mpi4py asks for MPICH by the name that MPICH gives its library, and Debian another: a link in the folder."""
+    for place in (Path("/usr/lib"), *Path("/usr/lib").glob("*-linux-gnu")):
+        if (place / "libmpich.so.12").exists() and not (folder / "libmpi.so.12").exists():
+            (folder / "libmpi.so.12").symlink_to(place / "libmpich.so.12")
+    return {"MPI4PY_MPIABI": mpi.suffix, "LD_LIBRARY_PATH": f"{folder}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+
+
 def by_name(mpi: Mpi) -> str:
     return mpi.name
 

@@ -26,6 +26,7 @@ SHARED_MEMORY = Path("/dev/shm")
 COMPILED, GO_CACHE = BUILD / "apps", BUILD / "go"
 JOB_NAME = "job"
 TIMEOUT_SECONDS = 120
+FORTIFIED = ("-O2", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 
 Command = Sequence[str | Path]
 
@@ -60,6 +61,12 @@ class Apps:
         """The path of the program (or with -shared the library) made from `name`.c."""
         command = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Werror", APPS / f"{name}.c"]
         return compiled(name, [*command, *options], self.folder)
+
+
+def symbols_wanted(program: Path) -> set[str]:
+    """What a program asks its libraries for."""
+    lines = subprocess.run(["nm", "-D", "-u", program], capture_output=True, text=True, check=True).stdout.split()
+    return {symbol.split("@")[0] for symbol in lines}
 
 
 def build_go(folder: Path, name: str, cgo: str = "0") -> Path:
