@@ -29,15 +29,10 @@ def runtime_bar(parts: Sequence[RuntimePart]) -> Figure:
     legend_pixels = 24 + 21 * -(-len(parts) // 2)
     chart = style.figure(height=82 + legend_pixels, barmode="stack", bargap=0.2)
     for part in parts:
-        chart.add_bar(
-            x=[part.seconds],
-            y=[""],
-            name=style.safe(style.shortened(part.name, 40)),
-            orientation="h",
-            marker={"color": part.colour, "line": {"width": 0}},
-            hovertemplate="%{x:.4~g} s",
-            showlegend=True,
-        )
+        style.add_bars(
+            chart, [part.seconds], [""], part.colour, name=style.safe(style.shortened(part.name, 40)), orientation="h",
+            marker={"line": {"width": 0}}, hovertemplate="%{x:.4~g} s", showlegend=True,
+        )  # fmt: skip
     chart.update_layout(margin={"l": 12, "r": 18, "t": legend_pixels, "b": 40}, hovermode="closest")
     chart.update_xaxes(title_text="seconds", rangemode="tozero", title_standoff=4)
     chart.update_yaxes(visible=False, fixedrange=True)
@@ -88,12 +83,8 @@ def lost_by_slice(loads: Sequence[LoadShare], slices: range, slice_ns: int) -> F
     # A bar stands in the middle of its slice.
     times = style.clock_times(range(slices.start, slices.stop), slice_ns) + np.timedelta64(slice_ns // 2_000_000, "ms")
     for load in loads:
-        chart.add_bar(
-            x=times,
-            y=per_slice(load.rows, "value", slices),
-            width=slice_ns / 1e6,
-            name=style.safe(style.shortened(load.name)),
-            marker={"color": load.colour, "line": {"width": 0}},
-            hovertemplate="%{y:.3~g} s",
-        )
+        style.add_bars(
+            chart, times, per_slice(load.rows, "value", slices), load.colour, width=slice_ns / 1e6,
+            name=style.safe(style.shortened(load.name)), marker={"line": {"width": 0}}, hovertemplate="%{y:.3~g} s",
+        )  # fmt: skip
     return chart

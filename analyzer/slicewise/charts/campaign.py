@@ -40,24 +40,16 @@ def predicted_and_observed(frame: pl.DataFrame) -> Figure:
         labels: list[str] | list[list[str]] = pairs
         if "run" in rows.columns:
             labels = [pairs, [style.safe(style.shortened(run, 24)) for run in rows["run"]]]
-        chart.add_bar(
-            x=labels,
-            y=rows["observed"].to_list(),
-            name=f"job {place + 1}, observed",
-            marker={"color": style.transparent(colour, 0.38), "line": {"width": 1, "color": colour}},
-            hovertemplate="observed %{y:.4~g} s<extra></extra>",
+        style.add_bars(
+            chart, labels, rows["observed"], style.transparent(colour, 0.38), name=f"job {place + 1}, observed",
+            marker={"line": {"width": 1, "color": colour}}, hovertemplate="observed %{y:.4~g} s<extra></extra>",
             offsetgroup=str(place),
-        )
-        chart.add_scatter(
-            x=labels,
-            y=rows["predicted"].to_list(),
-            name=f"job {place + 1}, predicted",
-            mode="markers",
-            marker={"size": 9, "symbol": "diamond-open", "color": colour, "line": {"width": 2, "color": colour}},
-            error_y=style.intervals(rows, "predicted"),
-            hovertemplate="predicted %{y:.4~g} s<extra></extra>",
-            offsetgroup=str(place),
-        )
+        )  # fmt: skip
+        style.add_marks(
+            chart, labels, rows["predicted"], 9, colour, "diamond-open", name=f"job {place + 1}, predicted",
+            marker={"line": {"width": 2, "color": colour}}, error_y=style.intervals(rows, "predicted"),
+            hovertemplate="predicted %{y:.4~g} s<extra></extra>", offsetgroup=str(place),
+        )  # fmt: skip
     chart.update_layout(barmode="group", scattermode="group")
     chart.update_xaxes(automargin=True)
     chart.update_yaxes(title_text=WIDTH_SECONDS)
@@ -77,15 +69,11 @@ def alone_and_together(together: pl.DataFrame, columns: tuple[str, str], scale: 
     )
     labels = [style.safe(_label(row)) for row in of_size.iter_rows(named=True)]
     for name, column, colour in zip((ALONE, TOGETHER), columns, style.JOB_COLOURS, strict=False):
-        chart.add_bar(
-            x=(together[column] / scale).to_list(),
-            y=list(range(len(labels))),
-            orientation="h",
-            name=name,
-            marker={"color": style.transparent(colour, 0.6), "line": {"width": 1, "color": colour}},
-            customdata=labels,
+        style.add_bars(
+            chart, together[column] / scale, list(range(len(labels))), style.transparent(colour, 0.6), orientation="h",
+            marker={"line": {"width": 1, "color": colour}}, name=name, customdata=labels,
             hovertemplate=f"%{{customdata}}<br>{name} %{{x:.4~g}}<extra></extra>",
-        )
+        )  # fmt: skip
     chart.update_xaxes(title_text=title)
     chart.update_yaxes(tickvals=list(range(len(labels))), ticktext=labels, autorange="reversed", automargin=True)
     return chart
@@ -103,14 +91,9 @@ def by_slice(runs: Sequence[tuple[str, Sequence[float]]], slice_seconds: float) 
     for (name, moved), colour in zip(runs, style.JOB_COLOURS * (1 + len(runs) // len(style.JOB_COLOURS)), strict=False):
         values = steps(pl.Series(moved, dtype=pl.Float64).to_numpy() / slice_seconds / words.MIB)
         chart.add_scatter(
-            x=[slice_seconds * place for place in range(len(values))],
-            y=values,
-            name=style.safe(name),
-            mode="lines",
-            line={"shape": "hv", "width": 1.8, "color": colour},
-            hovertemplate="%{y:.4~g} MiB/s",
-        )
+            x=[slice_seconds * place for place in range(len(values))], y=values, name=style.safe(name), mode="lines",
+            line={"shape": "hv", "width": 1.8, "color": colour}, hovertemplate="%{y:.4~g} MiB/s",
+        )  # fmt: skip
     chart.update_layout(hovermode="x unified")
-    chart.update_yaxes(title_text="throughput (MiB/s)")
-    chart.update_xaxes(title_text="seconds since the first byte's slice")
+    style.title_axes(chart, "seconds since the first byte's slice", "throughput (MiB/s)")
     return chart

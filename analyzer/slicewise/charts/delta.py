@@ -1,6 +1,6 @@
 """Delta-graphs: time, throughput and interference factor of two jobs over the offset of the second."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -10,6 +10,7 @@ from slicewise.scalars import real
 
 # A line's pattern for each configuration, so that several lie side by side; colours are the jobs'.
 DASHES = ("solid", "dash", "dot", "dashdot")
+OFFSET = "B began after A by (s)"
 SYMBOLS = ("circle", "square", "diamond", "cross")
 
 
@@ -30,34 +31,22 @@ def over_offset(
         for colour, name in zip(style.JOB_COLOURS, ("A", "B"), strict=False):
             said = f"{style.safe(style.shortened(configuration))}: {name}" if len(points) > 1 else name
             rows = frame.filter(pl.col("name") == name)
-            chart.add_scatter(
-                x=rows["dt"].to_list(),
-                y=(rows[column] / scale).to_list(),
-                mode="markers",
-                name=said,
-                marker={
-                    "size": 8,
-                    "color": colour,
-                    "symbol": [
-                        SYMBOLS[place % len(SYMBOLS)] + ("-open" if is_outlier else "")
-                        for is_outlier in rows["is_outlier"]
-                    ],
-                },
-                text=[style.safe(run) for run in rows["run"]],
-                hovertemplate="%{text}: %{y:.4~g} at %{x:.3~g} s<extra></extra>",
+            symbol = SYMBOLS[place % len(SYMBOLS)]
+            symbols = [f"{symbol}-open" if is_outlier else symbol for is_outlier in rows["is_outlier"]]
+            _mark_runs(chart, rows, rows[column] / scale, said, colour, symbols)
+            line, dash = expected[configuration].filter(pl.col("name") == name), DASHES[place % len(DASHES)]
+            style.add_line(
+                chart, line["dt"], line[column] / scale, f"{said}, expected", colour, 1.2, dash, hoverinfo="skip"
             )
-            line = expected[configuration].filter(pl.col("name") == name)
-            chart.add_scatter(
-                x=line["dt"].to_list(),
-                y=(line[column] / scale).to_list(),
-                mode="lines",
-                name=f"{said}, expected",
-                line={"width": 1.2, "color": colour, "dash": DASHES[place % len(DASHES)]},
-                hoverinfo="skip",
-            )
-    chart.update_xaxes(title_text="B began after A by (s)")
-    chart.update_yaxes(title_text=title)
+    style.title_axes(chart, OFFSET, title)
     return chart
+
+
+def _mark_runs(
+    chart: Figure, rows: pl.DataFrame, values: pl.Series, name: str, colour: str, symbol: Sequence[str] = ()
+) -> None:
+    text, hover = [style.safe(run) for run in rows["run"]], "%{text}: %{y:.4~g} at %{x:.3~g} s<extra></extra>"
+    style.add_marks(chart, rows["dt"], values, 8, colour, symbol, name=name, text=text, hovertemplate=hover)
 
 
 def resource(levels: pl.DataFrame, title: str, limit: float | None) -> Figure:
@@ -65,15 +54,7 @@ def resource(levels: pl.DataFrame, title: str, limit: float | None) -> Figure:
     limit where the runs come near it."""
     chart = style.figure(height=210, showlegend=True)
     ends = [real(levels["dt"].min()), real(levels["dt"].max())]
-    chart.add_scatter(
-        x=levels["dt"].to_list(),
-        y=levels["value"].to_list(),
-        mode="markers",
-        name="together",
-        marker={"size": 8, "color": style.JOB_COLOURS[0]},
-        text=[style.safe(run) for run in levels["run"]],
-        hovertemplate="%{text}: %{y:.4~g} at %{x:.3~g} s<extra></extra>",
-    )
+    _mark_runs(chart, levels, levels["value"], "together", style.JOB_COLOURS[0])
     lines = [("alone", levels["alone"][0], "dash")]
     if limit is not None and real(levels["value"].max()) >= limit / 2:
         lines.append(("its limit", limit, "dot"))
@@ -82,6 +63,5 @@ def resource(levels: pl.DataFrame, title: str, limit: float | None) -> Figure:
             chart.add_scatter(
                 x=ends, y=[height] * 2, mode="lines", name=name, line={"width": 1.2, "dash": dash}, hoverinfo="skip"
             )
-    chart.update_xaxes(title_text="B began after A by (s)")
-    chart.update_yaxes(title_text=title, rangemode="tozero")
+    style.title_axes(chart, OFFSET, title)
     return chart

@@ -14,13 +14,8 @@ def by_bin(frame: pl.DataFrame, x_title: str) -> Figure:
     order), calls."""
     chart = style.figure(height=250, showlegend=True, barmode="group", bargap=0.18, bargroupgap=0.05)
     for (kind,), rows in frame.group_by("kind", maintain_order=True):
-        chart.add_bar(
-            x=rows["bin"].to_list(),
-            y=rows["calls"].to_list(),
-            name=kind,
-            marker={"color": style.KIND_COLOURS[kind]},
-            hovertemplate=f"{kind}, %{{x}}: %{{y:,}} calls<extra></extra>",
-        )
+        hover = f"{kind}, %{{x}}: %{{y:,}} calls<extra></extra>"
+        style.add_bars(chart, rows["bin"], rows["calls"], style.KIND_COLOURS[kind], name=kind, hovertemplate=hover)
     tickangle = 0 if frame["bin"].n_unique() <= MOST_LEVEL_NAMES else -45
     chart.update_xaxes(title_text=x_title, type="category", tickangle=tickangle, automargin=True, title_standoff=6)
     chart.update_yaxes(title_text="calls", tickformat="~s")
@@ -37,17 +32,11 @@ def io_time_by_rank(frame: pl.DataFrame) -> Figure:
         seconds = frame[f"{kind}_seconds"]
         if not seconds.sum():
             continue
-        chart.add_bar(
-            x=places,
-            y=seconds.to_list(),
-            name=kind,
-            text=[style.safe(label) for label in frame["label"]],
-            textposition="none",
-            marker={"color": colour, "line": {"width": 0}},
+        style.add_bars(
+            chart, places, seconds, colour, name=kind, text=[style.safe(label) for label in frame["label"]],
+            textposition="none", marker={"line": {"width": 0}},
             hovertemplate=f"%{{text}}, {kind}: %{{y:.3~g}} s<extra></extra>",
-        )
-    chart.update_xaxes(
-        automargin=True, title_standoff=6, title_text="rank" if has_ranks else "process", tickformat=",d"
-    )
-    chart.update_yaxes(title_text="time in calls (s)")
+        )  # fmt: skip
+    x_title = "rank" if has_ranks else "process"
+    style.title_axes(chart, x_title, "time in calls (s)", automargin=True, title_standoff=6, tickformat=",d")
     return chart

@@ -38,16 +38,12 @@ def boxes(
         if rows.is_empty():
             continue
         corners = rows.select("hard_bandwidth", "easy_bandwidth", "hard_metadata", "easy_metadata")
-        outline_x, outline_y = _outlines(corners.iter_rows())
-        chart.add_scatter(
-            x=outline_x, y=outline_y, mode="lines", name=name, legendgroup=name, hoverinfo="skip",
-            line={"width": 1.3, "color": colour, "dash": dash},
-        )  # fmt: skip
+        outlines = _outlines(corners.iter_rows())
+        style.add_line(chart, *outlines, name, colour, 1.3, dash, legendgroup=name, hoverinfo="skip")
         for level, symbol in (("hard", "circle-open"), ("easy", "circle")):
-            chart.add_scatter(
-                x=rows[f"{level}_bandwidth"].to_list(), y=rows[f"{level}_metadata"].to_list(), mode="markers",
+            style.add_marks(
+                chart, rows[f"{level}_bandwidth"], rows[f"{level}_metadata"], 6, colour, symbol,
                 legendgroup=name, showlegend=False, text=[style.safe(run) for run in rows["name"]],
-                marker={"size": 6, "color": colour, "symbol": symbol},
                 hovertemplate=f"%{{text}} {level}: %{{x:.3~g}} GiB/s, %{{y:.3~g}} kIOPS<extra></extra>",
             )  # fmt: skip
     _draw_points(chart, runs, points)
@@ -100,17 +96,15 @@ def _use_axis(update: Callable[..., None], values: Sequence[float], title: str) 
 def growth(areas: Sequence[float], settled_after: int | None) -> Figure:
     chart = style.figure(height=260)
     chart.add_scatter(
-        x=list(range(1, len(areas) + 1)), y=list(areas), mode="lines+markers", showlegend=False,
-        line={"width": 2, "color": BOX_COLOUR}, marker={"size": 6},
-        hovertemplate="%{x} runs: area %{y:.3~g}<extra></extra>",
+        x=list(range(1, len(areas) + 1)), y=list(areas), mode="lines+markers", line={"width": 2, "color": BOX_COLOUR},
+        marker={"size": 6}, hovertemplate="%{x} runs: area %{y:.3~g}<extra></extra>", showlegend=False,
     )  # fmt: skip
     if settled_after is not None:
         chart.add_vline(
             x=settled_after, line={"width": 1.2, "color": style.INK, "dash": "dash"},
             annotation={"text": "no more growth", "font": {"size": 11, "color": style.INK}},
         )  # fmt: skip
-    chart.update_xaxes(title_text="runs", dtick=max(1, len(areas) // 12))
-    chart.update_yaxes(title_text="area of the union (GiB/s x kIOPS)")
+    style.title_axes(chart, "runs", "area of the union (GiB/s x kIOPS)", dtick=max(1, len(areas) // 12))
     return chart
 
 
@@ -119,19 +113,14 @@ def tails(frame: pl.DataFrame, ends: pl.DataFrame) -> Figure:
     phase, median, p95, p99."""
     phases = ends["phase"].to_list()
     chart = style.figure(height=90 + 30 * len(phases))
-    chart.add_scatter(
-        x=frame["seconds"].to_list(), y=frame["phase"].to_list(), mode="markers", name="a run",
-        text=[style.safe(run) for run in frame["run"]],
-        marker={"size": 11, "symbol": "line-ns", "color": BOX_COLOUR, "opacity": 0.7,
-                "line": {"width": 1.5, "color": BOX_COLOUR}},
-        hovertemplate="%{text}: %{x:.3~g} s in %{y}<extra></extra>",
+    style.add_marks(
+        chart, frame["seconds"], frame["phase"], 11, BOX_COLOUR, "line-ns", name="a run",
+        text=[style.safe(run) for run in frame["run"]], hovertemplate="%{text}: %{x:.3~g} s in %{y}<extra></extra>",
+        marker={"opacity": 0.7, "line": {"width": 1.5, "color": BOX_COLOUR}},
     )  # fmt: skip
     for column, name in (("median", "median"), ("p95", "95 %"), ("p99", "99 %")):
-        chart.add_scatter(
-            x=ends[column].to_list(), y=phases, mode="markers", name=name,
-            marker={"size": 8, "symbol": "diamond", "color": TAIL_COLOURS[name]},
-            hovertemplate=f"{name} of %{{y}}: %{{x:.3~g}} s<extra></extra>",
-        )  # fmt: skip
+        hover = f"{name} of %{{y}}: %{{x:.3~g}} s<extra></extra>"
+        style.add_marks(chart, ends[column], phases, 8, TAIL_COLOURS[name], "diamond", name=name, hovertemplate=hover)
     _use_axis(chart.update_xaxes, frame["seconds"].to_list(), "seconds")
     chart.update_yaxes(categoryorder="array", categoryarray=list(reversed(phases)), rangemode="normal")
     return chart

@@ -65,37 +65,18 @@ def _add_panel(
         hovertemplate="%{y}<br>%{x}: %{z:.4~g} MiB/s",
         showscale=False,
     )
-    chart.update_layout(
-        {
-            f"yaxis{'' if place == 1 else place}": {
-                "domain": domain,
-                "anchor": "x",
-                "type": "category",
-                "autorange": "reversed",
-                "fixedrange": True,
-                "tickmode": "array",
-                "tickvals": [at for at, _ in heat.nodes],
-                "ticktext": [style.safe(style.shortened(node, 10)) for _, node in heat.nodes],
-                "showgrid": False,
-                "ticks": "outside",
-                "ticklen": 4,
-                "automargin": True,
-                "zeroline": False,
-                "showline": True,
-            }
-        }
-    )
+    axis = {
+        "domain": domain, "anchor": "x", "type": "category", "autorange": "reversed", "fixedrange": True,
+        "tickmode": "array", "tickvals": [at for at, _ in heat.nodes],
+        "ticktext": [style.safe(style.shortened(node, 10)) for _, node in heat.nodes], "showgrid": False,
+        "ticks": "outside", "ticklen": 4, "automargin": True, "zeroline": False, "showline": True,
+    }  # fmt: skip
+    chart.update_layout({f"yaxis{'' if place == 1 else place}": axis})
     group = f", {heat.processes_per_row} to a row" if heat.processes_per_row > 1 else ""
     scale = "".join(f'<span style="color: {style.transparent(colour, step / 6)}">■</span>' for step in range(1, 7))
     chart.add_annotation(
-        x=0,
-        xref="paper",
-        y=domain[1],
-        yref="paper",
-        xanchor="left",
-        yanchor="bottom",
-        showarrow=False,
+        x=0, xref="paper", y=domain[1], yref="paper", xanchor="left", yanchor="bottom", showarrow=False,
         text=f"<b>{style.safe(style.shortened(heat.job))}</b>  {words.count(heat.processes, 'process')}{group}   "
         f"0 {scale} {words.number(hottest)} MiB/s a process",
         font={"size": 12, "color": colour},
-    )
+    )  # fmt: skip

@@ -41,23 +41,15 @@ def strips(stretches: pl.DataFrame, policies: Sequence[str], jobs: Sequence[str]
             if part.is_empty():
                 continue
             faint = style.transparent(colours[job], 0.35 if doing == "waiting" else 0.6)
-            chart.add_bar(
-                orientation="h",
-                base=part["start"].to_list(),
-                x=(part["end"] - part["start"]).to_list(),
-                y=[rows[policy, job] for policy in part["policy"]],
-                width=COMPUTING_WIDTH if doing == "computing" else IO_WIDTH,
-                marker={
-                    "color": colours[job] if doing == "io" else faint,
-                    "line": {"width": 0},
-                    **({"pattern": {"shape": "/", "size": 5, "solidity": 0.35}} if doing == "waiting" else {}),
-                },
-                name=style.safe(style.shortened(job)),
-                showlegend=doing == "io",
-                customdata=(part["end"]).to_list(),
-                hovertemplate=f"{style.safe(job)}: {said[doing]} %{{base:.4~g}} to %{{customdata:.4~g}} s"
-                "<extra></extra>",
-            )
+            hatched = {"pattern": {"shape": "/", "size": 5, "solidity": 0.35}} if doing == "waiting" else {}
+            hover = f"{style.safe(job)}: {said[doing]} %{{base:.4~g}} to %{{customdata:.4~g}} s<extra></extra>"
+            style.add_bars(
+                chart, part["end"] - part["start"], [rows[policy, job] for policy in part["policy"]],
+                colours[job] if doing == "io" else faint, base=part["start"].to_list(), orientation="h",
+                width=COMPUTING_WIDTH if doing == "computing" else IO_WIDTH, marker={"line": {"width": 0}, **hatched},
+                name=style.safe(style.shortened(job)), showlegend=doing == "io", customdata=part["end"].to_list(),
+                hovertemplate=hover,
+            )  # fmt: skip
     for policy, height_of_head in heads:
         chart.add_annotation(
             x=0, xref="paper", xanchor="left", y=height_of_head, yanchor="middle", showarrow=False,
@@ -80,14 +72,11 @@ def costs(rows: pl.DataFrame, metrics: Mapping[str, str]) -> Figure:
     chart = style.figure(height=300, barmode="group")
     for policy in rows["policy"].unique(maintain_order=True):
         part = rows.filter(pl.col("policy") == policy)
-        chart.add_bar(
-            x=[metrics[metric] for metric in part["metric"]],
-            y=(part["share"] * 100).to_list(),
-            name=policy,
-            marker={"color": POLICY_COLOURS[policy]},
-            customdata=part["value"].to_list(),
+        style.add_bars(
+            chart, [metrics[metric] for metric in part["metric"]], part["share"] * 100, POLICY_COLOURS[policy],
+            name=policy, customdata=part["value"].to_list(),
             hovertemplate=f"{policy}: %{{customdata:,.4~g}} (%{{y:.3~g}} %)<extra></extra>",
-        )
+        )  # fmt: skip
     chart.add_hline(y=100, line={"width": 1, "color": style.INK, "dash": "dot"})
     chart.update_xaxes(automargin=True)
     chart.update_yaxes(title_text="% of interfering")
@@ -100,20 +89,14 @@ def over_offset(rows: pl.DataFrame, column: str, title: str, moved: str, against
     chart = style.figure(height=300)
     for policy in rows["policy"].unique(maintain_order=True):
         part = rows.filter(pl.col("policy") == policy).sort("dt")
-        chart.add_scatter(
-            x=part["dt"].to_list(),
-            y=part[column].to_list(),
-            mode="lines",
-            name=policy,
-            line={"width": 2.4 if policy == "dynamic" else 1.6, "color": POLICY_COLOURS[policy],
-                  "dash": POLICY_DASHES[policy]},
-            hovertemplate=f"{policy}: %{{y:,.4~g}} at %{{x:.3~g}} s<extra></extra>",
+        style.add_line(
+            chart, part["dt"], part[column], policy, POLICY_COLOURS[policy], 2.4 if policy == "dynamic" else 1.6,
+            POLICY_DASHES[policy], hovertemplate=f"{policy}: %{{y:,.4~g}} at %{{x:.3~g}} s<extra></extra>",
         )  # fmt: skip
     if actual is not None:
         chart.add_vline(x=actual, line={"width": 1, "color": style.INK, "dash": "dot"})
     names = [style.safe(style.shortened(name, 18)) for name in (moved, against)]
-    chart.update_xaxes(title_text=f"{names[0]} begins after {names[1]} by (s)", title_standoff=6)
-    chart.update_yaxes(title_text=title)
+    style.title_axes(chart, f"{names[0]} begins after {names[1]} by (s)", title, title_standoff=6)
     return chart
 
 
@@ -123,37 +106,21 @@ def job_sizes(frame: pl.DataFrame) -> Figure:
     chart = style.figure(height=320, barmode="group")
     said = (("of_jobs", "of jobs", style.JOB_COLOURS[0]), ("of_time", "of jobs' time", style.JOB_COLOURS[1]))
     for column, name, colour in said:
-        chart.add_bar(
-            x=frame["size"].to_list(),
-            y=(frame[column] * 100).to_list(),
-            name=f"share {name}",
-            marker={"color": colour},
-            hovertemplate=f"%{{x}} processes: %{{y:.3~g}} % {name}<extra></extra>",
-        )
-        chart.add_scatter(
-            x=frame["size"].to_list(),
-            y=(frame[column].cum_sum() * 100).to_list(),
-            mode="lines",
-            name=f"{name}, up to that size",
-            line={"width": 1.6, "color": colour, "dash": "dot"},
-            hovertemplate=f"up to %{{x}} processes: %{{y:.3~g}} % {name}<extra></extra>",
-        )
-    chart.update_xaxes(title_text="processes", type="category", title_standoff=6, automargin=True)
-    chart.update_yaxes(title_text="share (%)")
+        hover = f"%{{x}} processes: %{{y:.3~g}} % {name}<extra></extra>"
+        style.add_bars(chart, frame["size"], frame[column] * 100, colour, name=f"share {name}", hovertemplate=hover)
+        up_to, summed = f"{name}, up to that size", frame[column].cum_sum() * 100
+        style.add_line(chart, frame["size"], summed, up_to, colour, 1.6, "dot", hovertemplate=f"up to {hover}")
+    style.title_axes(chart, "processes", "share (%)", type="category", title_standoff=6, automargin=True)
     return chart
 
 
 def concurrent_jobs(frame: pl.DataFrame) -> Figure:
     """The share of the time in which so many jobs ran. frame: jobs, share (a fraction)."""
     chart = style.figure(height=300)
-    chart.add_bar(
-        x=frame["jobs"].to_list(),
-        y=(frame["share"] * 100).to_list(),
-        marker={"color": style.JOB_COLOURS[0]},
-        hovertemplate="%{x} jobs: %{y:.3~g} % of the time<extra></extra>",
+    hover = "%{x} jobs: %{y:.3~g} % of the time<extra></extra>"
+    style.add_bars(chart, frame["jobs"], frame["share"] * 100, style.JOB_COLOURS[0], hovertemplate=hover)
+    ticks = {"dtick": 1} if len(frame) <= MOST_TICKS else {}
+    style.title_axes(
+        chart, "jobs that run at one time", "share of the time (%)", title_standoff=6, tickformat="d", **ticks
     )
-    chart.update_xaxes(title_text="jobs that run at one time", title_standoff=6, tickformat="d")
-    if len(frame) <= MOST_TICKS:
-        chart.update_xaxes(dtick=1)
-    chart.update_yaxes(title_text="share of the time (%)")
     return chart

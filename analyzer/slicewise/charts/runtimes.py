@@ -35,29 +35,17 @@ def observed_and_predicted(frame: pl.DataFrame, colours: Mapping[str, str]) -> F
         for job, label in frame.select("job", "label").iter_rows()
     ]
     for (job,), rows in frame.with_columns(name=pl.Series(names, dtype=pl.String)).group_by("job", maintain_order=True):
-        chart.add_scatter(
-            x=rows["seconds"].to_list(),
-            y=rows["name"].to_list(),
-            mode="markers",
-            cliponaxis=False,
-            marker={
-                "size": 10,
-                "color": [_colour(colours[job], kind) for kind in rows["kind"]],
-                "symbol": [SYMBOLS[kind] for kind in rows["kind"]],
-                "line": {"width": 2, "color": [_colour(colours[job], kind) for kind in rows["kind"]]},
-            },
-            error_x=style.intervals(rows, "seconds", 1.4, 4),
-            hovertemplate="%{y}: %{x:.4~g} s<extra></extra>",
-        )
+        drawn = [style.transparent(style.INK, 0.5) if kind == "doubtful" else colours[job] for kind in rows["kind"]]
+        style.add_marks(
+            chart, rows["seconds"], rows["name"], 10, drawn, [SYMBOLS[kind] for kind in rows["kind"]],
+            marker={"line": {"width": 2, "color": drawn}}, error_x=style.intervals(rows, "seconds", 1.4, 4),
+            hovertemplate="%{y}: %{x:.4~g} s<extra></extra>", cliponaxis=False,
+        )  # fmt: skip
     chart.update_xaxes(
         automargin=True, title_standoff=6, title_text="seconds", rangemode="tozero", showgrid=True, gridwidth=1
     )
     chart.update_yaxes(type="category", autorange="reversed", showgrid=True, fixedrange=True, rangemode="normal")
     return chart
-
-
-def _colour(colour: str, kind: str) -> str:
-    return style.transparent(style.INK, 0.5) if kind == "doubtful" else colour
 
 
 def loss_over_copies(frame: pl.DataFrame, most_loss: float) -> Figure:
@@ -67,33 +55,24 @@ def loss_over_copies(frame: pl.DataFrame, most_loss: float) -> Figure:
     copies = frame["copies"].to_list()
     chart.add_scatter(
         x=[*copies, *reversed(copies)],
-        y=[*(frame["high"] * 100).to_list(), *reversed((frame["low"] * 100).to_list())],
-        fill="toself",
-        fillcolor=style.transparent(LOSS_COLOUR, 0.2),
-        line={"width": 0},
-        name="interval",
-        hoverinfo="skip",
-    )
+        y=[*(frame["high"] * 100).to_list(), *reversed((frame["low"] * 100).to_list())], name="interval",
+        fill="toself", fillcolor=style.transparent(LOSS_COLOUR, 0.2), line={"width": 0}, hoverinfo="skip",
+    )  # fmt: skip
     for column, name, colour, dash in (
         ("loss", "expected, random phases", LOSS_COLOUR, "solid"),
         ("in_step", "all in step", IN_STEP_COLOUR, "dot"),
     ):
-        chart.add_scatter(
-            x=copies,
-            y=(frame[column] * 100).to_list(),
-            mode="lines+markers",
-            name=name,
-            line={"width": 2, "color": colour, "dash": dash},
+        style.add_line(
+            chart, copies, frame[column] * 100, name, colour, 2, dash, mode="lines+markers",
             marker={"size": 7, "color": colour},
             hovertemplate=f"%{{x}} copies lose %{{y:.3~g}} % ({name})<extra></extra>",
-        )
+        )  # fmt: skip
     chart.add_hline(
-        y=most_loss * 100,
+        most_loss * 100, {"text": f"{most_loss * 100:g} %", "font": {"size": 11, "color": style.INK}},
         line={"width": 1.2, "color": style.INK, "dash": "dash"},
-        annotation={"text": f"{most_loss * 100:g} %", "font": {"size": 11, "color": style.INK}},
-    )
-    chart.update_xaxes(title_text="copies side by side", dtick=max(1, len(copies) // 12), title_standoff=6)
-    chart.update_yaxes(title_text="runtime lost by each (%)")
+    )  # fmt: skip
+    ticks = max(1, len(copies) // 12)
+    style.title_axes(chart, "copies side by side", "runtime lost by each (%)", dtick=ticks, title_standoff=6)
     return chart
 
 
@@ -110,21 +89,16 @@ def steps(first: tuple[str, float], last: tuple[str, float], parts: Sequence[tup
     rows.append((style.safe(style.shortened(last[0], 24)), 0.0, last[1], style.INK, words.seconds(last[1])))
     chart = style.figure(height=64 + PIXELS_A_DIFFERENCE * len(rows), showlegend=False)
     chart.update_layout(margin=style.CHART_MARGIN | {"t": 8, "r": 84}, bargap=0.3)
-    chart.add_bar(
-        x=[length for _, _, length, _, _ in rows],
-        y=list(range(len(rows))),  # runs of one name, or one called as a part is, are rows of their own
-        base=[base for _, base, _, _, _ in rows],
-        orientation="h",
-        marker={"color": [colour for _, _, _, colour, _ in rows]},
-        text=[said for _, _, _, _, said in rows],
-        textposition="outside",
-        cliponaxis=False,
-        customdata=[[name, said] for name, _, _, _, said in rows],
+    names, bases, lengths, colours, told = map(list, zip(*rows, strict=True))
+    # Runs of one name, or one called as a part is, are rows of their own.
+    style.add_bars(
+        chart, lengths, list(range(len(rows))), colours, base=bases, orientation="h", text=told, textposition="outside",
+        cliponaxis=False, customdata=[list(row) for row in zip(names, told, strict=True)],
         hovertemplate="%{customdata[0]}: %{customdata[1]}<extra></extra>",
-    )
+    )  # fmt: skip
     longest = max(base + length for _, base, length, _, _ in rows)
     chart.update_xaxes(title_text="seconds", range=[0, longest * 1.12], showgrid=True, gridwidth=1, title_standoff=6)
-    style.name_rows(chart, [name for name, _, _, _, _ in rows])
+    style.name_rows(chart, names)
     return chart
 
 
@@ -138,15 +112,11 @@ def by_run(frame: pl.DataFrame) -> Figure:
         rows = frame.filter(pl.col("part") == part)
         if rows.is_empty():
             continue
-        chart.add_bar(
-            x=rows["seconds"].to_list(),
-            y=[runs.index(run) for run in rows["run"]],
-            orientation="h",
-            name=name,
-            marker={"color": colour},
+        style.add_bars(
+            chart, rows["seconds"], [runs.index(run) for run in rows["run"]], colour, orientation="h", name=name,
             customdata=[[style.safe(run)] for run in rows["run"]],
             hovertemplate=f"%{{customdata[0]}}: %{{x:.3~g}} s {name}<extra></extra>",
-        )
+        )  # fmt: skip
     chart.update_xaxes(
         title_text="seconds more than the run compared with", rangemode="normal", showgrid=True, gridwidth=1,
         zeroline=True, zerolinewidth=1, title_standoff=6,

@@ -24,55 +24,30 @@ def bandwidth_and_latency(frame: pl.DataFrame, marked: int | None) -> Figure:
     for place, name in enumerate(names):
         rows = frame.filter(pl.col("line") == name)
         colour = style.JOB_COLOURS[place % len(style.JOB_COLOURS)]
-        line = {"width": 2, "color": colour, "dash": DASHES[place // len(style.JOB_COLOURS) % len(DASHES)]}
+        dash = DASHES[place // len(style.JOB_COLOURS) % len(DASHES)]
         for figure, axis, unit in (("bandwidth", "y", "MiB/s"), ("latency", "y2", "ms")):
-            chart.add_scatter(
-                x=rows["size"].to_list(),
-                y=rows[figure].to_list(),
-                error_y={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": rows[f"{figure}_error_above"].to_list(),
-                    "arrayminus": rows[f"{figure}_error_below"].to_list(),
-                    "thickness": 1.2,
-                    "width": 3,
-                },
-                customdata=[words.size(size) for size in rows["size"]],
-                mode="lines+markers",
-                name=style.safe(name),
-                legendgroup=str(place),
-                showlegend=figure == "bandwidth",
-                yaxis=axis,
-                line=line,
-                marker={"size": 6, "color": colour},
+            style.add_line(
+                chart, rows["size"], rows[figure], style.safe(name), colour, 2, dash, mode="lines+markers",
+                error_y=style.error_bars(rows[f"{figure}_error_above"], rows[f"{figure}_error_below"]),
+                customdata=[words.size(size) for size in rows["size"]], marker={"size": 6, "color": colour},
+                legendgroup=str(place), showlegend=figure == "bandwidth", yaxis=axis,
                 hovertemplate=f"%{{customdata}}: %{{y:.3~g}} {unit}<extra>{style.safe(name)}</extra>",
-            )
+            )  # fmt: skip
     sizes = sorted(frame["size"].unique().to_list())
-    chart.update_xaxes(
-        type="log",
-        title_text="transfer size",
-        title_standoff=6,
-        tickvals=sizes,
-        ticktext=[words.size(size) for size in sizes],
-        anchor="y2",
-    )
-    chart.update_yaxes(title_text="bandwidth (MiB/s)")
+    style.title_axes(
+        chart, "transfer size", "bandwidth (MiB/s)", type="log", title_standoff=6, tickvals=sizes,
+        ticktext=[words.size(size) for size in sizes], anchor="y2",
+    )  # fmt: skip
     # Intervals of few repeats can be far wider than all means are apart: they are cut, for the means must be seen.
     least, most = (math.log10(float(str(end))) for end in (frame["latency"].min(), frame["latency"].max()))
     chart.update_layout(
         yaxis={"domain": BANDWIDTH_PANEL, "range": [0, HEADROOM * float(str(frame["bandwidth"].max()))]},
         yaxis2={
-            "domain": LATENCY_PANEL,
-            "type": "log",
-            "range": [least - BELOW_AND_ABOVE, most + BELOW_AND_ABOVE],
-            "title": {"text": "a call takes (ms)", "standoff": 10, "font": {"size": 12.5}},
-            "automargin": True,
-            "gridwidth": 1,
-            "exponentformat": "none",
-            "dtick": 1,
-            "tickformat": "~g",
+            "domain": LATENCY_PANEL, "type": "log", "range": [least - BELOW_AND_ABOVE, most + BELOW_AND_ABOVE],
+            "title": {"text": "a call takes (ms)", "standoff": 10, "font": {"size": 12.5}}, "automargin": True,
+            "gridwidth": 1, "exponentformat": "none", "dtick": 1, "tickformat": "~g",
         },
-    )
+    )  # fmt: skip
     if marked is not None:
         chart.add_vline(x=marked, line={"width": 1.2, "color": style.INK, "dash": "dash"})
     return chart
@@ -85,44 +60,31 @@ def trade_off(frame: pl.DataFrame, marked: int | None) -> Figure:
     for place, name in enumerate(frame["line"].unique(maintain_order=True).to_list()):
         rows = frame.filter(pl.col("line") == name)
         colour = style.JOB_COLOURS[place % len(style.JOB_COLOURS)]
-        chart.add_scatter(
-            x=rows["latency"].to_list(),
-            y=rows["bandwidth"].to_list(),
-            text=[words.size(size) for size in rows["size"]],
-            textposition="top left",
-            textfont={"size": 11},
-            mode="lines+markers+text" if place == 0 else "lines+markers",
-            name=style.safe(name),
-            showlegend=True,
-            line={"width": 2, "color": colour},
+        style.add_line(
+            chart, rows["latency"], rows["bandwidth"], style.safe(name), colour, 2, showlegend=True,
+            mode="lines+markers+text" if place == 0 else "lines+markers", textposition="top left",
+            text=[words.size(size) for size in rows["size"]], textfont={"size": 11},
             marker={"size": [13 if size == marked and place == 0 else 7 for size in rows["size"]], "color": colour},
             hovertemplate=f"%{{text}}: %{{y:.3~g}} MiB/s, %{{x:.3~g}} ms a call<extra>{style.safe(name)}</extra>",
-        )
-    chart.update_xaxes(
-        type="log", title_text="a call takes (ms)", title_standoff=6, exponentformat="none", dtick=1, tickformat="~g"
-    )
-    chart.update_yaxes(title_text="bandwidth (MiB/s)")
+        )  # fmt: skip
+    style.title_axes(
+        chart, "a call takes (ms)", "bandwidth (MiB/s)", type="log", title_standoff=6, exponentformat="none", dtick=1,
+        tickformat="~g",
+    )  # fmt: skip
     return chart
 
 
-def predicted_over_observed(frame: pl.DataFrame, unit: str) -> Figure:
+def predicted_over_observed(frame: pl.DataFrame) -> Figure:
     """Predictions of configurations that were not learnt from against what was observed; the paper's Fig. 4. frame:
-    model, observed, predicted, in `unit`."""
+    model, observed, predicted (MiB/s)."""
     chart = style.figure(height=340)
     ends = [0.0, float(str(frame["observed"].max()))]
-    chart.add_scatter(
-        x=ends, y=ends, mode="lines", name="exact", line={"width": 1.2, "color": style.INK, "dash": "dash"}
-    )
+    style.add_line(chart, ends, ends, "exact", style.INK, 1.2, "dash")
     for place, name in enumerate(frame["model"].unique(maintain_order=True).to_list()):
         rows = frame.filter(pl.col("model") == name)
-        chart.add_scatter(
-            x=rows["observed"].to_list(),
-            y=rows["predicted"].to_list(),
-            mode="markers",
-            name=name,
-            marker={"size": 6, "color": style.transparent(style.JOB_COLOURS[place % len(style.JOB_COLOURS)], 0.7)},
-            hovertemplate=f"%{{x:.3~g}} {unit} observed, %{{y:.3~g}} predicted<extra>{name}</extra>",
-        )
-    chart.update_xaxes(title_text=f"observed ({unit})", title_standoff=6)
-    chart.update_yaxes(title_text=f"predicted ({unit})", rangemode="normal")
+        colour = style.transparent(style.JOB_COLOURS[place % len(style.JOB_COLOURS)], 0.7)
+        hover = f"%{{x:.3~g}} MiB/s observed, %{{y:.3~g}} predicted<extra>{name}</extra>"
+        style.add_marks(chart, rows["observed"], rows["predicted"], 6, colour, name=name, hovertemplate=hover)
+    style.title_axes(chart, "observed (MiB/s)", "predicted (MiB/s)", title_standoff=6)
+    chart.update_yaxes(rangemode="normal")
     return chart

@@ -5,6 +5,7 @@ Charts are functions from a frame to a figure; they compute no result, and they 
 
 import html
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -119,10 +120,42 @@ def over_clock(
     return chart
 
 
+def add_line(chart: Figure, x: Any, y: Any, name: str, colour: str, width: float, dash: str = "", **more: Any) -> None:
+    """A line through points. x, y: series, arrays or lists. more: with `mode`, marks on it."""
+    line = {"width": width, "color": colour, **({"dash": dash} if dash else {})}
+    chart.add_scatter(**({"mode": "lines"} | more), x=_listed(x), y=_listed(y), name=name, line=line)
+
+
+def add_marks(chart: Figure, x: Any, y: Any, size: float, colour: Any, symbol: Any = None, **more: Any) -> None:
+    """Points, each as a mark. more: with `marker`, how else marks look."""
+    marker = {"size": size, "color": colour, **({"symbol": symbol} if symbol else {}), **more.pop("marker", {})}
+    chart.add_scatter(x=_listed(x), y=_listed(y), mode="markers", marker=marker, **more)
+
+
+def add_bars(chart: Figure, x: Any, y: Any, colour: Any, **more: Any) -> None:
+    """Bars of one colour, or of one each. more: with `marker`, how else they look."""
+    marker = {"color": colour, **more.pop("marker", {})}
+    chart.add_bar(x=_listed(x), y=_listed(y), marker=marker, **more)
+
+
+def _listed(values: Any) -> Any:
+    return values.to_list() if isinstance(values, pl.Series) else values
+
+
+def title_axes(chart: Figure, x: str, y: str, **xaxes: object) -> None:
+    """What the axes show. xaxes: of the x axis, more."""
+    chart.update_xaxes(title_text=x, **xaxes)
+    chart.update_yaxes(title_text=y)
+
+
 def intervals(rows: pl.DataFrame, value: str, thickness: float = 1.2, width: int = 3) -> dict[str, object]:
     """Error bars from the columns `low` to `high` around `value`; null: no bar."""
     above, below = rows["high"] - rows[value], rows[value] - rows["low"]
-    arrays = {"array": above.fill_null(0).to_list(), "arrayminus": below.fill_null(0).to_list()}
+    return error_bars(above.fill_null(0), below.fill_null(0), thickness, width)
+
+
+def error_bars(above: pl.Series, below: pl.Series, thickness: float = 1.2, width: int = 3) -> dict[str, object]:
+    arrays = {"array": above.to_list(), "arrayminus": below.to_list()}
     return {"type": "data", "symmetric": False, "thickness": thickness, "width": width, **arrays}
 
 
@@ -134,19 +167,15 @@ def name_rows(chart: Figure, names: Sequence[str]) -> None:
     )  # fmt: skip
 
 
-def shade_region(chart: Figure, start: object, end: object, text: str = "") -> None:
-    """Shade a stretch of the clock axis over the chart's full height, with a word at its head."""
+def shade_region(chart: Figure, region: tuple[int, int] | None, slice_ns: int, text: str = "") -> None:
+    """Shade a stretch of the clock axis, if there is one, over the chart's full height, with a word at its head.
+    region: first and end slice."""
+    if not region:
+        return
+    start, end = clock_times(region, slice_ns)
     chart.add_shape(
         type="rect", x0=start, x1=end, y0=0, y1=1, yref="paper", fillcolor=REGION_FILL, line_width=0, layer="below"
     )
     if text:
-        chart.add_annotation(
-            x=start,
-            y=1,
-            yref="paper",
-            xanchor="left",
-            yanchor="top",
-            showarrow=False,
-            text=safe(text),
-            font={"size": 11, "color": INK},
-        )
+        where = {"x": start, "y": 1, "yref": "paper", "xanchor": "left", "yanchor": "top"}
+        chart.add_annotation(**where, showarrow=False, text=safe(text), font={"size": 11, "color": INK})

@@ -87,25 +87,13 @@ def stacked(
                 legendrank=1001, legendgroup="fair", hoverinfo="skip", showlegend=place == 0,
             )  # fmt: skip
     if capacity is not None:
-        chart.add_hrect(
-            y0=capacity.low / words.MIB,
-            y1=capacity.high / words.MIB,
-            fillcolor=style.REGION_FILL,
-            line_width=0,
-            layer="below",
+        low, value, high = (rate / words.MIB for rate in (capacity.low, capacity.value, capacity.high))
+        chart.add_hrect(low, high, fillcolor=style.REGION_FILL, line_width=0, layer="below")
+        name = f"capacity {words.rate(capacity.value)}"
+        style.add_line(
+            chart, times[[0, -1]], [value] * 2, name, style.INK, 1.2, "dash", hoverinfo="skip", legendrank=1002
         )
-        chart.add_scatter(
-            x=times[[0, -1]],
-            y=[capacity.value / words.MIB] * 2,
-            name=f"capacity {words.rate(capacity.value)}",
-            mode="lines",
-            hoverinfo="skip",
-            legendrank=1002,
-            line={"width": 1.2, "dash": "dash", "color": style.INK},
-        )
-    if region:
-        edges = style.clock_times(region, slice_ns)
-        style.shade_region(chart, edges[0], edges[1], region_text)
+    style.shade_region(chart, region, slice_ns, region_text)
     return chart
 
 
@@ -132,9 +120,7 @@ def shares(
                 legendgroup=said, showlegend=column == "share" or place == 0,
                 hovertemplate=f"{name}, {said}: %{{y:.3~g}} %<extra></extra>" if column != "share" else "%{y:.3~g} %",
             )  # fmt: skip
-    if region:
-        edges = style.clock_times(region, slice_ns)
-        style.shade_region(chart, edges[0], edges[1])
+    style.shade_region(chart, region, slice_ns)
     return chart
 
 
@@ -151,14 +137,10 @@ def progress(
         moved = np.append(0.0, np.cumsum(per_slice(frame.filter(pl.col("job") == job), "bytes", slices)))
         # From the slice in which it begins to the one in which it ends.
         is_under_way = np.append(moved[1:] > 0, True) & (np.append(0.0, moved[:-1]) < moved[-1])
-        chart.add_scatter(
-            x=edges_of(slices, slice_ns), y=np.where(is_under_way, 100 * moved / (moved[-1] or 1.0), np.nan),
-            name=style.safe(style.shortened(job)), mode="lines", line={"width": 2, "color": colour},
-            hovertemplate="%{y:.3~g} %",
-        )  # fmt: skip
-    if region:
-        edges = style.clock_times(region, slice_ns)
-        style.shade_region(chart, edges[0], edges[1])
+        part = np.where(is_under_way, 100 * moved / (moved[-1] or 1.0), np.nan)
+        name = style.safe(style.shortened(job))
+        style.add_line(chart, edges_of(slices, slice_ns), part, name, colour, 2, hovertemplate="%{y:.3~g} %")
+    style.shade_region(chart, region, slice_ns)
     return chart
 
 

@@ -460,7 +460,7 @@ def _models(found: SizeResult) -> Section:
     return Section(
         heading="Can bandwidth and latency be predicted?",
         text=models(found),
-        chart=charts.predicted_over_observed(frame, "MiB/s"),
+        chart=charts.predicted_over_observed(frame),
         tables=[models_table(told)],
         note=f"Cross-validation in {told.folds} folds of {words.count(told.configurations, 'configuration')}: no "
         "repeat of a configuration that is predicted was learnt from. A model that is no better than the mean "
