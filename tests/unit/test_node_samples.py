@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.nodes.causes import moved
-from slicewise.charts import nodes as charts
+from slicewise.charts import throughput as charts
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
 from slicewise.report.job.job_page import job_page, job_report

@@ -11,8 +11,7 @@ from slicewise.live import ProcessLook
 from slicewise.report.live.live_screen import Screen
 from slicewise.report.live.stack_words import stack_lines, stacks_record
 from slicewise.stacks import ProcessStacks, ThreadNow, stacks_now, tree
-from slicewise.symbols.elf import NotElf, read_elf
-from slicewise.symbols.resolve import CodePlace
+from slicewise.symbols.resolve import CodePlace, NotElf, read_elf
 
 MAIN, SOLVE, WRITE, BARRIER = (CodePlace(name, "program") for name in ("main", "solve", "write", "MPI_Barrier"))
 

@@ -13,7 +13,7 @@ from slicewise.analysis.job.turns import TurnWaits, turns
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
-from slicewise.export import tables
+from slicewise.export import formats
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous
@@ -267,6 +267,6 @@ def test_report_draws_the_wait_in_its_own_colour(small: Digest) -> None:
 
 
 def test_exports_have_it(small: Digest) -> None:
-    frame = tables.table(read_profile(small.path), "waits")
+    frame = formats.table(read_profile(small.path), "waits")
     assert frame["waited_ns"].sum() == 10 * 10**9
     assert frame["start_ns"].min() == (FIRST + 2) * SLICE_NS

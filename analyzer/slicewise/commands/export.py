@@ -8,8 +8,7 @@ from pathlib import Path
 from slicewise.analysis.job.sites import sites
 from slicewise.catalog.sources import profile_place, read_digest
 from slicewise.errors import UserError
-from slicewise.export import ftio, tables
-from slicewise.export.folded import folded_text
+from slicewise.export import formats
 from slicewise.export.table_names import TABLES
 from slicewise.kinds import Cost, ExportFormat
 from slicewise.profile.reader import read_profile
@@ -36,10 +35,10 @@ def _pieces(path: Path, format: ExportFormat, table: str, cost: Cost, symbols: S
     """What is written, piece by piece; no more is read than that needs."""
     match format:
         case "ftio":
-            return [ftio.ftio_json(read_digest(path)).encode()]
+            return [formats.ftio_json(read_digest(path)).encode()]
         case "folded":
             digest = read_digest(path, in_sum=True, needs_axis=False)
-            return [folded_text(sites(digest, symbols, has_all=True), cost).encode()]
+            return [formats.folded_text(sites(digest, symbols, has_all=True), cost).encode()]
     profile = read_profile(profile_place(path), bins=True, needs_axis=False, tables=TABLES[table])
-    found = tables.table(profile, table)
-    return [tables.csv(found) if format == "csv" else tables.parquet(found, profile, table)]
+    found = formats.table(profile, table)
+    return [formats.csv(found) if format == "csv" else formats.parquet(found, profile, table)]

@@ -15,20 +15,23 @@ from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.advice_words import advice_record
+from slicewise.report.job.beside_words import beside_record
 from slicewise.report.job.job_page import job_page, job_report, opening
 from slicewise.report.job.job_tables import mounts_table, usage_record
-from slicewise.report.job.library_words import library_rows
 from slicewise.report.job.phase_words import phase_lines, phases_record
-from slicewise.report.job.region_words import regions_record
 from slicewise.report.job.site_words import MOST_SITES, sites_record
-from slicewise.report.job.thread_words import thread_record
 from slicewise.report.nodes.other_words import other_lines, others_record
 from slicewise.report.page import page_path, write_page
+from slicewise.report.records import picked
 from slicewise.report.split.split_words import split_record
 from slicewise.report.tables import for_terminal, line_for_terminal
 from slicewise.terminal.output import page_line, write_answer
 from slicewise.terminal.progress import reading_profiles
 from slicewise.text import words
+
+OF_IO_TIME = {
+    "slowest_seconds": "slowest", "slowest": "slowest_label", "median_seconds": "median", "processes": "processes",
+}  # fmt: skip
 
 
 def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
@@ -40,30 +43,19 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
     write_answer(
         lambda: {
             "summary": result.summary,
-            "io_time": {
-                "slowest_seconds": result.io_time.slowest,
-                "slowest": result.io_time.slowest_label,
-                "median_seconds": result.io_time.median,
-                "processes": result.io_time.processes.to_dicts(),
-            },
+            "io_time": picked(result.io_time, **OF_IO_TIME),
             "phases": phases_record(result.phases),
-            "per_slice": result.per_slice.to_dicts(),
-            "sizes": result.sizes.to_dicts(),
-            "latencies": result.latencies.to_dicts(),
-            "files": result.files.to_dicts(),
+            **picked(result, "per_slice", "sizes", "latencies", "files"),
             "sites": sites_record(result.sites)[:MOST_SITES],
             "hardware": result.hardware.per_slice().to_dicts() if result.hardware.units else [],
             "turns": {
-                "waited_seconds": result.turns.seconds,
-                "waits": result.turns.waits,
+                **picked(result.turns, waited_seconds="seconds", waits="waits"),
                 "process": result.turns.label or None,
-                "slices": result.turns.slices.to_dicts(),
+                **picked(result.turns, "slices"),
             },
             "advice": advice_record(result.advice, runtime_of(digest)),
             "split": split_record(result.split),
-            "libraries": library_rows(digest).to_dicts(),
-            "regions": regions_record(digest),
-            "threads": thread_record(digest, of_waits(result.all_sites)),
+            **beside_record(digest, of_waits(result.all_sites)),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
             "others": others_record(result.digest),

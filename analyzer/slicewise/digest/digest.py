@@ -15,7 +15,6 @@ import polars as pl
 from markupsafe import Markup
 
 from slicewise.digest import nodes, slices
-from slicewise.digest import others as neighbours
 from slicewise.digest import processes as members
 from slicewise.digest import sampled as outside
 from slicewise.digest.clients import node_name
@@ -309,8 +308,8 @@ class Digest:
         """What processes without a profile that are not the job's moved on its nodes, by user and slice."""
         if self._profile.node_others.is_empty():
             return pl.DataFrame(schema=FRAMES["others"].polars_schema)
-        tables = {name: getattr(self._profile, name) for name in ("nodes", neighbours.TABLE)}
-        return neighbours.others(tables, whole(self._profile.nodes["slice_ns"].max()), *self._times)
+        tables = {name: getattr(self._profile, name) for name in ("nodes", outside.OF_OTHERS)}
+        return outside.others(tables, whole(self._profile.nodes["slice_ns"].max()), *self._times)
 
     @property
     def _times(self) -> tuple[int, int | None]:
@@ -390,7 +389,7 @@ class Digest:
     @property
     def notes(self) -> list[str]:
         """Sentences about how the job was recorded that readers of an analysis should know."""
-        found = (outside.left_out, neighbours.not_told)
+        found = (outside.left_out, outside.not_told)
         return [line for told in found for line in told(self.job, self._profile.nodes)]
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from slicewise.digest.nodes import runs_of
+from slicewise.digest.nodes import is_within, runs_of
 from slicewise.digest.processes import DIRECTIONS, WITHOUT_PATH
 from slicewise.digest.schema import FRAMES, conform
 
@@ -159,3 +159,52 @@ def with_reasons(found: pl.DataFrame, noted: pl.DataFrame, launched: pl.DataFram
     known = known.filter(pl.col("why") != UNKNOWN).unique("path", keep="first", maintain_order=True)
     named = found.join(known, on="path", how="left", maintain_order="left")
     return conform("sampled_processes", named.with_columns(reason=pl.coalesce("why", "reason")))
+
+
+OF_OTHERS = "node_others"
+NOT_NAMED = 0xFFFF_FFFF
+OTHERS_REFUSED, OTHERS_LEFT_OUT = "others_refused", "others_left_out"
+
+
+def others(tables: Mapping[str, pl.DataFrame], slice_ns: int, start_ns: int, end_ns: int | None) -> pl.DataFrame:
+    """The frame `others`. tables: nodes and node_others, as a profile has them. slice_ns: of the slices that are told.
+    Slices outside of the job's time are left out; end_ns: None while it runs.
+    """
+    if tables[OF_OTHERS].is_empty() or tables["nodes"].is_empty():
+        return pl.DataFrame(schema=FRAMES["others"].polars_schema)
+    found = (
+        tables[OF_OTHERS]
+        .join(runs_of(tables), on="process")
+        .select(
+            "node",
+            user=pl.when(pl.col("user") != NOT_NAMED).then(pl.col("user").cast(pl.Int64)),
+            slice=(pl.col("slice") * pl.col("run_slice_ns") // slice_ns).cast(pl.Int64),
+            processes="processes",
+            **{name: pl.col(column) for name, column in COUNTS.items()},
+            **{UNSURE: pl.col(UNSURE)},
+        )
+        .filter(is_within(slice_ns, start_ns, end_ns))
+        .group_by("node", "user", "slice")
+        .agg(pl.col("processes", UNSURE).max(), pl.col(*COUNTS).sum())
+    )
+    return conform("others", found.sort("node", "user", "slice"))
+
+
+def not_told(job: str, nodes: pl.DataFrame) -> Iterator[str]:
+    """Which collectors could not count all others. nodes: as a profile has them."""
+    if OTHERS_REFUSED not in nodes.columns:
+        return
+    by_node = nodes.group_by(pl.col("host").cast(pl.String)).agg(
+        pl.col(OTHERS_REFUSED).max(), pl.col(OTHERS_LEFT_OUT).sum()
+    )
+    for node, refused, left_out in by_node.sort("host").iter_rows():
+        if refused:
+            yield (
+                f"{job}: on {node} the kernel did not tell what others' processes moved, {refused:,} of them: it is "
+                "not among the unprofiled neighbours"
+            )
+        if left_out:
+            yield (
+                f"{job}: on {node} {left_out:,} times a process of others could not be counted: what it moved is "
+                "missing from the unprofiled neighbours"
+            )

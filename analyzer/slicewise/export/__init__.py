@@ -1,1 +1,1 @@
-"""A profile as other tools read it: one module a format, profile in, bytes or text out."""
+"""A profile as other tools read it: profile in, bytes or text out."""

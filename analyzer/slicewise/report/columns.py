@@ -1,6 +1,7 @@
 """Tables whose columns say how their cells are made of a row: heading, unit and cell stand together."""
 
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from slicewise.report.tables import Cell, Column, Table
@@ -8,6 +9,9 @@ from slicewise.text import words
 
 T = TypeVar("T")
 Made = tuple[Column, Callable[[T], Cell | str]]
+# What a column says of a row: by a function, or by the key that the row has it under.
+Text = Callable[[T], Cell | str] | str
+Number = Callable[[T], float | None] | str
 
 
 def table(
@@ -28,19 +32,23 @@ def table(
     return made
 
 
-def text(heading: str, of: Callable[[T], Cell | str], unit: str = "", spare: int = 0) -> Made[T]:
+def text(heading: str, of: Text[T], unit: str = "", spare: int = 0) -> Made[T]:
     """What is read and not compared: set flush left."""
-    return Column(heading, unit, is_figure=False, spare=spare), of
+    return Column(heading, unit, is_figure=False, spare=spare), _function(of)
 
 
-def figure(heading: str, of: Callable[[T], Cell | str], unit: str = "", spare: int = 0) -> Made[T]:
+def figure(heading: str, of: Text[T], unit: str = "", spare: int = 0) -> Made[T]:
     """A figure that is said in a way of its own."""
-    return Column(heading, unit, spare=spare), of
+    return Column(heading, unit, spare=spare), _function(of)
+
+
+def _function(of: Callable[[T], Any] | str) -> Callable[[Any], Any]:
+    return operator.itemgetter(of) if isinstance(of, str) else of
 
 
 def said(
     heading: str,
-    of: Callable[[T], float | None],
+    of: Number[T],
     how: Callable[[Any], str],
     unit: str = "",
     spare: int = 0,
@@ -49,24 +57,15 @@ def said(
 ) -> Made[T]:
     """A number as a function says it. none: the cell where it is None; else `how` says that. scale: of what is copied,
     in `unit`."""
+    value_of = _function(of)
 
     def cell(row: T) -> Cell:
-        value = of(row)
+        value = value_of(row)
         if value is None:
             return none or Cell(how(None))
         return Cell(how(value), value * scale)
 
     return figure(heading, cell, unit, spare)
-
-
-def known(
-    heading: str, name: str, how: Callable[[Any], str], unit: str = "", none: str = "-", scale: float = 1
-) -> Made[Mapping[str, Any]]:
-    """A figure by its key."""
-    return said(heading, lambda row: row[name], how, unit, none=Cell(none), scale=scale)
-
-
-Number = Callable[[T], float | None]
 
 
 def count(heading: str, of: Number[T], unit: str = "", spare: int = 0, none: Cell | None = None) -> Made[T]:

@@ -28,6 +28,7 @@ from slicewise.text import words
 
 # Of a job's time: rates in a shorter overlap are no ground for a headline.
 LEAST_OVERLAP = 0.2
+EMPTY = Cell("")
 Row = Mapping[str, Any]
 
 
@@ -125,11 +126,11 @@ def alone_table(alone: pl.DataFrame) -> Table:
     """Tables 1 and 2 of Kuo et al."""
     return columns.table(
         alone.iter_rows(named=True),
-        _text("files", "files"),
-        _text("program", "program"),
-        _text("processes alone", "pair"),
-        _count("runs", "runs"),
-        _count("left out", "dropped"),
+        columns.text("files", "files"),
+        columns.text("program", "program"),
+        columns.text("processes alone", "pair"),
+        columns.count("runs", "runs"),
+        columns.count("left out", "dropped"),
         _rate("throughput", "overall"),
         _percent("RSD over runs", "run_rsd"),
         _percent("RSD over processes", "process_rsd"),
@@ -143,9 +144,9 @@ def together_table(together: pl.DataFrame) -> Table:
     return columns.table(
         _told_apart(together).iter_rows(named=True),
         *OF_COMBINATION,
-        _count("processes", "processes"),
-        _count("runs", "runs"),
-        _count("left out", "dropped"),
+        columns.count("processes", "processes"),
+        columns.count("runs", "runs"),
+        columns.count("left out", "dropped"),
         _rate("overall", "overall"),
         _two_digits("ratio", "overall_ratio"),
         _rate("in the overlap", "overlap"),
@@ -169,7 +170,7 @@ def slowdown_table(together: pl.DataFrame) -> Table:
     return columns.table(
         _told_apart(together).iter_rows(named=True),
         *OF_COMBINATION,
-        _count("processes", "processes"),
+        columns.count("processes", "processes"),
         _two_digits("alone", "alone_seconds", "s"),
         _two_digits("together", "seconds", "s"),
         _two_digits("times as long", "slowdown"),
@@ -181,14 +182,14 @@ def figures_table(figures: pl.DataFrame) -> Table:
     """How far off predicted runtimes are: all runs and without outliers, all jobs and those whose share is at stake."""
     return columns.table(
         figures.iter_rows(named=True),
-        _text("runtimes held out", "group"),
-        _text("jobs", "jobs"),
-        _text("runs", "runs"),
-        _count("runtimes", "count"),
-        columns.known("not predicted", "not_predicted", lambda count: f"{count:,}" if count else ""),
+        columns.text("runtimes held out", "group"),
+        columns.text("jobs", "jobs"),
+        columns.text("runs", "runs"),
+        columns.count("runtimes", "count"),
+        columns.said("not predicted", "not_predicted", lambda count: f"{count:,}" if count else ""),
         _percent("mean |RE|", "mean"),
         _percent("largest |RE|", "largest"),
-        _signed("bias", "bias"),
+        BIAS,
         _percent("within the interval", "within"),
         _percent("largest outside", "largest_outside"),
         _percent("of these told afterwards", "warned"),
@@ -200,15 +201,15 @@ def combinations_table(combinations: pl.DataFrame) -> Table:
     """How far off the runtimes of each combination of jobs are, by a fit without it."""
     return columns.table(
         combinations.iter_rows(named=True),
-        _text("runtimes held out", "pair"),
+        columns.text("runtimes held out", "pair"),
         columns.text("shares by", lambda row: row["weight"] or "cannot tell"),
-        _count("runs", "runs"),
-        _count("stood out", "outliers"),
+        columns.count("runs", "runs"),
+        columns.count("stood out", "outliers"),
         _percent("mean |RE|", "mean"),
         _percent("share at stake", "at_stake_mean"),
         _percent("largest |RE|", "largest"),
         _percent("without outliers", "largest_without"),
-        _signed("bias", "bias"),
+        BIAS,
         _percent("within the interval", "within"),
         title="The same by combination, all runs",
     )
@@ -228,29 +229,18 @@ def tables(result: CampaignResult) -> dict[str, Table]:
     return {name: table.without_empty_columns() for name, table in found.items() if table.rows}
 
 
-def _text(heading: str, name: str) -> Made[Row]:
-    return columns.text(heading, lambda row: row[name])
-
-
-def _count(heading: str, name: str) -> Made[Row]:
-    return columns.count(heading, lambda row: row[name])
-
-
 def _rate(heading: str, name: str) -> Made[Row]:
-    return columns.known(heading, name, lambda value: f"{value / words.MIB:.1f} MiB/s", "MiB/s", "", 1 / words.MIB)
+    return columns.said(
+        heading, name, lambda value: f"{value / words.MIB:.1f} MiB/s", "MiB/s", none=EMPTY, scale=1 / words.MIB
+    )
 
 
 def _two_digits(heading: str, name: str, unit: str = "") -> Made[Row]:
-    return columns.known(heading, name, lambda value: f"{value:.2f} {unit}".rstrip(), unit, "")
+    return columns.said(heading, name, lambda value: f"{value:.2f} {unit}".rstrip(), unit, none=EMPTY)
 
 
 def _percent(heading: str, name: str) -> Made[Row]:
-    return columns.known(heading, name, lambda value: f"{100 * value:.1f} %", "%", "", 100)
-
-
-def _signed(heading: str, name: str) -> Made[Row]:
-    """A relative error; never "-0.0 %"."""
-    return columns.known(heading, name, lambda value: f"{round(100 * value, 1) + 0.0:+.1f} %", "%", "", 100)
+    return columns.said(heading, name, lambda value: f"{100 * value:.1f} %", "%", none=EMPTY, scale=100)
 
 
 def _if_setting_tells(heading: str, name: str, unit: str, cell: Callable[[float], Cell]) -> Made[Row]:
@@ -260,10 +250,14 @@ def _if_setting_tells(heading: str, name: str, unit: str, cell: Callable[[float]
     return columns.figure(heading, of, unit)
 
 
+# A relative error; never "-0.0 %".
+BIAS: Made[Row] = columns.said(
+    "bias", "bias", lambda value: f"{round(100 * value, 1) + 0.0:+.1f} %", "%", none=EMPTY, scale=100
+)
 # What tells a combination of jobs from others; empty where all combinations differ by their sizes.
 OF_COMBINATION: tuple[Made[Row], ...] = (
-    _text("files", "files"),
-    _text("processes together", "pair"),
+    columns.text("files", "files"),
+    columns.text("processes together", "pair"),
     columns.text("programs", lambda row: row["programs"] if row["by_programs"] else ""),
     _if_setting_tells("begins", "start", "s", lambda start: Cell(f"{start:.2f} s", start)),
     _if_setting_tells("moves", "bytes", "bytes", lambda moved: Cell(words.size(moved), moved)),

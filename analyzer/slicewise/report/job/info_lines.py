@@ -112,12 +112,12 @@ def _totals_table(summary: JobTotals) -> Table:
 def _mounts_table(summary: JobTotals) -> Table:
     return columns.table(
         summary.mounts[:MOST_MOUNTS],
-        columns.text("mount", lambda mount: mount["point"] or "unknown"),
-        columns.text("type", lambda mount: mount["type"], spare=2),
-        columns.text("source", lambda mount: mount["source"], spare=3),
-        columns.count("processes", lambda mount: mount["processes"], spare=1),
-        columns.size("read", lambda mount: mount["read_bytes"]),
-        columns.size("written", lambda mount: mount["write_bytes"]),
+        columns.text("mount", lambda row: row["point"] or "unknown"),
+        columns.text("type", "type", spare=2),
+        columns.text("source", "source", spare=3),
+        columns.count("processes", "processes", spare=1),
+        columns.size("read", "read_bytes"),
+        columns.size("written", "write_bytes"),
         more=len(summary.mounts) - MOST_MOUNTS,
     )
 

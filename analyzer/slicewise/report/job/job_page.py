@@ -34,17 +34,12 @@ from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
 from slicewise.report.job.advice_words import advice_lines, nothing_to_change, what_to_do
+from slicewise.report.job.beside_words import beside_lines, beside_tables
 from slicewise.report.job.job_tables import NOTE as USAGE_NOTE
 from slicewise.report.job.job_tables import usage_lines, usage_table
-from slicewise.report.job.library_words import NOTE as LIBRARY_NOTE
-from slicewise.report.job.library_words import library_lines, library_table
 from slicewise.report.job.phase_words import phase_lines, phases_table
-from slicewise.report.job.region_words import NOTE as REGIONS_NOTE
-from slicewise.report.job.region_words import region_lines, regions_table
 from slicewise.report.job.run_lines import access_lines, refill_lines, turn_lines, without_row
 from slicewise.report.job.site_words import site_lines, sites_section
-from slicewise.report.job.thread_words import NOTE as THREAD_NOTE
-from slicewise.report.job.thread_words import thread_lines, thread_table
 from slicewise.report.nodes.node_sections import cgroup_sections, node_sections
 from slicewise.report.nodes.other_words import others_sections
 from slicewise.report.over_time import FigureKind, OverTime, TimeAxis, sums
@@ -168,9 +163,7 @@ def opening(report: JobReport) -> list[str]:
         *refill_lines(summary),
         *turn_lines(summary),
         *split_lines(report.split),
-        *library_lines(report.digest, runtime_of(report.digest)),
-        *region_lines(report.digest, runtime_of(report.digest)),
-        *thread_lines(report.digest, runtime_of(report.digest), of_waits(report.all_sites)),
+        *beside_lines(report.digest, runtime_of(report.digest), of_waits(report.all_sites)),
         *usage_lines(report.usage),
         f"{said}.",
         *([] if report.advice else site_lines(report.sites)),
@@ -373,9 +366,7 @@ def _tables(report: JobReport) -> list[Section]:
     sections = [
         ("File systems", job_tables.mounts_table(summary, analysis.per_storage_slice(report.digest), axis), ""),
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
-        ("Regions", regions_table(report.digest), REGIONS_NOTE),
-        ("I/O libraries", library_table(report.digest), LIBRARY_NOTE),
-        ("Threads that waited for each other", thread_table(report.digest), THREAD_NOTE),
+        *beside_tables(report.digest),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
     if report.usage is not None:

@@ -100,11 +100,11 @@ def files_table(files: pl.DataFrame) -> Table:
     return columns.table(
         files.iter_rows(named=True),
         columns.text("file", lambda row: row["path"] or "(files without a row of their own)"),
-        columns.count("processes", lambda row: row["processes"]),
-        columns.count("opens", lambda row: row["opens"]),
-        columns.size("written", lambda row: row["write_bytes"]),
-        columns.size("read", lambda row: row["read_bytes"]),
-        columns.duration("in reads and writes", lambda row: row["seconds"]),
+        columns.count("processes", "processes"),
+        columns.count("opens", "opens"),
+        columns.size("written", "write_bytes"),
+        columns.size("read", "read_bytes"),
+        columns.duration("in reads and writes", "seconds"),
         columns.figure("written and read, at most", at_most, "bytes"),
     )
 
@@ -145,16 +145,16 @@ def usage_table(usage: Usage) -> Table:
 
     return columns.table(
         usage.processes.head(MOST_ROWS).iter_rows(named=True),
-        columns.text("process", lambda row: row["label"]),
-        columns.duration("processor, program", lambda row: row["user"]),
-        columns.duration("processor, kernel", lambda row: row["system"]),
+        columns.text("process", "label"),
+        columns.duration("processor, program", "user"),
+        columns.duration("processor, kernel", "system"),
         columns.figure("of the runtime", busy, spare=1),
         columns.figure("waited for one", delayed, "s"),
-        columns.size("peak memory", lambda row: row["peak_bytes"]),
-        columns.count("page faults that read", lambda row: row["major_faults"], spare=1),
-        columns.count("other page faults", lambda row: row["minor_faults"], spare=3),
-        columns.count("processor given up", lambda row: row["voluntary_switches"], spare=2),
-        columns.count("processor taken away", lambda row: row["involuntary_switches"], spare=2),
+        columns.size("peak memory", "peak_bytes"),
+        columns.count("page faults that read", "major_faults", spare=1),
+        columns.count("other page faults", "minor_faults", spare=3),
+        columns.count("processor given up", "voluntary_switches", spare=2),
+        columns.count("processor taken away", "involuntary_switches", spare=2),
         more=usage.processes.height - MOST_ROWS,
     )
 

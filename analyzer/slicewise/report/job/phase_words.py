@@ -58,13 +58,13 @@ def phases_table(found: Phases, slice_ns: int) -> Table:
     return columns.table(
         found.phases.head(MOST_PHASES).iter_rows(named=True),
         columns.text("phase", lambda phase: words.span(phase["start_ns"], phase["end_ns"], slice_ns)),
-        columns.duration("took", lambda phase: phase["seconds"]),
-        columns.size("written", lambda phase: phase["write_bytes"]),
-        columns.size("read", lambda phase: phase["read_bytes"]),
+        columns.duration("took", "seconds"),
+        columns.size("written", "write_bytes"),
+        columns.size("read", "read_bytes"),
         rate("rate", "rate"),
         rate("at least", "low_rate"),
         rate("at most", "high_rate"),
-        columns.count("processes", lambda phase: phase["processes"]),
+        columns.count("processes", "processes"),
         time=lambda phase: (phase["start_ns"], phase["end_ns"]),
         more=found.phases.height - MOST_PHASES,
     )

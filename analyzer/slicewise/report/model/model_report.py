@@ -215,12 +215,12 @@ def check_table(checked: pl.DataFrame) -> Table:
 
     return columns.table(
         checked.iter_rows(named=True),
-        columns.text("jobs together", lambda row: row["pair"]),
-        columns.text("job", lambda row: row["job"]),
+        columns.text("jobs together", "pair"),
+        columns.text("job", "job"),
         columns.text("share by", lambda row: row["weight"] or "cannot tell"),
-        columns.seconds("predicted", lambda row: row["predicted"]),
+        columns.seconds("predicted", "predicted"),
         columns.text("interval", between, "s"),
-        columns.seconds("observed", lambda row: row["observed"]),
+        columns.seconds("observed", "observed"),
         columns.figure("error", error, "%"),
         columns.text("outside", lambda row: row["misfit"] or ""),
     )

@@ -17,7 +17,7 @@ def evidence_table(evidence: pl.DataFrame) -> Table:
     """A row a signal, for a frame of `causes.EVIDENCE_SCHEMA`."""
     return columns.table(
         evidence.iter_rows(named=True),
-        columns.text("cause", lambda row: row["cause"]),
+        columns.text("cause", "cause"),
         columns.text("signal", lambda row: signal_name(row["signal"])),
         columns.figure("alone", lambda row: Cell(_said(row["alone"], row["unit"]), row["alone"])),
         columns.figure("together", lambda row: Cell(_said(row["together"], row["unit"]), row["together"])),

@@ -8,8 +8,8 @@ import polars as pl
 
 from slicewise import contract
 from slicewise.analysis.nodes.causes import moved
-from slicewise.charts import nodes as charts
 from slicewise.charts import style
+from slicewise.charts import throughput as charts
 from slicewise.digest import nodes
 from slicewise.digest.digest import Digest
 from slicewise.report.nodes.node_words import MOST_DEVICES, cgroup_line, nodes_table, of_cgroups

@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from slicewise.analysis.nodes.causes import beside_slow, by_user
-from slicewise.charts import nodes as charts
 from slicewise.charts import style
+from slicewise.charts import throughput as charts
 from slicewise.constants import WORTH_NAMING_BYTES
 from slicewise.digest.digest import Digest
 from slicewise.report import columns
@@ -72,13 +72,13 @@ def others_sections(digest: Digest, slices: range, slice_ns: int) -> list[Sectio
         return []
     table = columns.table(
         found.head(MOST_ROWS).iter_rows(named=True),
-        columns.text("node", lambda row: row["node"]),
+        columns.text("node", "node"),
         columns.text("user", _who),
-        columns.count("processes at most", lambda row: row["processes"]),
-        columns.size("written", lambda row: row["write_bytes"]),
-        columns.count("write calls", lambda row: row["write_ops"]),
-        columns.size("read", lambda row: row["read_bytes"]),
-        columns.count("read calls", lambda row: row["read_ops"]),
+        columns.count("processes at most", "processes"),
+        columns.size("written", "write_bytes"),
+        columns.count("write calls", "write_ops"),
+        columns.size("read", "read_bytes"),
+        columns.count("read calls", "read_ops"),
         columns.text("most of it about", lambda row: words.clock(row["busiest_ns"])),
     )
     sampled = digest.node_samples["slice"].unique().sort().to_list()

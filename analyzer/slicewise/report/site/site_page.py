@@ -11,6 +11,7 @@ from slicewise.charts import style, throughput
 from slicewise.report import columns
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.site import site_tables
+from slicewise.report.site.site_tables import NOTHING_KNOWN
 from slicewise.report.tables import Cell
 from slicewise.text import words
 
@@ -138,11 +139,11 @@ def _trend(found: SiteSummary) -> list[Section]:
     days = columns.table(
         found.days.iter_rows(named=True),
         columns.text("day", lambda row: f"{row['day']}"),
-        columns.count("jobs", lambda row: row["jobs"]),
+        columns.count("jobs", "jobs"),
         site_tables.size("read", "read_bytes", "bytes"),
         site_tables.size("written", "write_bytes", "bytes"),
-        columns.known("speed in calls", "mib_per_second", _speed, "MiB/s"),
-        columns.known("a metadata call", "meta_call_seconds", words.duration, "s"),
+        columns.said("speed in calls", "mib_per_second", _speed, "MiB/s", none=NOTHING_KNOWN),
+        columns.duration("a metadata call", "meta_call_seconds", none=NOTHING_KNOWN),
     )
 
     def changed(row: site_tables.Row) -> Cell:
@@ -153,12 +154,12 @@ def _trend(found: SiteSummary) -> list[Section]:
         found.programs.iter_rows(named=True),
         site_tables.named("program"),
         columns.figure("time in I/O changed by", changed, "s"),
-        columns.count("jobs", lambda row: row["first_jobs"]),
-        columns.count("then", lambda row: row["second_jobs"]),
+        columns.count("jobs", "first_jobs"),
+        columns.count("then", "second_jobs"),
         site_tables.size("moved", "first_bytes", "bytes"),
         site_tables.size("then", "second_bytes", "bytes"),
-        columns.known("speed", "first_mib_per_second", _speed, "MiB/s"),
-        columns.known("then", "second_mib_per_second", _speed, "MiB/s"),
+        columns.said("speed", "first_mib_per_second", _speed, "MiB/s", none=NOTHING_KNOWN),
+        columns.said("then", "second_mib_per_second", _speed, "MiB/s", none=NOTHING_KNOWN),
     )
     return [
         Section(
@@ -200,8 +201,8 @@ def _quality(found: SiteSummary) -> Section:
             found.unprofiled.iter_rows(named=True),
             site_tables.named("program"),
             site_tables.named("why", "reason"),
-            columns.count("jobs", lambda row: row["jobs"]),
-            columns.count("times", lambda row: row["times"]),
+            columns.count("jobs", "jobs"),
+            columns.count("times", "times"),
             title="Begun by jobs, and not profiled",
         )
         tables.append(programs)

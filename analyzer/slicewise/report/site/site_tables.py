@@ -23,6 +23,7 @@ SHORT_DATE = "%Y-%m-%d %H:%M:%S"
 Row = Mapping[str, Any]
 # Of a command line, in a table.
 MOST_OF_COMMAND = 60
+NOTHING_KNOWN = Cell("-")
 
 
 def jobs_table(rows: Iterable[Row]) -> Table:
@@ -44,7 +45,7 @@ def jobs_table(rows: Iterable[Row]) -> Table:
         many("procs", "processes", 4),
         many("nodes", "nodes", 5),
         columns.text("start", lambda row: _time(row["start_ns"]), spare=1),
-        columns.duration("runtime", lambda row: row["seconds"], ""),
+        columns.duration("runtime", "seconds", ""),
         size("read", "read_bytes"),
         size("written", "write_bytes"),
         columns.text("on", lambda row: row["storage"] or "-", spare=2),
@@ -64,7 +65,7 @@ def partners_table(rows: Iterable[Row]) -> Table:
         *TOGETHER,
         size("read", "read_bytes"),
         size("written", "write_bytes"),
-        columns.count("metadata calls", lambda row: row["meta_ops"]),
+        columns.count("metadata calls", "meta_ops"),
     )
 
 
@@ -75,9 +76,9 @@ def metadata_table(rows: Iterable[Row]) -> Table:
         user(),
         named("program"),
         named("on", "storage"),
-        columns.count("calls", lambda row: row["meta_ops"]),
-        columns.known("time in them", "seconds", words.duration, "s"),
-        columns.known("a call", "call_seconds", words.duration, "s"),
+        columns.count("calls", "meta_ops"),
+        columns.duration("time in them", "seconds", none=NOTHING_KNOWN),
+        columns.duration("a call", "call_seconds", none=NOTHING_KNOWN),
     )
 
 
@@ -86,8 +87,8 @@ def quality_table(rows: Iterable[Row]) -> Table:
         rows,
         named("job"),
         columns.text("start", lambda row: _time(row["start_ns"])),
-        columns.known("reads seen", "read_seen", words.percent),
-        columns.known("writes seen", "write_seen", words.percent),
+        columns.said("reads seen", "read_seen", words.percent, none=NOTHING_KNOWN),
+        columns.said("writes seen", "write_seen", words.percent, none=NOTHING_KNOWN),
         _count("ranks missing", "missing_ranks"),
         _count("unfinished", "unfinished"),
         _count("damaged parts", "damage"),
@@ -100,7 +101,7 @@ def worst_table(rows: Iterable[Row], by: str = "job") -> Table:
     """A row a job, a program or a user: what it lost to others, and what it cost them."""
 
     def cost(heading: str, name: str) -> columns.Made[Row]:
-        return columns.known(heading, name, words.duration, "s", words.UNKNOWN)
+        return columns.duration(heading, name, none=Cell(words.UNKNOWN))
 
     about: dict[str, list[columns.Made[Row]]] = {
         "job": [named("job"), user(), named("program")],
@@ -124,7 +125,7 @@ def unasked_table(rows: Iterable[Row]) -> Table:
         named("job"),
         user(),
         named("program"),
-        columns.duration("lost at most", lambda row: row["at_most_seconds"]),
+        columns.duration("lost at most", "at_most_seconds"),
     )
 
 
@@ -185,7 +186,7 @@ def repeats_table(rows: Iterable[Row]) -> Table:
     """A row a set of runs that did the same work."""
 
     def share(heading: str, name: str) -> columns.Made[Row]:
-        return columns.known(heading, name, lambda value: words.percent(value, 2), "%", words.UNKNOWN)
+        return columns.said(heading, name, lambda value: words.percent(value, 2), "%", none=Cell(words.UNKNOWN))
 
     return columns.table(
         rows,
@@ -193,7 +194,7 @@ def repeats_table(rows: Iterable[Row]) -> Table:
         user(),
         _count("processes", "processes"),
         _count("runs", "runs"),
-        columns.duration("median", lambda row: row["median_seconds"]),
+        columns.duration("median", "median_seconds"),
         share("a run is off by", "deviation"),
         share("without losses", "after_neighbours"),
     )
@@ -246,7 +247,7 @@ def _count(heading: str, name: str) -> columns.Made[Row]:
 
 
 TOGETHER: tuple[columns.Made[Row], ...] = (
-    columns.duration("together", lambda row: row["seconds"], ""),
+    columns.duration("together", "seconds", ""),
     columns.text("when", lambda row: words.span(row["start_ns"], row["end_ns"])),
 )
 

@@ -148,10 +148,10 @@ def critical_table(split: Split) -> Table:
         split.phases.sort("longer", descending=True).head(MOST_ROWS).sort("start_ns").iter_rows(named=True),
         columns.text("from", lambda row: _clock(row, "start_ns")),
         columns.text("to", lambda row: _clock(row, "end_ns")),
-        columns.text("the others waited for", lambda row: row["label"]),
-        columns.duration("longer than the mean rank", lambda row: row["longer"]),
+        columns.text("the others waited for", "label"),
+        columns.duration("longer than the mean rank", "longer"),
         *(part(name, heading) for name, heading in COLUMNS_OF_PARTS.items()),
-        columns.text("confidence", lambda row: row["sureness"]),
+        columns.text("confidence", "sureness"),
         time=lambda row: (row["start_ns"], row["end_ns"]),
         more=split.phases.height - MOST_ROWS,
     )

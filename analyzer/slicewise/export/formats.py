@@ -1,14 +1,22 @@
-"""A table of a profile as CSV or Parquet, with the columns that say whose rows they are."""
+"""A profile in formats of others: a table as CSV or Parquet, with the columns that say whose rows they are; call sites
+as folded stacks, as flamegraph.pl, inferno and speedscope read them (`main;checkpoint;pwrite 1234`); and FTIO's JSON,
+in which `ftio FILE -m write_sync` (https://github.com/tuda-parallel/FTIO) finds periods of I/O.
+"""
 
 import io
 import json
 
 import polars as pl
 
+from slicewise.analysis.job.io_time import own_slices
+from slicewise.analysis.job.phases import moved_bytes
+from slicewise.analysis.job.sites import Sites, folded
 from slicewise.analysis.job.usage import hardware
+from slicewise.digest.activity import DIRECTIONS, members
 from slicewise.digest.digest import Digest
+from slicewise.kinds import Cost
 from slicewise.profile.reader import Profile
-from slicewise.text.safe_text import csv_cell
+from slicewise.text.safe_text import csv_cell, folded_frame
 
 
 def table(profile: Profile, name: str) -> pl.DataFrame:
@@ -51,3 +59,38 @@ def parquet(frame: pl.DataFrame, profile: Profile, name: str) -> bytes:
     file = io.BytesIO()
     frame.write_parquet(file, metadata={"slicewise": json.dumps(about)})
     return file.getvalue()
+
+
+# Folded stacks are whole numbers: time is in microseconds.
+SCALES: dict[Cost, float] = {"time": 1e6, "bytes": 1.0, "calls": 1.0}
+
+
+def folded_text(found: Sites, cost: Cost) -> str:
+    """A line a stack; what costs nothing is left out."""
+    lines = []
+    for names, value in folded(found, cost):
+        amount = round(value * SCALES[cost])
+        if amount:
+            lines.append(f"{';'.join(map(folded_frame, names))} {amount}\n")
+    return "".join(lines)
+
+
+def ftio_json(digest: Digest) -> str:
+    """`read_sync` and `write_sync`, each with total_bytes, number_of_ranks and bandwidth: bytes/s (b_overlap_avr) from
+    each of the times (t_overlap: seconds since the job's first slice with I/O) on, the last one 0."""
+    moved = moved_bytes(own_slices(digest))
+    seconds = digest.slice_ns / 1e9
+    times = [place * seconds for place in range(moved.height + 1)] if moved.height else []
+    ranks = members(digest).height
+    record = {}
+    for direction in DIRECTIONS:
+        amounts = moved[f"{direction}_bytes"].to_list()
+        record[f"{direction}_sync"] = {
+            "total_bytes": int(sum(amounts)),
+            "number_of_ranks": ranks,
+            "bandwidth": {
+                "b_overlap_avr": [amount / seconds for amount in amounts] + [0.0] * bool(amounts),
+                "t_overlap": times,
+            },
+        }
+    return json.dumps(record)
