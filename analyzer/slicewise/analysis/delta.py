@@ -79,11 +79,6 @@ def graph_and_evidence(configuration: str, data: Campaign, weighting: Weighting)
     return graph, evidence_of(windows[True], windows[False], graph.asymmetry)
 
 
-def resources(graph: DeltaGraph, data: Campaign) -> pl.DataFrame:
-    """`resources_by_offset` of a campaign."""
-    return resources_by_offset(graph.points, {digest.job: window_of(digest) for digest in data.digests})
-
-
 def resources_by_offset(points: pl.DataFrame, windows: Mapping[str, Window]) -> pl.DataFrame:
     """What the nodes' signals were in each run of two (`RESOURCES_SCHEMA`), by offset; alone: their mean over all jobs
     that are in no run of two. Signals that were 0 throughout, or that not all runs have, are left out. points:

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from slicewise.analysis.delta import DeltaGraph, graph_and_evidence, resources
-from slicewise.analysis.nodes.causes import preferring
+from slicewise.analysis.delta import DeltaGraph, graph_and_evidence, resources_by_offset
+from slicewise.analysis.nodes.causes import preferring, window_of
 from slicewise.analysis.runs.campaign import Campaign, campaign
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
@@ -166,7 +166,8 @@ def _campaign(directory: Path, direction: CampaignDirection) -> Campaign:
 def _panel(name: str, sweep: str, data: Campaign, weight: CurveKind) -> delta_page.Panel:
     graph, evidence = graph_and_evidence(name, data, Weighting(weight))
     slice_seconds = max(digest.slice_ns for digest in data.digests) / 1e9
-    return delta_page.Panel(sweep, graph, evidence, resources(graph, data), slice_seconds)
+    levels = resources_by_offset(graph.points, {digest.job: window_of(digest) for digest in data.digests})
+    return delta_page.Panel(sweep, graph, evidence, levels, slice_seconds)
 
 
 def _record(panel: delta_page.Panel) -> dict[str, Any]:

@@ -3,7 +3,9 @@
 import gzip
 import math
 import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import RenderableType
 
@@ -18,7 +20,7 @@ from slicewise.analysis.runs.matching import that_fit
 from slicewise.analysis.sharing.model import read_model
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.catalog.sources import read_digests
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 from slicewise.kinds import POLICIES, Metric, Policy
 from slicewise.profile.files import job_places
 from slicewise.report.coverage.unseen import unseen_lines
@@ -66,18 +68,8 @@ def jobs(
         ),
         page,
     )
-    write_answer(
-        lambda: policy_report.after_the_fact_record(found, page),
-        [
-            *said,
-            "",
-            *_tables(comparison),
-            for_terminal(policy_report.checks_table(found)),
-            "",
-            *policy_report.basis(found),
-            page_line(page),
-        ],
-    )
+    lines: list[RenderableType] = [for_terminal(policy_report.checks_table(found)), "", *policy_report.basis(found)]
+    _answer(lambda: policy_report.after_the_fact_record(found, page), comparison, said, lines, page)
 
 
 def simulate(
@@ -101,16 +93,8 @@ def simulate(
             policy_report.machine_facts(found, chosen),
         )
         write_page(page, html)
-    write_answer(
-        lambda: {**policy_report.comparison_record(found, chosen), "page": html},
-        [
-            *said,
-            "",
-            *_tables(found),
-            *policy_report.meanings(found),
-            *([page_line(html)] if html else []),
-        ],
-    )
+    lines = policy_report.meanings(found)
+    _answer(lambda: {**policy_report.comparison_record(found, chosen), "page": html}, found, said, lines, html)
 
 
 def probability(profiles: list[Path], swf: Path | None, io_share: float | None, html: Path | None) -> None:
@@ -149,16 +133,10 @@ def probability(profiles: list[Path], swf: Path | None, io_share: float | None, 
     )
 
 
-def _content_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}; give another file") from error
-
-
 def _lines_of(path: Path) -> list[str]:
+    with mended_by(f"{path}: cannot be read", "give another file"):
+        content = path.read_bytes()
     try:
-        content = _content_of(path)
         is_packed = content.startswith(GZIP_MAGIC)
         return (gzip.decompress(content) if is_packed else content).decode(errors="replace").splitlines()
     except (OSError, EOFError, zlib.error) as error:
@@ -173,11 +151,18 @@ def _known(capacity: str | None, model: Path | None) -> tuple[Capacity | None, W
     return known, fitted.weight.chosen if fitted is not None else None
 
 
-def _tables(found: PolicyComparison) -> list[RenderableType]:
+def _answer(
+    record: Callable[[], Any],
+    found: PolicyComparison,
+    said: Sequence[str],
+    more: Sequence[RenderableType],
+    page: Path | None,
+) -> None:
     tables = [policy_report.costs_table(found)]
     if len(found.undisturbed.jobs) <= policy_report.MOST_JOBS:
         tables.append(policy_report.factors_table(found))
-    return [part for table in tables for part in (for_terminal(table), "")]
+    shown = [part for table in tables for part in (for_terminal(table), "")]
+    write_answer(record, [*said, "", *shown, *more, *([page_line(page)] if page else [])])
 
 
 def _policy_job(option: JobOption, rate: float, has_unit: bool) -> PolicyJob:

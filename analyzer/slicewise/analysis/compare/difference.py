@@ -338,7 +338,9 @@ def _priced(of: Tasks, against: Tasks, kind: Kind, place: str, now: Amounts, the
         more = now.seconds - then.seconds
         how = "work that the first run did not do, with all the time it took; less if unknown neighbours slowed it"
         return {part: Estimate(more, min(more, 0.0), max(more, 0.0), how)} if more else {}
-    scales = _scales(of, against)
+    # What more or fewer processes make of the job's cost, at the least and at the most.
+    factor = against.processes / of.processes if of.processes and against.processes else 1.0
+    scales = min(1.0, factor), max(1.0, factor)
     if kind == "meta":
         return {part: _estimate(price.per_call or 0.0, now.calls, then.calls, price.error, scales)}
     if price.per_call is not None and price.knows(now.size):
@@ -396,12 +398,6 @@ def _has_other_sizes(of: Tasks, against: Tasks, kind: Kind, place: str, now: Amo
         return False
     both = shares[0].join(shares[1], on="least", how="full", coalesce=True).fill_null(0.0)
     return real((both["share"] - both["share_right"]).abs().max()) > OTHER_SIZES
-
-
-def _scales(of: Tasks, against: Tasks) -> tuple[float, float]:
-    """What more or fewer processes make of the job's cost, at the least and at the most."""
-    factor = against.processes / of.processes if of.processes and against.processes else 1.0
-    return min(1.0, factor), max(1.0, factor)
 
 
 def _by_size(of: Tasks, against: Tasks, kind: Kind, place: str, price: KindPrice) -> float | None:

@@ -172,7 +172,8 @@ def place(case: Case, found: Expectation) -> Placed:
     rows = digest.process_slices.join(members(digest).select("process"), on="process", how="semi")
     if rows.is_empty():
         raise UserError(f"{digest.job}: did no I/O on files, so it has no place in a box; give another job")
-    storage = describe(_busiest_storage(rows), [digest])
+    by_storage = rows.group_by("storage").agg(SPENT.sum().alias("ns")).sort("ns", "storage", descending=[True, False])
+    storage = describe(int(by_storage["storage"][0]), [digest])
     on_storage = rows.filter(pl.col("storage") == storage.number)
     share_of_operations, opens = _operations(digest, rows)
     job = digest.jobs.row(0, named=True)
@@ -245,11 +246,6 @@ def _share_of_easy(work: PlacedWork, easy: Point | None) -> tuple[float | None, 
     judged = [(lost[place], axis) for place, axis in enumerate(AXES) if axis in work.judged and at_easy[place] > 0]
     most, held_back = max(judged, default=(0.0, AXES[0]))
     return sum(at_easy) / total, held_back if most > 0 else None
-
-
-def _busiest_storage(rows: pl.DataFrame) -> int:
-    by_storage = rows.group_by("storage").agg(SPENT.sum().alias("ns")).sort("ns", "storage", descending=[True, False])
-    return int(by_storage["storage"][0])
 
 
 def _work(rows: pl.DataFrame, slice_ns: int, share_of_operations: float, seconds: float) -> PlacedWork:

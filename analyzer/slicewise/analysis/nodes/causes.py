@@ -123,7 +123,20 @@ def _signals_in(windows: Sequence[Window]) -> pl.DataFrame:
         if digest.node_samples.is_empty():
             continue
         frames.append(_within(node_signals(digest), window, digest.node_slice_ns))
-        frames.append(_within(_requests_of(digest), window, digest.slice_ns))
+        own = (
+            digest.process_slices.lazy()
+            .join(members(digest).lazy().select("process", "node"), on="process")
+            .select(
+                "node",
+                "slice",
+                calls=pl.col("read_ops") + pl.col("write_ops"),
+                bytes=pl.col("read_bytes") + pl.col("write_bytes"),
+            )
+            .filter(pl.col("calls") > 0)
+            .collect()
+        )
+        files = digest.files.select("process", "path", bytes=pl.col("read_bytes") + pl.col("write_bytes"))
+        frames.append(_within(request_signals(own, files, digest.slice_ns / 1e9), window, digest.slice_ns))
     return pl.concat(frames)
 
 
@@ -240,23 +253,6 @@ def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -
     sharers = real((sharing["process"] * sharing["bytes"]).sum()) / max(whole(sharing["bytes"].sum()), 1)
     shared = small.with_columns(signal=pl.lit("shared_file"), value=pl.lit(sharers))
     return pl.concat([_typed(small), _typed(shared)])
-
-
-def _requests_of(digest: Digest) -> pl.DataFrame:
-    own = (
-        digest.process_slices.lazy()
-        .join(members(digest).lazy().select("process", "node"), on="process")
-        .select(
-            "node",
-            "slice",
-            calls=pl.col("read_ops") + pl.col("write_ops"),
-            bytes=pl.col("read_bytes") + pl.col("write_bytes"),
-        )
-        .filter(pl.col("calls") > 0)
-        .collect()
-    )
-    files = digest.files.select("process", "path", bytes=pl.col("read_bytes") + pl.col("write_bytes"))
-    return request_signals(own, files, digest.slice_ns / 1e9)
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -107,22 +107,6 @@ def contended(slices: pl.DataFrame, alone: Mapping[str, float]) -> pl.DataFrame:
     )
 
 
-def share_errors(slices: pl.DataFrame, weights: Mapping[WeightKind, pl.Expr]) -> dict[WeightKind, pl.DataFrame]:
-    """pair, run, error (mean of ln(predicted / observed share) squared, of each job with all its bytes)."""
-    moved = pl.col("bytes").sum().over("run", "slice")
-    errors = (
-        slices.with_columns(
-            (weight / weight.sum().over("run", "slice") * moved).alias(f"by {kind}") for kind, weight in weights.items()
-        )
-        .group_by("pair", "run", "job")
-        .agg(pl.col("bytes", *(f"by {kind}" for kind in weights)).sum())
-        .group_by("pair", "run")
-        .agg(((pl.col(f"by {kind}") / pl.col("bytes")).log() ** 2).mean() for kind in weights)
-        .sort("pair", "run")
-    )
-    return {kind: errors.select("pair", "run", error=f"by {kind}") for kind in weights}
-
-
 def fit_beta(slices: pl.DataFrame) -> float | None:
     """The exponent b of shares by processes^b, by least squares of logarithms; None: all have as many processes."""
     return _beta(_moments(slices))
@@ -185,7 +169,9 @@ def fit_weight(slices: pl.DataFrame) -> WeightFit:
 
 
 def held_out_errors(slices: pl.DataFrame) -> dict[WeightKind, pl.DataFrame]:
-    """`share_errors` of each pair by weights that were fitted to the other pairs; without kinds that cannot be."""
+    """By kind of weight, of each pair by weights that were fitted to the other pairs: pair, run, error (mean of
+    ln(predicted / observed share) squared, of each job with all its bytes). Without kinds that cannot be fitted.
+    """
     weights: dict[WeightKind, pl.Expr] = {
         kind: Weighting(kind).expression() for kind in WEIGHT_KINDS if kind != "processes^beta"
     }
@@ -193,7 +179,18 @@ def held_out_errors(slices: pl.DataFrame) -> dict[WeightKind, pl.DataFrame]:
     if None not in betas.values():
         beta = pl.col("pair").replace_strict(betas, return_dtype=pl.Float64)
         weights["processes^beta"] = pl.col("processes").cast(pl.Float64) ** beta
-    return share_errors(slices, weights)
+    moved = pl.col("bytes").sum().over("run", "slice")
+    errors = (
+        slices.with_columns(
+            (weight / weight.sum().over("run", "slice") * moved).alias(f"by {kind}") for kind, weight in weights.items()
+        )
+        .group_by("pair", "run", "job")
+        .agg(pl.col("bytes", *(f"by {kind}" for kind in weights)).sum())
+        .group_by("pair", "run")
+        .agg(((pl.col(f"by {kind}") / pl.col("bytes")).log() ** 2).mean() for kind in weights)
+        .sort("pair", "run")
+    )
+    return {kind: errors.select("pair", "run", error=f"by {kind}") for kind in weights}
 
 
 def predict_the_same(slices: pl.DataFrame, others: Sequence[Weighting], chosen: Weighting) -> list[WeightKind]:

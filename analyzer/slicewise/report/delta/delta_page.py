@@ -272,17 +272,10 @@ def sweep_page(title: str, panels: Sequence[Panel], missing: Sequence[str], unse
 
 def _sections(panel: Panel) -> Iterator[Section]:
     """The Delta-graph of a panel, and a chart for each signal that is evidence: at its limit, or changed."""
-    yield _graph_section(panel)
-    is_told = pl.col("full") | pl.col("counts")
-    told = panel.evidence.filter(is_told)["signal"].head(MOST_SIGNALS)
-    yield from resource_sections(panel.graph.configuration, panel.levels.filter(pl.col("signal").is_in(told.implode())))
-
-
-def _graph_section(panel: Panel) -> Section:
     graph, name = panel.graph, panel.graph.configuration
     has_evidence = len(panel.evidence) > 0
     is_seen = (pl.col("alone") > 0) | (pl.col("together") > 0)
-    return Section(
+    yield Section(
         f"{panel.sweep}: {name}" if panel.sweep else name,
         text=[
             verdict(graph),
@@ -298,3 +291,6 @@ def _graph_section(panel: Panel) -> Section:
         tables=[evidence_table(panel.evidence.filter(is_seen))] if has_evidence else [],
         note=f"{lines_note([graph])}{' Signals that were 0 throughout are left out.' if has_evidence else ''}",
     )
+    is_told = pl.col("full") | pl.col("counts")
+    told = panel.evidence.filter(is_told)["signal"].head(MOST_SIGNALS)
+    yield from resource_sections(panel.graph.configuration, panel.levels.filter(pl.col("signal").is_in(told.implode())))
