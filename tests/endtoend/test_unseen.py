@@ -328,21 +328,28 @@ def test_what_threads_counted_that_ended_is_known_when_children_were_waited_for(
     assert mine["read_kernel"][0] <= 4096
 
 
+def pool_of_python(job: Job, *within: str) -> list[str | Path]:
+    """The command, without how its workers begin: ten files of 100,000 B each, nine by the workers of a pool."""
+    script = job.data / "pool.py"
+    lines = (
+        "import multiprocessing, os, signal, subprocess, sys",
+        "def work(i):",
+        "    with open(f'{sys.argv[1]}/{i}', 'wb') as file: return file.write(bytes(100_000))",
+        "def be_killed(i): os.kill(os.getpid(), signal.SIGKILL)",
+        "if __name__ == '__main__':",
+        "    with multiprocessing.get_context(sys.argv[2]).Pool(3) as pool:",
+        "        assert sum(pool.map(work, range(9))) == 900_000",
+        *(f"        {line}" for line in within),
+        "    work(9)",
+    )
+    script.write_text("\n".join(lines))
+    return ["/usr/bin/python3", "-I", script, job.data]
+
+
 @pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
 def test_every_process_of_pythons_pools_is_compared(job, way):
-    script = job.data / "pool.py"
-    script.write_text(
-        "import multiprocessing, subprocess, sys\n"
-        "def work(i):\n"
-        "    with open(f'{sys.argv[2]}/{i}', 'wb') as file: return file.write(bytes(100_000))\n"
-        "if __name__ == '__main__':\n"
-        "    with multiprocessing.get_context(sys.argv[1]).Pool(3) as pool:\n"
-        "        assert sum(pool.map(work, range(9))) == 900_000\n"
-        "        subprocess.run(['true'], check=True)\n"
-        "        pool.close(); pool.join()\n"
-        "    work(9)\n"
-    )
-    profile = job.profiled(["/usr/bin/python3", "-I", script, way, job.data])
+    command = pool_of_python(job, "subprocess.run(['true'], check=True)", "pool.close(); pool.join()")
+    profile = job.profiled([*command, way])
     seen = coverage(Digest(profile))
     assert (seen.processes, seen.of) == (count_processes(Digest(profile).processes),) * 2
     assert seen.kernel_write_bytes >= 1_000_000
@@ -352,19 +359,8 @@ def test_every_process_of_pythons_pools_is_compared(job, way):
 @pytest.mark.parametrize("way", ["fork", "spawn", "forkserver"])
 def test_workers_that_their_pool_kills_are_counted_and_said_to_be_left_out(job, way):
     """Python's pools end so by default: at the end of `with` their workers are sent SIGTERM."""
-    script = job.data / "pool.py"
-    script.write_text(
-        "import multiprocessing, os, signal, sys\n"
-        "def work(i):\n"
-        "    with open(f'{sys.argv[2]}/{i}', 'wb') as file: return file.write(bytes(100_000))\n"
-        "def be_killed(i): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "if __name__ == '__main__':\n"
-        "    with multiprocessing.get_context(sys.argv[1]).Pool(3) as pool:\n"
-        "        assert sum(pool.map(work, range(9))) == 900_000\n"
-        "        pool.apply_async(be_killed, (0,)).wait(1)\n"
-        "    work(9)\n"
-    )
-    assert job.run(["/usr/bin/python3", "-I", script, way, job.data]).status == 0
+    command = pool_of_python(job, "pool.apply_async(be_killed, (0,)).wait(1)")
+    assert job.run([*command, way]).status == 0
     assert job.recover(job.spool_dir).returncode == 0
     profile = job.profile()
     of_script = profile.files.filter(profile.files["path"].str.starts_with(str(job.data)))  # Python has its own

@@ -125,7 +125,6 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         assert sorted(tags_of(text) - harmless_tags) == []
     for command in (
         ["report", "--detail", job, "--phases"],
-        ["report", job, "--html", folder / "a"],
         ["study", "delta", "read", job],
         ["turns", "policy", job, sound, "--capacity", "1GiB/s", "--html", folder / "p"],
         ["turns", "probability", job, sound, "--html", folder / "p"],
@@ -139,18 +138,16 @@ def test_every_command_and_form(sound, harmless_tags, tmp_path_factory, names, d
         assert done.errors.count("\n") <= 1
     for command in (
         ["report", "--detail", job],
-        ["overlap", job, sound, "--html", folder / "o"],
-        ["compare", job, sound, "--html", folder / "c"],
-        ["predict", "--copies", job, "--capacity", "1GiB/s", "--html", folder / "d"],
-        ["study", "campaign", job, sound, "--html", folder / "c"],
+        ["overlap", job, sound],
+        ["compare", job, sound],
+        ["predict", "--copies", job, "--capacity", "1GiB/s"],
+        ["study", "campaign", job, sound],
     ):
         done = slicewise_command(*command, "--json")
         assert_safe(done.text)
-        if done.status == 0:
-            json.loads(done.text)
-    assert json.loads(said("report", "--detail", job, "--json").text)["job"] == names[0].encode(
-        errors="surrogatepass"
-    ).decode(errors="replace")
+        answer = json.loads(done.text) if done.status == 0 else {}
+        if "--detail" in command:
+            assert answer["job"] == names[0].encode(errors="surrogatepass").decode(errors="replace")
     folded = said("export", job, "--format", "folded").text
     assert_safe(folded)
     assert all(re.fullmatch(r".+ \d+", line) for line in folded.splitlines())

@@ -4,7 +4,7 @@ Plotly's package also knows all names and values that plotly.js takes, and refus
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import plotly.graph_objects as go
@@ -37,50 +37,21 @@ class WitnessedFigure(Figure):
         assert not differences, "\n".join(differences)
         return said
 
-    def add_scatter(self, **values: Any) -> None:
-        super().add_scatter(**values)
-        self.plotly.add_scatter(**values)
 
-    def add_bar(self, **values: Any) -> None:
-        super().add_bar(**values)
-        self.plotly.add_bar(**values)
+def _of_both(name: str, *places: str) -> Callable[..., None]:
+    """The method, which names what it is given by place. What belongs to a whole axis is a part of add_vline, add_hline
+    or add_hrect, which Plotly's package is asked for.
+    """
 
-    def add_heatmap(self, **values: Any) -> None:
-        super().add_heatmap(**values)
-        self.plotly.add_heatmap(**values)
+    def method(figure: WitnessedFigure, *given: Any, **values: Any) -> None:
+        getattr(Figure, name)(figure, *given, **values)
+        if not any(str(values.get(axis, "")).endswith("domain") for axis in ("xref", "yref")):
+            by_name = dict(zip(places, given, strict=False))
+            getattr(figure.plotly, name)(*given[len(by_name) :], **by_name, **values)
 
-    def update_layout(self, *values: Any, **more: Any) -> None:
-        super().update_layout(*values, **more)
-        self.plotly.update_layout(*values, **more)
+    return method
 
-    def update_xaxes(self, **values: Any) -> None:
-        super().update_xaxes(**values)
-        self.plotly.update_xaxes(**values)
 
-    def update_yaxes(self, **values: Any) -> None:
-        super().update_yaxes(**values)
-        self.plotly.update_yaxes(**values)
-
-    def add_shape(self, **values: Any) -> None:
-        super().add_shape(**values)
-        if values.get("yref", "").endswith("domain") or values.get("xref", "").endswith("domain"):
-            return  # a part of add_vline, add_hline or add_hrect, which Plotly's package is asked for
-        self.plotly.add_shape(**values)
-
-    def add_annotation(self, **values: Any) -> None:
-        super().add_annotation(**values)
-        if values.get("yref", "").endswith("domain") or values.get("xref", "").endswith("domain"):
-            return
-        self.plotly.add_annotation(**values)
-
-    def add_vline(self, x: Any, annotation: Any = None, **values: Any) -> None:
-        super().add_vline(x, annotation, **values)
-        self.plotly.add_vline(x, annotation=annotation, **values)
-
-    def add_hline(self, y: Any, annotation: Any = None, **values: Any) -> None:
-        super().add_hline(y, annotation, **values)
-        self.plotly.add_hline(y, annotation=annotation, **values)
-
-    def add_hrect(self, y0: Any, y1: Any, **values: Any) -> None:
-        super().add_hrect(y0, y1, **values)
-        self.plotly.add_hrect(y0=y0, y1=y1, **values)
+PLACES = {"add_vline": ("x", "annotation"), "add_hline": ("y", "annotation"), "add_hrect": ("y0", "y1")}
+for _name in (_name for _name in vars(Figure) if _name.startswith(("add_", "update_"))):
+    setattr(WitnessedFigure, _name, _of_both(_name, *PLACES.get(_name, ())))
