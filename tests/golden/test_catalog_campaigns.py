@@ -24,8 +24,8 @@ POLICIES = "policies"
 ARCHIVED = {archive.name.removesuffix(".tar.xz") for archive in ARCHIVES.glob("*.tar.xz")}
 # Recorded as one that is there is: `make soak` asks about them as well, and for more random cases.
 LIKE_OTHERS = {
-    "sshfs-shared": ("glusterfs", "glusterfs-shared", "sshfs"),  # of 185 jobs each, and so the longest of all
-    "blame-sshfs": ("blame-sshfs-sync",),
+    "cephfs": ("glusterfs", "glusterfs-shared", "sshfs", "sshfs-shared"),  # the longest of all, of up to 185 jobs each
+    "blame-sshfs": ("blame-sshfs-sync", "blame-glusterfs"),
     "delta-turns": ("delta-glusterfs", "delta-slow"),
     "usual-sizes": ("one-size", "usual-large", "usual-nodes"),
     "usual-disk": ("usual-reads",),
