@@ -27,7 +27,7 @@ CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 
 # In the library what every process runs lies together, first, and so do its variables: a process that does nothing brings few pages into memory.
-STARTING = $(addprefix libprofiler/,asleep.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c $(addprefix libprofiler/,symbol.c elf_object.c)
+STARTING = $(addprefix libprofiler/,lazy_start.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c $(addprefix libprofiler/,symbol.c elf_object.c)
 ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
 # What few processes use lies last, so that what all use is on fewer pages: a division of libgcc's, too.
 SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,computing filter hardware io_uring memory_lock module mpi_library python regions site unwind) \
@@ -198,7 +198,7 @@ ALONE = $(addprefix tests/, \
 # processor, and costs in instructions and bytes. The longest comes first, and files stay in this order: else it is the last one, and runs without a
 # neighbour.
 IN_PAIRS = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py hostile_processes.py killed.py life.py life_asleep.py live.py load.py real_stress.py \
+  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py hostile_processes.py killed.py life.py life_lazy_start.py live.py load.py real_stress.py \
     sampled.py sites.py)) \
   bench guest/test_short.py \
   $(addprefix endtoend/,$(addprefix test_,live_costs.py slurm.py footprint.py stdio_served.py)) \

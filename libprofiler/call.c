@@ -24,7 +24,7 @@ const unsigned char operation_kind[OPERATIONS] = {
 /* A handler that finds its thread holding the lock (lock.h) passes through, and so do some children that run in our memory. */
 bool call_is_on_after_all(void)
 {
-    return !thread_state.holds_lock && (atomic_load(&lend_children) == 0 || !lend_is_left_alone()) && engine_wake();
+    return !thread_state.holds_lock && (atomic_load(&lend_children) == 0 || !lend_is_left_alone()) && engine_start();
 }
 
 static inline uint64_t duration_ns(const struct call *call)
@@ -265,17 +265,17 @@ descriptor call_inherited(int fd)
         return 0;
     const uint64_t *mount = engine.home.segment->mounts[descriptor_mount(descriptor_of(fd))];
     /* The kernel's pseudo files are `other` on a device. */
-    return asleep_word(mount[mounts_device] != 0 ? OBJECT_file : (enum object)mount[mounts_object], mount[mounts_device]);
+    return lazy_start_word(mount[mounts_device] != 0 ? OBJECT_file : (enum object)mount[mounts_object], mount[mounts_device]);
 }
 
 uint32_t call_mount_of_look(descriptor look)
 {
-    return is_on() ? mount_of_device(asleep_object(look), asleep_device(look)) : MOUNT_OTHER;
+    return is_on() ? mount_of_device(lazy_start_object(look), lazy_start_device(look)) : MOUNT_OTHER;
 }
 
 void call_touched_descriptor(const struct call *call, descriptor word, bool is_error)
 {
-    if (!is_asleep() || !asleep_puts_off(call, word, is_error))
+    if (!is_unstarted() || !lazy_start_defers(call, word, is_error))
         count_touch(call, mount_of_word(word), is_error);
 }
 
@@ -318,8 +318,8 @@ void call_request_done(const struct call *call, int fd, descriptor word, int64_t
 
 void call_touched(const struct call *call, int fd, bool is_error)
 {
-    if (is_asleep() && asleep_may_put_off(call->operation))
-        call_touched_descriptor(call, asleep_look(fd), is_error);
+    if (is_unstarted() && lazy_start_may_defer(call->operation))
+        call_touched_descriptor(call, lazy_start_look(fd), is_error);
     else if (is_on())
         call_touched_descriptor(call, descriptor_of(fd), is_error);
 }
@@ -441,7 +441,7 @@ void call_lived_often(const struct call *call, uint32_t times)
     struct thread *thread = &thread_state;
     struct share nothing = { 0 };
     void *volatile frame;
-    if (is_asleep() && asleep_lived(call->operation, times))
+    if (is_unstarted() && lazy_start_note(call->operation, times))
         return;
     if (!is_on() || !guard_begin(thread, &frame))
         return;

@@ -23,7 +23,7 @@ struct call {
 /* What schema/operations.def says of each operation: its enum layer and its enum call_kind. */
 extern const unsigned char operation_layer[OPERATIONS], operation_kind[OPERATIONS];
 
-/* Whether calls are counted, and the thread may be told so now. Wakes the engine. */
+/* Whether calls are counted, and the thread may be told so now. Starts the engine. */
 bool call_is_on(void);
 
 /* What a descriptor leads to: mount, file, kind of object and the table entry's generation in one word; 0: not known yet. */
@@ -76,7 +76,7 @@ struct thread {
 };
 extern __thread struct thread thread_state HIDDEN;
 
-enum { ENGINE_ASLEEP = 0, ENGINE_ON = 1, ENGINE_OFF = 2 };
+enum { ENGINE_UNSTARTED = 0, ENGINE_ON = 1, ENGINE_OFF = 2 };
 /* ENGINE_ON where calls are counted. On a page of its own that a child of fork finds zeroed, however it was forked. */
 extern _Atomic uint32_t *engine_switch HIDDEN;
 
@@ -201,7 +201,7 @@ descriptor call_inherited(int fd);
 /* It mapped so many bytes of a file (-1: failed). */
 void call_mapped(const struct call *call, int fd, int64_t bytes);
 
-/* Something that is no I/O (MPI_Init, fork): counted by number alone. It wakes no engine. */
+/* Something that is no I/O (MPI_Init, fork): counted by number alone. It starts no engine. */
 void call_lived(const struct call *call);
 void call_lived_often(const struct call *call, uint32_t times);
 

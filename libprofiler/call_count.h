@@ -2,16 +2,16 @@
 #ifndef SLICEWISE_CALL_COUNT_H
 #define SLICEWISE_CALL_COUNT_H
 
-#include "asleep.h"
 #include "descriptor.h"
 #include "engine.h"
 #include "fast_path.h"
 #include "lane.h"
+#include "lazy_start.h"
 #include "lend.h"
 #include "mount.h"
 #include "state.h"
 
-/* Wakes the engine where that is due; else false. */
+/* Starts the engine where that is due; else false. */
 bool call_is_on_after_all(void);
 
 static inline bool is_on(void)
@@ -21,9 +21,9 @@ static inline bool is_on(void)
                                           call_is_on_after_all());
 }
 
-static inline bool is_asleep(void)
+static inline bool is_unstarted(void)
 {
-    return !LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_ASLEEP);
+    return !LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) != ENGINE_UNSTARTED);
 }
 
 static inline uint64_t at_least_0(int64_t number)
@@ -67,14 +67,14 @@ INLINE void count(const struct call *call, uint32_t mount, const struct effect *
         call_count_unusually(call, mount, effect);
 }
 
-/* Before the engine woke nothing but the descriptor's device was looked up. */
+/* Before the engine started nothing but the descriptor's device was looked up. */
 uint32_t call_mount_of_look(descriptor look);
 
 static inline uint32_t mount_of_word(descriptor word)
 {
     if (word == 0)
         return MOUNT_OTHER;
-    return LIKELY(!asleep_is_look(word)) ? descriptor_mount(word) : call_mount_of_look(word);
+    return LIKELY(!lazy_start_is_look(word)) ? descriptor_mount(word) : call_mount_of_look(word);
 }
 
 /* A descriptor whose position the call moved, and counted that already. */

@@ -145,8 +145,8 @@ static void stream_touched(const struct call *call, FILE *stream, struct stream_
     if (fd < 0)
         return;
     struct stream_state after = stream_state(stream);
-    if (is_asleep() && before.pending == 0 && after.pending == 0 && asleep_may_put_off(call->operation) &&
-        asleep_puts_off(call, asleep_look(fd), is_error))
+    if (is_unstarted() && before.pending == 0 && after.pending == 0 && lazy_start_may_defer(call->operation) &&
+        lazy_start_defers(call, lazy_start_look(fd), is_error))
         return;
     if (!is_on())
         return;
@@ -174,7 +174,7 @@ void call_streams_flushed(const struct call *call, int64_t pending)
 {
     struct effect effect = touch(call, false);
     effect.kernel_write = at_least_0(pending);
-    if (!is_asleep() || pending != 0 || !asleep_puts_off(call, 0, false))
+    if (!is_unstarted() || pending != 0 || !lazy_start_defers(call, 0, false))
         count(call, MOUNT_OTHER, &effect);
 }
 
@@ -214,7 +214,7 @@ void call_stream_closed(const struct call *call, descriptor word, struct stream_
     call_noted_stream = NULL;
     struct effect effect = touch(call, is_error);
     effect.kernel_write = at_least_0(before.pending);
-    if (word != 0 && (!is_asleep() || before.pending != 0 || !asleep_puts_off(call, word, is_error)))
+    if (word != 0 && (!is_unstarted() || before.pending != 0 || !lazy_start_defers(call, word, is_error)))
         count(call, mount_of_word(word), &effect);
 }
 

@@ -185,8 +185,8 @@ void computing_start(void)
         computing.stack_begin = computing.stack_end - (limit.rlim_cur < STACK_KNOWN_BYTES ? limit.rlim_cur : STACK_KNOWN_BYTES) + STACK_SPARE_BYTES;
     }
     computing.is_on = is_deferring() && stand_in_front();
-    struct thread *first = asleep_pid() == (uint32_t)raw_gettid() ? &thread_state : &(struct thread){ 0 };
-    if (!computing.is_on || !begin(first, asleep_pid()))
+    struct thread *first = lazy_start_pid() == (uint32_t)raw_gettid() ? &thread_state : &(struct thread){ 0 };
+    if (!computing.is_on || !begin(first, lazy_start_pid()))
         mishap(MISHAP_computing_unsampled, NULL);
 }
 

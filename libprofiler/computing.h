@@ -7,7 +7,7 @@
 
 #include "call.h"
 
-/* With a segment, in the thread that wakes the engine; the process's first thread is sampled from now on. Caller holds no lock. */
+/* With a segment, in the thread that starts the engine; the process's first thread is sampled from now on. Caller holds no lock. */
 void computing_start(void);
 
 /* Whether threads are to be sampled; whoever begins one calls `computing_thread_begins` in it. */

@@ -4,9 +4,9 @@
  * mount or file takes the engine's lock. */
 #include "descriptor.h"
 
-#include "asleep.h"
 #include "files.h"
 #include "guard.h"
+#include "lazy_start.h"
 #include "mix.h"
 #include "mount.h"
 #include "opened.h"
@@ -66,29 +66,29 @@ INLINE bool make_place(int fd)
 /* Only of descriptors that have a place. */
 INLINE _Atomic descriptor *place_of(int fd)
 {
-    return is_near(fd) ? &asleep_page.near_words[fd] : &atomic_load_explicit(&descriptor_far, memory_order_acquire)[fd];
+    return is_near(fd) ? &lazy_start_page.near_words[fd] : &atomic_load_explicit(&descriptor_far, memory_order_acquire)[fd];
 }
 
 /* The id of the descriptor's file. It is right if the descriptor's word is still the same after the id was read. */
 INLINE _Atomic uint64_t *id_of(int fd)
 {
     if (is_near(fd))
-        return &asleep_page.near_ids[fd];
+        return &lazy_start_page.near_ids[fd];
     return (_Atomic uint64_t *)atomic_load_explicit(&descriptor_far, memory_order_acquire) + DESCRIPTORS_MAX + fd;
 }
 
 /* What was trusted of any descriptor is to be looked at again. After the change of the table that makes it so. */
 INLINE void distrust(void)
 {
-    __atomic_fetch_add(&asleep_page.trust, TRUST_STEP, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&lazy_start_page.trust, TRUST_STEP, __ATOMIC_RELEASE);
 }
 
 void descriptor_trust(struct stream *stream, int fd)
 {
-    if (asleep_page.trust == 0)
+    if (lazy_start_page.trust == 0)
         distrust();
     /* Read before the table is: a handler that changes the table after that has changed this too. */
-    uint32_t trust = (uint32_t)(__atomic_load_n(&asleep_page.trust, __ATOMIC_ACQUIRE) >> TRUST_SHIFT);
+    uint32_t trust = (uint32_t)(__atomic_load_n(&lazy_start_page.trust, __ATOMIC_ACQUIRE) >> TRUST_SHIFT);
     bool is_usual = stream->fd == fd && stream->usual == usual_word(descriptor_word(fd), LAYER_stdio);
     stream->trust = is_usual ? trust : NO_TRUST;
 }
@@ -338,7 +338,7 @@ descriptor descriptor_release(int fd)
         return 0;
     uint32_t state = atomic_load_explicit(engine_switch, memory_order_relaxed);
     if (state != ENGINE_ON)
-        return state == ENGINE_ASLEEP ? asleep_look(fd) : 0;
+        return state == ENGINE_UNSTARTED ? lazy_start_look(fd) : 0;
     if (thread_state.holds_lock) { /* lock.h: nothing may be looked up */
         forget(fd);
         return 0;

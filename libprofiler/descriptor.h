@@ -2,8 +2,8 @@
 #ifndef SLICEWISE_DESCRIPTOR_H
 #define SLICEWISE_DESCRIPTOR_H
 
-#include "asleep.h"
 #include "call.h"
+#include "lazy_start.h"
 #include "lend.h"
 #include "state.h"
 
@@ -14,7 +14,7 @@ enum {
     FILE_NOT_USED = 0xfffe, /* a file that has not moved bytes yet */
 };
 
-/* The words of all descriptors, of which those on the page of asleep.h are not used; NULL: none of the others was met. */
+/* The words of all descriptors, of which those on the page of lazy_start.h are not used; NULL: none of the others was met. */
 extern _Atomic descriptor *_Atomic descriptor_far HIDDEN;
 size_t descriptor_far_bytes(void);
 
@@ -26,7 +26,7 @@ descriptor descriptor_classify(int fd);
 static inline descriptor descriptor_word(int fd)
 {
     if (__builtin_expect((unsigned)fd < DESCRIPTORS_NEAR, 1))
-        return atomic_load_explicit(&asleep_page.near_words[fd], memory_order_relaxed);
+        return atomic_load_explicit(&lazy_start_page.near_words[fd], memory_order_relaxed);
     const _Atomic descriptor *far = atomic_load_explicit(&descriptor_far, memory_order_acquire);
     return far != NULL && (unsigned)fd < DESCRIPTORS_MAX ? atomic_load_explicit(&far[fd], memory_order_relaxed) : 0;
 }
@@ -35,7 +35,7 @@ static inline descriptor descriptor_word(int fd)
  * in its process: it looked itself, and nobody else changes the table unseen. */
 static inline bool descriptor_is_trusted(const struct stream *stream, int fd)
 {
-    return stream->trusted == (asleep_page.trust | (unsigned)fd);
+    return stream->trusted == (lazy_start_page.trust | (unsigned)fd);
 }
 
 /* Looks whether that is so. The guard is set. */

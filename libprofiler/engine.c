@@ -3,7 +3,6 @@
 #include "engine.h"
 
 #include "adopt.h"
-#include "asleep.h"
 #include "async_drain.h"
 #include "communication.h"
 #include "computing.h"
@@ -15,6 +14,7 @@
 #include "job_page.h"
 #include "kernel.h"
 #include "lane.h"
+#include "lazy_start.h"
 #include "lend.h"
 #include "mount.h"
 #include "name.h"
@@ -38,7 +38,7 @@
 START_DATA struct engine engine;
 CALL_DATA void (*engine_before_end)(void);
 
-_Atomic uint32_t *engine_switch = &asleep_page.state;
+_Atomic uint32_t *engine_switch = &lazy_start_page.state;
 
 /* Between two looks, against each other: the clocks are read one after the other. */
 #define CLOCK_MOVED_NS 1000000
@@ -67,7 +67,7 @@ static void thread_ends(void *thread)
 static void own_path(char *path, char *end, const char *user_dir, unsigned n)
 {
     path = text_put(text_put(text_put(path, end, user_dir), end, "/"), end, engine.job);
-    path = text_put_number(text_put(path, end, "."), end, asleep_pid());
+    path = text_put_number(text_put(path, end, "."), end, lazy_start_pid());
     text_put_number(text_put(path, end, "."), end, n);
 }
 
@@ -169,7 +169,7 @@ static bool is_in_bad_company(void)
 }
 
 /* What must be known of the process's beginning: its settings, its clock, its environment, which it may change. Makes, maps and opens nothing
- * that stays. Returns whether calls are to be counted; then the engine sleeps until there is one. */
+ * that stays. Returns whether calls are to be counted; then the engine starts with the first. */
 static bool prepare(void)
 {
     uint64_t began = clock_read(CLOCK_MONOTONIC);
@@ -186,7 +186,7 @@ static bool prepare(void)
     }
     if (is_in_bad_company())
         return false;
-    asleep_start();
+    lazy_start_begin();
     async_drain_start();
     make_thread_key();
     clock_start(strcmp(engine.settings.clock, "vdso") != 0);
@@ -229,7 +229,7 @@ static bool start(bool is_forked)
 {
     uint64_t began = clock_read(CLOCK_MONOTONIC);
     char name[160];
-    snprintf(name, sizeof name, "%s.%u", engine.job, asleep_pid());
+    snprintf(name, sizeof name, "%s.%u", engine.job, lazy_start_pid());
     if (!is_memory_spare() || segment_create(&engine.home, engine.settings.segment_dir, name) < 0) {
         note_unprofiled(JOB_NOTE_no_memory);
         engine_say("slicewise: not profiled: no memory can be had to count in\n", "", "", "");
@@ -238,15 +238,15 @@ static bool start(bool is_forked)
     engine.home.is_drained_apart = true;
 
     struct segment *segment = engine.home.segment;
-    segment->pid = asleep_pid();
+    segment->pid = lazy_start_pid();
     if (engine.settings.is_group_readable && engine.home.place != PLACE_private)
         segment_share(&engine.home);
     segment->pid_namespace = adopt_pid_namespace();
     segment->process_row[processes_ending] = ENDING_running;
     wake_clock();
-    segment->process_row[processes_start_ns] = asleep_page.began_ns != 0 ? asleep_page.began_ns : clock_wall_ns(asleep_page.began_tick);
+    segment->process_row[processes_start_ns] = lazy_start_page.began_ns != 0 ? lazy_start_page.began_ns : clock_wall_ns(lazy_start_page.began_tick);
     identity_fill(&engine.home, &engine.settings, engine.job);
-    segment->process_row[processes_parent] = asleep_page.parent;
+    segment->process_row[processes_parent] = lazy_start_page.parent;
     mount_start(&engine.home);
     usage_start(is_forked);
     kernel_start(&engine.home, is_forked, (uint32_t)raw_getpid() != segment->pid ? segment->pid : 0);
@@ -275,13 +275,13 @@ static bool start(bool is_forked)
 static void forget_parent(void)
 {
     engine.lock = (struct lock){ 0 };
-    own_io.reads -= asleep_page.parents_io.reads;
-    own_io.read_bytes -= asleep_page.parents_io.read_bytes;
-    own_io.writes -= asleep_page.parents_io.writes;
-    own_io.write_bytes -= asleep_page.parents_io.write_bytes;
+    own_io.reads -= lazy_start_page.parents_io.reads;
+    own_io.read_bytes -= lazy_start_page.parents_io.read_bytes;
+    own_io.writes -= lazy_start_page.parents_io.writes;
+    own_io.write_bytes -= lazy_start_page.parents_io.write_bytes;
     engine.is_first_of_job = false;
     engine.full_until_tick = 0;
-    uint32_t lendings = thread_state.lendings; /* it may be a vforked child that wakes its parent's memory */
+    uint32_t lendings = thread_state.lendings; /* it may be a vforked child that starts the engine in its parent's memory */
     if (engine.home.segment != NULL && engine.home.place != PLACE_private) {
         /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, and must find memory of no consequence. */
         if (thread_state.frame != NULL && thread_state.frame != GUARD_LENT)
@@ -303,18 +303,18 @@ static void forget_parent(void)
     memset(engine.is_said, 0, sizeof engine.is_said);
 }
 
-/* Takes the turn to prepare or to wake: others wait. Returns false where there is nothing to do any more, or where the caller is at it
+/* Takes the turn to prepare or to start: others wait. Returns false where there is nothing to do any more, or where the caller is at it
  * already (a start that calls what we wrap, or a handler that interrupts it). */
 static bool take_turn(uint32_t thread)
 {
     uint32_t other = 0;
-    for (unsigned tries = 1; !atomic_compare_exchange_strong(&asleep_page.starter, &other, thread); tries++) {
+    for (unsigned tries = 1; !atomic_compare_exchange_strong(&lazy_start_page.starter, &other, thread); tries++) {
         if (other == thread)
             return false;
         if (tries % STARTER_PATIENCE == 0 && raw_result(syscall(SYS_kill, other, 0)) == -ESRCH) /* a vforked child, killed at it */
-            atomic_compare_exchange_strong(&asleep_page.starter, &other, 0);
+            atomic_compare_exchange_strong(&lazy_start_page.starter, &other, 0);
         syscall(SYS_sched_yield);
-        if (atomic_load(engine_switch) != ENGINE_ASLEEP)
+        if (atomic_load(engine_switch) != ENGINE_UNSTARTED)
             return false;
         other = 0;
     }
@@ -350,7 +350,7 @@ static void refuse(void)
     preparation = REFUSED;
     communication_choose(false);
     io_library_choose(false);
-    asleep_stop();
+    lazy_start_stop();
     clock_stop();
     atomic_store(engine_switch, ENGINE_OFF);
 }
@@ -361,7 +361,7 @@ static bool rouse(bool is_counting)
     uint32_t state = atomic_load_explicit(engine_switch, memory_order_acquire);
     if (!thread_is_set_up())
         return false;
-    if (state != ENGINE_ASLEEP)
+    if (state != ENGINE_UNSTARTED)
         return state == ENGINE_ON;
     if (preparation == REFUSED) { /* a child of fork: there may be no system call that it may make */
         atomic_store(engine_switch, ENGINE_OFF);
@@ -379,16 +379,16 @@ static bool rouse(bool is_counting)
         errno_put(saved_errno);
         return atomic_load(engine_switch) == ENGINE_ON;
     }
-    if (atomic_load(engine_switch) == ENGINE_ASLEEP) { /* and not done while we waited */
+    if (atomic_load(engine_switch) == ENGINE_UNSTARTED) { /* and not done while we waited */
         if (preparation == UNPREPARED) {
             preparation = prepare() ? PREPARED : REFUSED;
             is_counting = is_counting || (preparation == PREPARED && is_worth_waking_at_once());
         }
         if (is_counting && preparation == PREPARED) {
-            asleep_pid();
-            if (asleep_page.is_child)
+            lazy_start_pid();
+            if (lazy_start_page.is_child)
                 forget_parent();
-            if (!start(asleep_page.is_child))
+            if (!start(lazy_start_page.is_child))
                 preparation = REFUSED;
         }
         if (is_counting || preparation == REFUSED)
@@ -396,9 +396,9 @@ static bool rouse(bool is_counting)
     }
     if (preparation == REFUSED)
         end_job_page();
-    atomic_store(&asleep_page.starter, 0);
+    atomic_store(&lazy_start_page.starter, 0);
     if (is_counting && atomic_load(engine_switch) == ENGINE_ON)
-        asleep_count(); /* at once: nobody knows whether there will be an end */
+        lazy_start_count(); /* at once: nobody knows whether there will be an end */
     errno_put(saved_errno);
     return atomic_load(engine_switch) == ENGINE_ON;
 }
@@ -409,14 +409,14 @@ void engine_prepare(void)
         rouse(false);
 }
 
-bool engine_wake(void)
+bool engine_start(void)
 {
     return rouse(true);
 }
 
 void engine_set_rank(int rank, int ranks)
 {
-    if (!engine_wake())
+    if (!engine_start())
         return;
     struct held_lock held = lock_take(&engine.lock);
     engine.home.segment->process_row[processes_rank] = (uint64_t)(int64_t)rank;
@@ -426,7 +426,7 @@ void engine_set_rank(int rank, int ranks)
 
 void engine_count_mishap(enum mishap kind, uint64_t times)
 {
-    if (!engine_wake())
+    if (!engine_start())
         return;
     struct held_lock held = lock_take(&engine.lock);
     engine.home.segment->mishaps[kind] += times - 1;
@@ -463,7 +463,7 @@ void engine_before_child(void)
     errno_put(saved_errno);
 }
 
-/* It sleeps until it counts something. */
+/* It starts when it counts something. */
 void engine_begin_child(void)
 {
     call_noted_stream = NULL;
@@ -475,15 +475,15 @@ void engine_begin_child(void)
     }
     if (is_on()) /* it began in a handler of the program's that libc calls before fork returns */
         return;
-    asleep_begin_child();
+    lazy_start_begin_child();
     /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, on our parent's lane. */
     if ((thread_state.frame != NULL && thread_state.frame != GUARD_LENT) || engine.settings.is_computing != 0)
-        engine_wake();
+        engine_start();
 }
 
 static void look_last(void)
 {
-    asleep_count(); /* what other threads were about to note when one woke us */
+    lazy_start_count(); /* what other threads were about to note when one started us */
     if (engine_before_end != NULL)
         engine_before_end();
     __atomic_store_n(&engine.home.segment->mishaps[MISHAP_requests_unclaimed], request_count(), __ATOMIC_RELAXED);
@@ -493,7 +493,7 @@ static void look_last(void)
 static bool has_unseen(void)
 {
     bool has_some =
-        preparation == PREPARED && asleep_pid() == (uint32_t)raw_getpid() && !asleep_page.is_child && kernel_unseen() > KERNEL_LITTLE_BYTES;
+        preparation == PREPARED && lazy_start_pid() == (uint32_t)raw_getpid() && !lazy_start_page.is_child && kernel_unseen() > KERNEL_LITTLE_BYTES;
     if (has_some)
         job_page_note_look(engine.settings.segment_dir, engine.job);
     return has_some;
@@ -515,7 +515,7 @@ static void take_first_number(void)
 
 static void leave(void)
 {
-    if (atomic_load(engine_switch) == ENGINE_ASLEEP && (!has_unseen() || !engine_wake()))
+    if (atomic_load(engine_switch) == ENGINE_UNSTARTED && (!has_unseen() || !engine_start()))
         return;
     if (!is_on())
         return;
@@ -615,12 +615,12 @@ void engine_stay(void)
         atomic_store(&engine.home.segment->state, SEGMENT_LIVE);
 }
 
-/* The end of a process that counted nothing: there is nothing to write. Returns whether it woke after all. */
-static bool end_asleep(enum ending ending)
+/* The end of a process that counted nothing: there is nothing to write. Returns whether it started after all. */
+static bool end_unstarted(enum ending ending)
 {
     if (has_unseen())
-        return engine_wake();
-    if (preparation != PREPARED || asleep_page.is_child || asleep_pid() != (uint32_t)raw_getpid()) /* a vforked child: its parent goes on */
+        return engine_start();
+    if (preparation != PREPARED || lazy_start_page.is_child || lazy_start_pid() != (uint32_t)raw_getpid()) /* a vforked child: its parent goes on */
         return false;
     async_drain_begin_end();
     adopt_predecessors_of_silent(ending);
@@ -644,7 +644,7 @@ void engine_will_write(uint32_t mount, uint64_t bytes, uint64_t more)
 
 void engine_finish(enum ending ending)
 {
-    if (atomic_load(engine_switch) == ENGINE_ASLEEP ? !end_asleep(ending) : !is_on())
+    if (atomic_load(engine_switch) == ENGINE_UNSTARTED ? !end_unstarted(ending) : !is_on())
         return;
     look_last();
     struct segment *segment = engine.home.segment;
@@ -682,8 +682,8 @@ void engine_stand_down(enum mishap why)
         lend_child_stands_down();
         return;
     }
-    /* One that sleeps wakes: what it does later cannot be told, and its row says so. */
-    if (engine_wake() && is_on()) {
+    /* One that is not started starts: what it does later cannot be told, and its row says so. */
+    if (engine_start() && is_on()) {
         engine_count_mishap(why, 1);
         engine_finish(ENDING_stood_down);
     }
@@ -734,13 +734,13 @@ __attribute__((constructor)) static void begin(int count, char **arguments)
     __cxa_atexit(finish_at_exit, NULL, NULL);
     if (__cxa_at_quick_exit != NULL)
         __cxa_at_quick_exit(finish_at_exit, NULL);
-    atomic_store(&asleep_page.starter, 0); /* written first: a page that is only read is brought in twice */
-    bool was_woken_early = atomic_load(engine_switch) == ENGINE_ON;
+    atomic_store(&lazy_start_page.starter, 0); /* written first: a page that is only read is brought in twice */
+    bool was_started_early = atomic_load(engine_switch) == ENGINE_ON;
     engine.may_allocate = true;
     rouse(false);
     if (preparation == REFUSED)
         return;
-    if (was_woken_early) {
+    if (was_started_early) {
         struct held_lock held = lock_take(&engine.lock);
         hardware_start();
         lock_give(held);

@@ -8,8 +8,8 @@
 /* Before the clock is read for a call that may come before our constructor: of ticks that are read earlier it is not known what they count. */
 void engine_prepare(void);
 
-/* Starts the engine if it sleeps. Returns whether calls are counted. */
-bool engine_wake(void);
+/* Starts the engine if that was not done. Returns whether calls are counted. */
+bool engine_start(void);
 
 /* Trouble that a wrapper met, at least once. */
 void engine_count_mishap(enum mishap mishap, uint64_t times);

@@ -3,8 +3,8 @@
  * reads it, a vforked child included. */
 #include "environment.h"
 
-#include "asleep.h"
 #include "clock.h"
+#include "lazy_start.h"
 #include "lend.h"
 #include "peek.h"
 #include "raw.h"
@@ -253,7 +253,7 @@ size_t environment_room(char *const *envp, enum handed_on handed_on)
 void *environment_map(size_t bytes)
 {
     struct thread *thread = &thread_state;
-    bool is_childs = asleep_pid() != (uint32_t)raw_getpid();
+    bool is_childs = lazy_start_pid() != (uint32_t)raw_getpid();
     struct environment_room *room = MAP_FAILED;
     int saved_errno = errno_now();
     if (!is_childs || (thread->lendings > 0 && !lend_is_left_alone()))

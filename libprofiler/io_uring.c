@@ -246,7 +246,7 @@ static void look_last(void)
 void uring_set_up(const struct call *call, int fd, const struct io_uring_params *params)
 {
     call_lived(call);
-    if (fd < 0 || !engine_wake())
+    if (fd < 0 || !engine_start())
         return;
     engine_count_mishap(MISHAP_uring_used, 1);
     struct ring *ring = ring_new(fd);
@@ -283,7 +283,7 @@ static void wire(struct ring *ring)
 
 void uring_mapped(int fd, int64_t offset, void *address)
 {
-    struct ring *ring = engine_wake() ? ring_of_fd(fd) : NULL;
+    struct ring *ring = engine_start() ? ring_of_fd(fd) : NULL;
     if (ring == NULL || ring->owner != NULL)
         return;
     switch (offset) {
@@ -305,7 +305,7 @@ void uring_unmaps(const void *address)
 
 bool uring_begin(const struct call *call, int fd)
 {
-    struct ring *ring = engine_wake() ? ring_of_fd(fd) : NULL;
+    struct ring *ring = engine_start() ? ring_of_fd(fd) : NULL;
     if (ring == NULL || !is_there(ring))
         return false;
     scan_and_note(ring, call, __atomic_load_n(ring->sq_tail, __ATOMIC_ACQUIRE));
@@ -314,7 +314,7 @@ bool uring_begin(const struct call *call, int fd)
 
 void uring_entered(const struct call *call, int fd, bool is_known, long result)
 {
-    struct ring *ring = is_known && engine_wake() ? ring_of_fd(fd) : NULL;
+    struct ring *ring = is_known && engine_start() ? ring_of_fd(fd) : NULL;
     bool is_readable = ring != NULL && is_mapped(ring) && (result >= 0 || is_there(ring));
     descriptor first = is_readable ? scan(ring, call) : 0;
     call_touched_descriptor(call, first, result < 0);
@@ -323,7 +323,7 @@ void uring_entered(const struct call *call, int fd, bool is_known, long result)
 /* The ring of a liburing that the program uses; met for the first time, it is taken in. */
 static struct ring *ring_of(const struct liburing_ring *owner)
 {
-    if (!engine_wake())
+    if (!engine_start())
         return NULL;
     struct ring *ring = ring_of_fd(owner->fd);
     if (ring != NULL && ring->owner == owner && ring->cqes == owner->cq.cqes)
@@ -372,7 +372,7 @@ void uring_exits_on(const struct liburing_ring *owner)
 
 void uring_registered(int ring_fd, const int *files, unsigned count)
 {
-    struct ring *ring = engine_wake() ? ring_of_fd(ring_fd) : NULL;
+    struct ring *ring = engine_start() ? ring_of_fd(ring_fd) : NULL;
     for (unsigned i = 0; ring != NULL && i < count && i < REGISTERED; i++) {
         ring->registered[i].fd = files[i];
         ring->registered[i].word = files[i] >= 0 ? call_descriptor(files[i]) : 0;

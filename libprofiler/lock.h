@@ -7,8 +7,8 @@
 #ifndef SLICEWISE_LOCK_H
 #define SLICEWISE_LOCK_H
 
-#include "asleep.h"
 #include "call.h"
+#include "lazy_start.h"
 #include "lend.h"
 #include "raw.h"
 #include "signals.h"
@@ -37,7 +37,7 @@ struct held_lock {
 /* The process that runs: the kernel is asked where it may be a child in our memory. */
 static inline uint32_t lock_own_pid(void)
 {
-    uint32_t pid = asleep_page.pid;
+    uint32_t pid = lazy_start_page.pid;
     return pid != 0 && atomic_load_explicit(&lend_children, memory_order_relaxed) == 0 ? pid : (uint32_t)raw_getpid();
 }
 

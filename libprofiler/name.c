@@ -264,5 +264,5 @@ uint32_t name_mount(const struct call *call, int dirfd, const char *path, bool i
 
 uint32_t engine_mount_of_path(const char *path)
 {
-    return engine_wake() ? ask(AT_FDCWD, path, strlen(path)) : MOUNT_OTHER;
+    return engine_start() ? ask(AT_FDCWD, path, strlen(path)) : MOUNT_OTHER;
 }

@@ -23,7 +23,7 @@ struct engine {
     uint64_t kernel_slice; /* what the kernel counts now belongs to: the latest slice that any lane has turned to */
     pthread_key_t thread_key;
     bool has_thread_key;
-    bool may_allocate; /* our constructor runs; whoever wakes the engine before it may be within an allocator */
+    bool may_allocate; /* our constructor runs; whoever starts the engine before it may be within an allocator */
     bool is_said[MISHAPS];
     bool has_spoken; /* for the job, as the job's page says */
     _Atomic uint64_t full_until_tick; /* no memory for another lane: threads without one do not ask before */

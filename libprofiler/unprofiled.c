@@ -1,7 +1,7 @@
 #include "unprofiled.h"
 
-#include "asleep.h"
 #include "job_page.h"
+#include "lazy_start.h"
 #include "program.h"
 #include "state.h"
 
@@ -50,14 +50,14 @@ static enum reason note(int pid, int dirfd, const char *path, enum reason known,
     struct program *program = (struct program *)syscall(SYS_mmap, NULL, sizeof *program, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (program != MAP_FAILED) {
         look(program, dirfd, path);
-        if ((uint32_t)raw_getpid() == asleep_pid()) { /* a vforked child's reads are not in our count */
+        if ((uint32_t)raw_getpid() == lazy_start_pid()) { /* a vforked child's reads are not in our count */
             own_io.reads += program->reads;
             own_io.read_bytes += program->read_bytes;
         }
         if (program->reason == REASON_unknown)
             program->reason = known;
         known = program->reason;
-        if (known != REASON_unknown && pid != UNPROFILED_NOT_YET && engine_wake()) { /* a child that does nothing but this matters then */
+        if (known != REASON_unknown && pid != UNPROFILED_NOT_YET && engine_start()) { /* a child that does nothing but this matters then */
             enter(program, pid);
             job_page_note_look(engine.settings.segment_dir, engine.job);
         }

@@ -10,7 +10,7 @@
 /* The process begins: exec keeps the counts of the program before. */
 void usage_note(const struct rusage *now);
 
-/* The engine wakes: counting begins with what was noted, in a forked child with nothing, at the process's beginning. */
+/* The engine starts: counting begins with what was noted, in a forked child with nothing, at the process's beginning. */
 void usage_start(bool is_forked);
 
 /* The first look, at the first call. A process that has just begun has used too little to tell: the next look takes that in. */

@@ -56,7 +56,7 @@ static uint64_t begin_of(uint64_t ns)
 
 void waits_count(uint64_t ns, bool is_new)
 {
-    if (ns == 0 || thread_state.holds_lock || !engine_wake())
+    if (ns == 0 || thread_state.holds_lock || !engine_start())
         return;
     int saved_errno = errno_now();
     struct held_lock held = lock_take(&engine.lock);

@@ -36,7 +36,7 @@ static CALL_DATA struct {
     struct ending_thread ending[ENDING_THREADS];
     uint32_t next_ending;
     _Atomic uint32_t ended_uncounted; /* threads that ended and are in neither */
-    uint32_t asked_by;                /* a vforked child that wakes its parent asks by the parent's id; 0: the process itself */
+    uint32_t asked_by;                /* a vforked child that starts the engine in its parent asks by the parent's id; 0: the process itself */
     bool is_noted;
     uint64_t noted_stored_bytes;      /* before the process's first deed */
 } kernel;

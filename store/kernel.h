@@ -21,7 +21,7 @@ uint64_t kernel_unseen(void);
  * `asked_by`: the process, where not it but a vforked child asks; else 0. */
 void kernel_start(struct segment_home *home, bool is_forked, uint32_t asked_by);
 
-/* The call that woke the engine is over when the counts begin, and what it moved is in the kernel's count already: whoever counts the first
+/* The call that started the engine is over when the counts begin, and what it moved is in the kernel's count already: whoever counts the first
  * call says how much of that was its own. Caller holds the lock. */
 extern bool kernel_awaits_first_call HIDDEN;
 void kernel_take_in_first_call(uint64_t read_bytes, uint64_t write_bytes);

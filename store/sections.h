@@ -6,10 +6,10 @@
 /* What every process touches at its beginning: the rest of a page that the loader writes to anyway. */
 #define START_DATA __attribute__((section(".data.0start")))
 
-/* A page of its own (asleep.h). */
+/* A page of its own (lazy_start.h). */
 #define OWN_PAGE __attribute__((section(".bss.0own")))
 
-/* What the first call of a wrapper touches, and what waking does. */
+/* What the first call of a wrapper touches, and what the start of the engine does. */
 #define CALL_SECTION ".bss.1call"
 #define CALL_DATA __attribute__((section(CALL_SECTION)))
 

@@ -115,7 +115,7 @@ struct stream {
     union {
         struct {
             int32_t fd;
-            uint32_t trust; /* asleep.h: while that is the same, `usual` is what the table of descriptors says of `fd`; else NO_TRUST */
+            uint32_t trust; /* lazy_start.h: while that is the same, `usual` is what the table of descriptors says of `fd`; else NO_TRUST */
         };
         uint64_t trusted; /* both, to be compared at once */
     };

@@ -21,7 +21,7 @@ void engine_prepare(void)
 {
 }
 
-bool engine_wake(void)
+bool engine_start(void)
 {
     return atomic_load(engine_switch) == ENGINE_ON;
 }
@@ -78,7 +78,7 @@ void fake_engine_start(const char *dir, uint64_t slice_ns)
     identity_fill(&engine.home, &engine.settings, engine.job);
     mount_start(&engine.home);
     kernel_start(&engine.home, false, 0);
-    kernel_awaits_first_call = false; /* no call woke this engine */
+    kernel_awaits_first_call = false; /* no call started this engine */
     atomic_store(&segment->state, SEGMENT_LIVE);
     thread_state = (struct thread){ 0 };
     atomic_store(engine_switch, ENGINE_ON);

@@ -80,7 +80,7 @@ int main()
         std::fprintf(stderr, "race: threads tore, lost or doubled an entry of a table\n");
         return 1;
     }
-    if (!engine_wake()) {
+    if (!engine_start()) {
         std::fprintf(stderr, "race: the engine does not start\n");
         return 1;
     }

@@ -14,8 +14,8 @@ MIB = 1 << 20
 
 
 @pytest.fixture
-def asleep(apps: Apps):
-    return apps.build("life_asleep")
+def lazy_start(apps: Apps):
+    return apps.build("life_lazy_start")
 
 
 def test_a_process_that_reads_and_writes_nothing_makes_nothing(job: Job) -> None:
@@ -35,24 +35,24 @@ def test_a_process_that_reads_and_writes_nothing_makes_nothing(job: Job) -> None
     assert [name for name in looked_at if name in on_the_way or name.is_relative_to(job.spool_dir)] == []
 
 
-def test_house_keeping_before_the_first_counted_call_is_counted_with_it(job: Job, asleep) -> None:
-    assert job.run([asleep, "house"]).status == 0
+def test_house_keeping_before_the_first_counted_call_is_counted_with_it(job: Job, lazy_start) -> None:
+    assert job.run([lazy_start, "house"]).status == 0
     profile = job.profile()
     assert calls(profile) == {"dup": 1, "dup2": 1, "close": 4, "open": 1, "write": 1}
     assert total(profile, "errors") == 1
     assert total(profile, "write_bytes", obj="file") == 5
 
 
-def test_of_forked_children_those_that_count_are_there(job: Job, asleep) -> None:
-    assert job.run([asleep, "fork"]).status == 0
+def test_of_forked_children_those_that_count_are_there(job: Job, lazy_start) -> None:
+    assert job.run([lazy_start, "fork"]).status == 0
     profile = job.profile()
     assert profile.processes["ending"].to_list() == ["underscore_exit"]
     assert total(profile, "write_bytes", obj="file") == 3
     assert job.segments() == []
 
 
-def test_a_vforked_child_wakes_its_parent(job: Job, asleep) -> None:
-    assert job.run([asleep, "vfork"]).status == 0
+def test_a_vforked_child_starts_counting_in_its_parent(job: Job, lazy_start) -> None:
+    assert job.run([lazy_start, "vfork"]).status == 0
     profile = job.profile()
     assert profile.processes["ending"].to_list() == ["exit"]
     assert calls(profile)["open"] == 2
@@ -61,14 +61,14 @@ def test_a_vforked_child_wakes_its_parent(job: Job, asleep) -> None:
     assert job.segments() == []
 
 
-def test_what_the_kernel_saw_of_a_process_that_counted_nothing_is_told(job: Job, asleep) -> None:
-    assert job.run([asleep, "unseen"]).status == 0
+def test_what_the_kernel_saw_of_a_process_that_counted_nothing_is_told(job: Job, lazy_start) -> None:
+    assert job.run([lazy_start, "unseen"]).status == 0
     kernel = job.profile().slices.filter(pl.col("layer") == "kernel")
     assert MIB <= kernel["write_bytes"].sum() < MIB + 1000
 
 
-def test_killed_before_the_first_counted_call_nothing_is_left(job: Job, asleep) -> None:
-    with job.start([asleep, "wait"]) as process:
+def test_killed_before_the_first_counted_call_nothing_is_left(job: Job, lazy_start) -> None:
+    with job.start([lazy_start, "wait"]) as process:
         time.sleep(0.3)
         process.kill()
         process.wait()

@@ -1,15 +1,15 @@
 /* A process before its first counted call: it has no segment, no table of descriptors, nothing that is mapped or opened. What little it does
  * meanwhile is noted on one page, which a child of fork finds zeroed, however it was forked. Calls that move nothing and only keep house
- * among descriptors (close, dup, fclose of an empty stream) do not wake the engine: they wait on the page, and are counted when the process
- * wakes. For any thread at any time, signal handlers and vforked children included. */
-#ifndef SLICEWISE_ASLEEP_H
-#define SLICEWISE_ASLEEP_H
+ * among descriptors (close, dup, fclose of an empty stream) do not start the engine: they wait on the page, and are counted when it
+ * starts. For any thread at any time, signal handlers and vforked children included. */
+#ifndef SLICEWISE_LAZY_START_H
+#define SLICEWISE_LAZY_START_H
 
 #include "call.h"
 
-enum { PUT_OFF_MAX = 32, DESCRIPTORS_NEAR = 128 };
+enum { DEFERRED_MAX = 32, DESCRIPTORS_NEAR = 128 };
 
-struct put_off {
+struct deferred_call {
     uint64_t start_tick, end_tick;
     descriptor word;
     uint16_t operation;
@@ -18,15 +18,15 @@ struct put_off {
 };
 
 struct own_page {
-    _Atomic uint32_t state;       /* ENGINE_ASLEEP, ENGINE_ON or ENGINE_OFF */
-    _Atomic uint32_t starter;     /* the thread that wakes the engine at this moment */
+    _Atomic uint32_t state;       /* ENGINE_UNSTARTED, ENGINE_ON or ENGINE_OFF */
+    _Atomic uint32_t starter;     /* the thread that starts the engine at this moment */
     uint32_t pid, parent;         /* whose memory this is, a vforked child's parent's; 0: a forked child that has not asked yet */
     bool is_child;                /* of fork */
     uint64_t began_ns, began_tick; /* CLOCK_REALTIME, not read in a child that may do nothing */
     struct own_io parents_io;     /* of `own_io`: the kernel's count of a child begins at zero */
     _Atomic uint32_t lived[OPERATIONS];
-    _Atomic uint32_t put_off_used;
-    struct put_off put_off[PUT_OFF_MAX];
+    _Atomic uint32_t deferred_used;
+    struct deferred_call deferred[DEFERRED_MAX];
     /* Changes whenever a descriptor that was known becomes another one: in the upper half, where it is even. 0: not changed yet. */
     uint64_t trust;
     /* The beginning of the table of descriptors (descriptor.h): most processes have no others. */
@@ -38,50 +38,50 @@ _Static_assert(sizeof(struct own_page) <= PAGE_BYTES, "it is one page");
 extern union own_page_bytes {
     struct own_page page;
     unsigned char bytes[PAGE_BYTES];
-} asleep_bytes HIDDEN;
-#define asleep_page (asleep_bytes.page)
+} lazy_start_bytes HIDDEN;
+#define lazy_start_page (lazy_start_bytes.page)
 
 /* A process that begins: it learns who it is, and has the kernel zero the page in children of fork. */
-void asleep_start(void);
+void lazy_start_begin(void);
 
 /* From now on nothing is noted and nothing looked at. */
-void asleep_stop(void);
+void lazy_start_stop(void);
 
 /* The process whose memory this is learns who it is, if it is a child of fork and has not done so. Returns its id: that of a vforked child's
  * parent, where a vforked child asks. */
-uint32_t asleep_pid(void);
+uint32_t lazy_start_pid(void);
 
 /* A child of fork, told by itself. Where the kernel is too old to have zeroed the page, this does it. */
-void asleep_begin_child(void);
+void lazy_start_begin_child(void);
 
 /* What a descriptor leads to, as a word that no table has: for a call that is put off. It means the same in a child of fork, whose mounts have
  * numbers of their own. */
-descriptor asleep_look(int fd);
-descriptor asleep_word(enum object object, uint64_t device);
+descriptor lazy_start_look(int fd);
+descriptor lazy_start_word(enum object object, uint64_t device);
 
 /* Whether it is such a word, and what it says. */
-static inline bool asleep_is_look(descriptor word)
+static inline bool lazy_start_is_look(descriptor word)
 {
     return word != 0 && (word & 0x80) == 0;
 }
-static inline enum object asleep_object(descriptor word)
+static inline enum object lazy_start_object(descriptor word)
 {
     return (enum object)(word >> 8 & 0xff);
 }
-uint64_t asleep_device(descriptor word);
+uint64_t lazy_start_device(descriptor word);
 
-/* Whether the engine sleeps and the call may wait; then it is noted. */
-bool asleep_puts_off(const struct call *call, descriptor word, bool is_error);
-static inline bool asleep_may_put_off(enum operation operation)
+/* Whether the engine is not started and the call may wait; then it is noted. */
+bool lazy_start_defers(const struct call *call, descriptor word, bool is_error);
+static inline bool lazy_start_may_defer(enum operation operation)
 {
     return operation == OP_close || operation == OP_close_range || operation == OP_dup || operation == OP_dup2 || operation == OP_fcntl ||
            operation == OP_fclose || operation == OP_fflush || operation == OP_fdopen;
 }
 
 /* Notes a call that is no I/O. Returns false if it is one that matters by itself: MPI's. */
-bool asleep_lived(enum operation operation, uint32_t times);
+bool lazy_start_note(enum operation operation, uint32_t times);
 
 /* Counts what was noted, now that the engine is on. */
-void asleep_count(void);
+void lazy_start_count(void);
 
 #endif

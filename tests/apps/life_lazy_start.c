@@ -1,9 +1,9 @@
 /* Processes before their first counted call.
- *     life_asleep house      keeps house among its descriptors, then writes 5 bytes to `file`
- *     life_asleep fork       a child that only leaves, then one that writes 3 bytes to `child`; the parent does nothing
- *     life_asleep vfork      a vforked child makes `made` on its parent's behalf, which then writes 7 bytes to `file`
- *     life_asleep unseen     writes 1 MiB to `unseen` past libc, and nothing else
- *     life_asleep wait       keeps house, then waits to be killed */
+ *     life_lazy_start house      keeps house among its descriptors, then writes 5 bytes to `file`
+ *     life_lazy_start fork       a child that only leaves, then one that writes 3 bytes to `child`; the parent does nothing
+ *     life_lazy_start vfork      a vforked child makes `made` on its parent's behalf, which then writes 7 bytes to `file`
+ *     life_lazy_start unseen     writes 1 MiB to `unseen` past libc, and nothing else
+ *     life_lazy_start wait       keeps house, then waits to be killed */
 #include "scenario.h"
 
 #include <string.h>
