@@ -24,7 +24,7 @@ const unsigned char operation_kind[OPERATIONS] = {
 /* A handler that finds its thread holding the lock (lock.h) passes through, and so do some children that run in our memory. */
 bool call_is_on_after_all(void)
 {
-    return !thread_state.holds_lock && (atomic_load(&lend_children) == 0 || !lend_is_left_alone()) && engine_start();
+    return !thread_state.holds_lock && (atomic_load(&vfork_children) == 0 || !vfork_child_is_left_alone()) && engine_start();
 }
 
 static inline uint64_t duration_ns(const struct call *call)
@@ -291,7 +291,7 @@ void call_mapped(const struct call *call, int fd, int64_t bytes)
 /* The word as the table has it now; without its file if the descriptor was closed before anybody looked that up. */
 static descriptor brought_up_to_date(int fd, descriptor word)
 {
-    descriptor now = !lend_is_child() ? descriptor_word(fd) : 0;
+    descriptor now = !vfork_child_is_caller() ? descriptor_word(fd) : 0;
     if (now >> 32 == word >> 32)
         return now;
     return descriptor_file(word) == FILE_NOT_USED ? no_file_on(descriptor_mount(word)) : word;
@@ -362,7 +362,7 @@ static bool sought_unfollowed(const struct call *call, int fd)
     const struct effect effect = { .kind = KIND_meta };
     struct lane *lane = thread_state.lane;
     descriptor word = descriptor_word(fd);
-    bool is_counted = word != 0 && lane != NULL && stream_of(lane, fd)->descriptor != word && atomic_load(&lend_children) == 0 &&
+    bool is_counted = word != 0 && lane != NULL && stream_of(lane, fd)->descriptor != word && atomic_load(&vfork_children) == 0 &&
                       count_usual_on_mount(call, descriptor_mount(word), &effect);
     if (is_counted)
         open_fast_path_of_seeks(lane, fd, word);

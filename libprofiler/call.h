@@ -56,9 +56,9 @@ struct thread {
     uint32_t holds_lock;    /* the engine's: only the handler of a signal that the thread's own instruction caused can see this */
     uint32_t keeps_signals; /* they are blocked until the bookkeeping is done, and `kept_signals` is the mask to give back then */
     uint64_t kept_signals;
-    uint32_t lendings;      /* children that run as this thread (lend.h), and `frame` as it was before the first */
-    void *lent_frame;
-    struct environment_room *lent_rooms; /* what they mapped for their execs (environment.c) */
+    uint32_t vfork_depth;   /* children that run as this thread (vfork_child.h), and `frame` as it was before the first */
+    void *frame_before_vfork;
+    struct environment_room *vfork_rooms; /* what they mapped for their execs (environment.c) */
     int32_t served_left, served_given; /* calls of buffers that still may, and might, be counted without the clock; only with a lane */
     uint64_t served_tick;   /* when one last was counted with it */
     uint64_t turn_tick;     /* until then the lane's slice is open, also where the lane ends earlier, for a sample of a call site is due */

@@ -7,9 +7,9 @@
 #include "fast_path.h"
 #include "lane.h"
 #include "lazy_start.h"
-#include "lend.h"
 #include "mount.h"
 #include "state.h"
+#include "vfork_child.h"
 
 /* Starts the engine where that is due; else false. */
 bool call_is_on_after_all(void);
@@ -17,7 +17,7 @@ bool call_is_on_after_all(void);
 static inline bool is_on(void)
 {
     return LIKELY(thread_is_set_up()) && (LIKELY(atomic_load_explicit(engine_switch, memory_order_relaxed) == ENGINE_ON && !thread_state.holds_lock &&
-                                                 atomic_load_explicit(&lend_children, memory_order_relaxed) == 0) ||
+                                                 atomic_load_explicit(&vfork_children, memory_order_relaxed) == 0) ||
                                           call_is_on_after_all());
 }
 

@@ -114,7 +114,7 @@ static void on_timer(int signal, siginfo_t *info, void *context)
     if (more * engine.settings.site_ns > NS_PER_SECOND) /* it was blocked, by a system call past libc: where that time went is not known */
         more = 0;
     int saved_errno = errno_now();
-    if (atomic_load(engine_switch) == ENGINE_ON && !thread->is_waiting && atomic_load(&lend_children) == 0 && has_room(&here))
+    if (atomic_load(engine_switch) == ENGINE_ON && !thread->is_waiting && atomic_load(&vfork_children) == 0 && has_room(&here))
         sample(thread, context, 1 + more);
     errno_put(saved_errno);
 }

@@ -228,7 +228,7 @@ static descriptor classify(int fd, const struct name *name)
     if (engine.home.segment->mounts[mount][mounts_object] != object)
         object = OBJECT_other;
     descriptor word = word_of(mount, object, object == OBJECT_file && S_ISREG(status.stx_mode) ? FILE_NOT_USED : FILE_NONE);
-    if (!lend_is_child() && make_place(fd)) {
+    if (!vfork_child_is_caller() && make_place(fd)) {
         if (descriptor_file(word) != FILE_NONE) {
             uint64_t id = file_id(word, &status, hash_of_name(name));
             atomic_store_explicit(id_of(fd), id, memory_order_relaxed);
@@ -344,7 +344,7 @@ descriptor descriptor_release(int fd)
         return 0;
     }
     descriptor word = descriptor_of(fd);
-    if (lend_is_child()) /* its descriptors are not the table's */
+    if (vfork_child_is_caller()) /* its descriptors are not the table's */
         return word;
     settle_closing(fd, word);
     forget(fd);
@@ -358,7 +358,7 @@ static bool has_table(void)
 
 void descriptor_release_range(unsigned first, unsigned last)
 {
-    if (!has_table() || lend_is_child())
+    if (!has_table() || vfork_child_is_caller())
         return;
     const unsigned words_a_page = PAGE_BYTES / sizeof(descriptor);
     _Atomic descriptor *far = atomic_load_explicit(&descriptor_far, memory_order_acquire);
@@ -378,7 +378,7 @@ void descriptor_release_range(unsigned first, unsigned last)
 
 void descriptor_copied(int from, int to)
 {
-    if (from == to || !has_table() || lend_is_child())
+    if (from == to || !has_table() || vfork_child_is_caller())
         return;
     descriptor word = descriptor_word(from);
     if (word == 0 || !make_place(to)) {
@@ -396,7 +396,7 @@ void stream_switch(struct lane *lane, struct stream *stream, int fd, descriptor 
         settle(lane, stream);
         stream->descriptor = 0;
     }
-    bool is_file = descriptor_file(word) != FILE_NONE && has_place(fd) && !lend_is_child();
+    bool is_file = descriptor_file(word) != FILE_NONE && has_place(fd) && !vfork_child_is_caller();
     memset(stream->counter, 0, sizeof stream->counter);
     memset(stream->served_bytes, 0, sizeof stream->served_bytes);
     if (is_file) {

@@ -4,8 +4,8 @@
 
 #include "call.h"
 #include "lazy_start.h"
-#include "lend.h"
 #include "state.h"
+#include "vfork_child.h"
 
 enum {
     DESCRIPTORS_MAX = 1 << 20,
@@ -53,7 +53,7 @@ static inline uint32_t descriptor_file(descriptor word)
 
 static inline descriptor descriptor_of(int fd)
 {
-    if (!lend_is_child()) {
+    if (!vfork_child_is_caller()) {
         descriptor word = descriptor_word(fd);
         if (__builtin_expect(word != 0, 1))
             return word;

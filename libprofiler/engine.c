@@ -15,7 +15,6 @@
 #include "kernel.h"
 #include "lane.h"
 #include "lazy_start.h"
-#include "lend.h"
 #include "mount.h"
 #include "name.h"
 #include "program.h"
@@ -28,6 +27,7 @@
 #include "symbol.h"
 #include "unprofiled.h"
 #include "usage.h"
+#include "vfork_child.h"
 #include "waits.h"
 
 #include <stdio.h>
@@ -281,18 +281,18 @@ static void forget_parent(void)
     own_io.write_bytes -= lazy_start_page.parents_io.write_bytes;
     engine.is_first_of_job = false;
     engine.full_until_tick = 0;
-    uint32_t lendings = thread_state.lendings; /* it may be a vforked child that starts the engine in its parent's memory */
+    uint32_t vfork_depth = thread_state.vfork_depth; /* it may be a vforked child that starts the engine in its parent's memory */
     if (engine.home.segment != NULL && engine.home.place != PLACE_private) {
         /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, and must find memory of no consequence. */
-        if (thread_state.frame != NULL && thread_state.frame != GUARD_LENT)
+        if (thread_state.frame != NULL && thread_state.frame != GUARD_VFORK)
             syscall(SYS_mmap, engine.home.segment, sizeof(struct segment), PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         else
             segment_unmap(&engine.home);
     }
     thread_state =
-        (struct thread){ .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return, .lent_rooms = thread_state.lent_rooms };
-    lend_go_on(lendings);
+        (struct thread){ .mpi_frame = thread_state.mpi_frame, .mpi_return = thread_state.mpi_return, .vfork_rooms = thread_state.vfork_rooms };
+    vfork_child_restore(vfork_depth);
     descriptor_forget_all();
     name_forget();
     request_forget_all();
@@ -467,7 +467,7 @@ void engine_before_child(void)
 void engine_begin_child(void)
 {
     call_noted_stream = NULL;
-    lend_forget();
+    vfork_child_forget();
     waits_begin_child();
     if (preparation == REFUSED) {
         atomic_store(engine_switch, ENGINE_OFF);
@@ -477,7 +477,7 @@ void engine_begin_child(void)
         return;
     lazy_start_begin_child();
     /* Forked by a signal handler: the bookkeeping that it interrupted goes on here too, on our parent's lane. */
-    if ((thread_state.frame != NULL && thread_state.frame != GUARD_LENT) || engine.settings.is_computing != 0)
+    if ((thread_state.frame != NULL && thread_state.frame != GUARD_VFORK) || engine.settings.is_computing != 0)
         engine_start();
 }
 
@@ -540,7 +540,7 @@ static void leave(void)
 /* Then no system call is ours to make. */
 static bool is_left_alone(void)
 {
-    return atomic_load(engine_switch) == ENGINE_OFF || (atomic_load(&lend_children) != 0 && lend_is_left_alone());
+    return atomic_load(engine_switch) == ENGINE_OFF || (atomic_load(&vfork_children) != 0 && vfork_child_is_left_alone());
 }
 
 /* Why a program with this environment cannot be profiled, whatever its file says. */
@@ -676,10 +676,10 @@ void engine_finish(enum ending ending)
 
 void engine_stand_down(enum mishap why)
 {
-    if (lend_is_child()) {
+    if (vfork_child_is_caller()) {
         if (why == MISHAP_stood_down_tsc)
             clock_avoid_counter();
-        lend_child_stands_down();
+        vfork_child_stands_down();
         return;
     }
     /* One that is not started starts: what it does later cannot be told, and its row says so. */

@@ -5,10 +5,10 @@
 
 #include "clock.h"
 #include "lazy_start.h"
-#include "lend.h"
 #include "peek.h"
 #include "raw.h"
 #include "settings.h"
+#include "vfork_child.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -197,7 +197,7 @@ bool environment_is_readable(char *const *envp)
 struct environment_room {
     size_t mapped_bytes; /* 0: the caller's memory */
     struct environment_room *next;
-    uint32_t lendings;
+    uint32_t vfork_depth;
     bool is_listed;
 };
 
@@ -249,14 +249,14 @@ size_t environment_room(char *const *envp, enum handed_on handed_on)
 }
 
 /* An exec that succeeds leaves behind what a child in its parent's memory mapped for it. Where the parent's thread waits for that child it
- * gives the memory back (environment_lent_end); else nobody would, so there is none. */
+ * gives the memory back (environment_vfork_end); else nobody would, so there is none. */
 void *environment_map(size_t bytes)
 {
     struct thread *thread = &thread_state;
     bool is_childs = lazy_start_pid() != (uint32_t)raw_getpid();
     struct environment_room *room = MAP_FAILED;
     int saved_errno = errno_now();
-    if (!is_childs || (thread->lendings > 0 && !lend_is_left_alone()))
+    if (!is_childs || (thread->vfork_depth > 0 && !vfork_child_is_left_alone()))
         room = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
         engine_count_mishap(MISHAP_environment_kept, 1);
@@ -266,19 +266,19 @@ void *environment_map(size_t bytes)
     room->mapped_bytes = bytes;
     if (is_childs) {
         room->is_listed = true;
-        room->lendings = thread->lendings;
-        room->next = thread->lent_rooms;
-        thread->lent_rooms = room;
+        room->vfork_depth = thread->vfork_depth;
+        room->next = thread->vfork_rooms;
+        thread->vfork_rooms = room;
     }
     return room;
 }
 
-void environment_lent_end(void)
+void environment_vfork_end(void)
 {
     struct thread *thread = &thread_state;
-    while (thread->lent_rooms != NULL && thread->lent_rooms->lendings >= thread->lendings) {
-        struct environment_room *room = thread->lent_rooms;
-        thread->lent_rooms = room->next;
+    while (thread->vfork_rooms != NULL && thread->vfork_rooms->vfork_depth >= thread->vfork_depth) {
+        struct environment_room *room = thread->vfork_rooms;
+        thread->vfork_rooms = room->next;
         syscall(SYS_munmap, room, room->mapped_bytes);
     }
 }
@@ -292,7 +292,7 @@ void environment_carried_end(char *const *envp, char *const *copy)
     if (room->mapped_bytes == 0)
         return;
     if (room->is_listed)
-        thread_state.lent_rooms = room->next;
+        thread_state.vfork_rooms = room->next;
     syscall(SYS_munmap, room, room->mapped_bytes);
 }
 

@@ -17,7 +17,7 @@ void environment_start(void);
 void environment_stand_down(void);
 
 /* The calling thread goes on after a child that ran as it, and that may have left memory behind. */
-void environment_lent_end(void);
+void environment_vfork_end(void);
 
 /* Whether a shell with that command may find no room for the environment. */
 bool environment_fills_room(char *const *envp, const char *command);

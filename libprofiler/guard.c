@@ -67,7 +67,7 @@ static void put_right(struct thread *thread)
 
 bool guard_begin(struct thread *thread, void *volatile *frame)
 {
-    if (thread->frame != NULL && thread->frame != GUARD_LENT) {
+    if (thread->frame != NULL && thread->frame != GUARD_VFORK) {
         if (!is_left(thread->frame, frame))
             return false;
         put_right(thread);
@@ -80,8 +80,8 @@ void guard_end(struct thread *thread)
 {
     bool was_at_lock = thread->keeps_signals;
     guard_clear(thread);
-    if (thread->lendings > 0)
-        thread->frame = GUARD_LENT;
+    if (thread->vfork_depth > 0)
+        thread->frame = GUARD_VFORK;
     lock_give_signals_back(thread);
     if (was_at_lock && async_drain_is_due())
         async_drain_turn();

@@ -7,8 +7,8 @@
 
 #include "call.h"
 
-/* Where a child runs as this thread (lend.h): no bookkeeping is under way, but no call is a usual one. */
-#define GUARD_LENT ((void *)1)
+/* Where a child runs as this thread (vfork_child.h): no bookkeeping is under way, but no call is a usual one. */
+#define GUARD_VFORK ((void *)1)
 
 /* `frame` is the caller's own word. Where the guard is set it is wiped: a frame that was left in this very place is then known to be gone. */
 static inline bool guard_is_free(const struct thread *thread, void *volatile *frame)

@@ -9,9 +9,9 @@
 
 #include "call.h"
 #include "lazy_start.h"
-#include "lend.h"
 #include "raw.h"
 #include "signals.h"
+#include "vfork_child.h"
 
 #include <linux/futex.h>
 #include <stdatomic.h>
@@ -38,7 +38,7 @@ struct held_lock {
 static inline uint32_t lock_own_pid(void)
 {
     uint32_t pid = lazy_start_page.pid;
-    return pid != 0 && atomic_load_explicit(&lend_children, memory_order_relaxed) == 0 ? pid : (uint32_t)raw_getpid();
+    return pid != 0 && atomic_load_explicit(&vfork_children, memory_order_relaxed) == 0 ? pid : (uint32_t)raw_getpid();
 }
 
 /* Whether a process that shared our memory has ended. */

@@ -2,11 +2,11 @@
 
 #include "descriptor.h"
 #include "engine.h"
-#include "lend.h"
 #include "mix.h"
 #include "mount.h"
 #include "peek.h"
 #include "state.h"
+#include "vfork_child.h"
 
 #include <limits.h>
 #include <string.h>
@@ -223,7 +223,7 @@ static uint32_t mount_of_name(const struct call *call, int dirfd, const char *pa
     uint64_t from = path[0] == '/' ? FROM_ROOT : dirfd == AT_FDCWD ? FROM_WORKING_DIRECTORY : descriptor_of(dirfd);
     if (length == 0 && from > FROM_WORKING_DIRECTORY)
         return descriptor_mount(from);
-    if (atomic_load(&lend_children) != 0) /* who may have another working directory, as this very thread */
+    if (atomic_load(&vfork_children) != 0) /* who may have another working directory, as this very thread */
         return ask(dirfd, path, length);
     /* Threads may have file systems, roots and working directories of their own (unshare). */
     uint64_t key = mix(atomic_load_explicit(&name_changes, memory_order_relaxed) ^ from, (uintptr_t)&thread_state);

@@ -1,12 +1,12 @@
 #include "opened.h"
 
 #include "clock.h"
-#include "lend.h"
 #include "mix.h"
 #include "name.h"
 #include "raw.h"
 #include "scratch.h"
 #include "segment.h"
+#include "vfork_child.h"
 
 #include <string.h>
 
@@ -81,7 +81,7 @@ static bool is_plain(uint64_t key, uint64_t tick)
 {
     char any;
     return plain.key == key && tick < plain.until_tick && last.links != 0 && tick - last.opened_tick < ns_to_ticks(NAME_KNOWN_NS) &&
-           last.removals == atomic_load(&name_removals) && atomic_load(&lend_children) == 0 &&
+           last.removals == atomic_load(&name_removals) && atomic_load(&vfork_children) == 0 &&
            (last.is_no_link || raw_readlink(scratch.path, &any, sizeof any) == -EINVAL);
 }
 

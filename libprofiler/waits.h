@@ -7,7 +7,7 @@
 #include "call.h"
 #include "settings.h"
 
-/* What the profiler lends: `bytes` and `settings_bytes` differ where the libraries are of two builds. */
+/* What the profiler provides: `bytes` and `settings_bytes` differ where the libraries are of two builds. */
 struct turn_profiler {
     size_t bytes, settings_bytes;
     const struct settings *settings;
@@ -51,7 +51,7 @@ typedef const struct turn_taker *turn_library_begin(const struct turn_profiler *
 bool waits_are_wanted(void);
 
 /* Opens it. For our constructors: the program cannot have begun to open libraries by itself. `profiler`: what
- * wrappers lend is there, and it stays. */
+ * wrappers provide is there, and it stays. */
 void waits_open(struct turn_profiler *profiler);
 
 /* Counts a wait that ends now, or a part of one, as the process's. `is_new`: it is not the rest of a wait. */

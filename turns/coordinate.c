@@ -153,12 +153,12 @@ bool coordinate_has_reads(void)
 
 /* What the profiler calls, in its constructor (waits.h). */
 __attribute__((visibility("default"))) turn_library_begin slicewise_turns_begin;
-const struct turn_taker *slicewise_turns_begin(const struct turn_profiler *lent)
+const struct turn_taker *slicewise_turns_begin(const struct turn_profiler *provided)
 {
     static const struct turn_taker taker = { coordinate_stop, coordinate_begin_child };
-    if (lent->bytes != sizeof *lent || lent->settings_bytes != sizeof *lent->settings)
+    if (provided->bytes != sizeof *provided || provided->settings_bytes != sizeof *provided->settings)
         return NULL;
-    profiler = lent;
+    profiler = provided;
     errno_find();
     start();
     if (coordinate_is_on()) {

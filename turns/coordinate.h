@@ -1,5 +1,5 @@
 /* Taking turns at I/O with other jobs, by itself: what gates do around I/O where SLICEWISE_COORDINATE asks for it (turn_client.h says how it goes).
- * The profiler opens this library only then, and lends what libprofiler/waits.h has; the gates are put in front of its wrappers at the start
+ * The profiler opens this library only then, and provides what libprofiler/waits.h has; the gates are put in front of its wrappers at the start
  * (burst.h, mpi_turns.h). For any thread; a call that finds another thread in here passes, and so do children that run in our memory. */
 #ifndef SLICEWISE_COORDINATE_H
 #define SLICEWISE_COORDINATE_H

@@ -2,9 +2,9 @@
  * inside) is counted as its parent. */
 #include "environment.h"
 #include "interpose.h"
-#include "lend.h"
 #include "name.h"
 #include "shell.h"
+#include "vfork_child.h"
 
 #include <alloca.h>
 #include <errno.h>
@@ -133,16 +133,16 @@ INTERPOSE(int, clone, (int (*function)(void *), void *stack, int flags, void *ar
     va_end(arguments);
     struct beginning beginning = { function, argument };
     engine_before_child();
-    const bool shares_thread = (flags & CLONE_SETTLS) == 0, is_lent = (flags & (CLONE_VM | CLONE_FILES)) == CLONE_VM;
+    const bool shares_thread = (flags & CLONE_SETTLS) == 0, is_vfork_child = (flags & (CLONE_VM | CLONE_FILES)) == CLONE_VM;
     struct call call = call_begin(OP_clone);
-    if (is_lent)
-        (flags & CLONE_VFORK) != 0 ? lend_begin(shares_thread) : lend_for_good(shares_thread);
+    if (is_vfork_child)
+        (flags & CLONE_VFORK) != 0 ? vfork_child_begin(shares_thread) : vfork_child_begin_unwaited(shares_thread);
     /* A function that is none is the kernel's or libc's to refuse. */
     int pid = (flags & CLONE_VM) != 0 || function == NULL ? REAL(clone)(function, stack, flags, argument, parents_tid, tls, childs_tid)
                                       : REAL(clone)(live_alone, stack, flags, &beginning, parents_tid, tls, childs_tid);
     call_end(&call);
-    if (is_lent && (flags & CLONE_VFORK) != 0)
-        lend_end(shares_thread);
+    if (is_vfork_child && (flags & CLONE_VFORK) != 0)
+        vfork_child_end(shares_thread);
     name_forget(); /* of one without CLONE_FS and with CLONE_FILES, which ran as this thread */
     call_lived(&call);
     call_close(&call);

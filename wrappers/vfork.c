@@ -1,7 +1,7 @@
 /* vfork returns twice from one frame: in the child, which runs in our memory as the very thread that waits for it, and then in the parent. So
  * its return address lies in a register meanwhile, as in libc's own, and what we do before and after stands in functions of its own. */
 #include "interpose.h"
-#include "lend.h"
+#include "vfork_child.h"
 
 __attribute__((used, visibility("hidden"))) void vfork_begins(void);
 __attribute__((used, visibility("hidden"))) long vfork_ends(long result);
@@ -9,14 +9,14 @@ __attribute__((used, visibility("hidden"))) long vfork_ends(long result);
 void vfork_begins(void)
 {
     int saved_errno = errno_now();
-    lend_begin(true);
+    vfork_child_begin(true);
     errno_put(saved_errno);
 }
 
 /* In the parent. `result` is the kernel's. */
 long vfork_ends(long result)
 {
-    lend_end(true);
+    vfork_child_end(true);
     if (result < 0) {
         errno_put((int)-result);
         result = -1;

@@ -319,7 +319,7 @@ def test_a_profiler_without_its_library_of_turns_goes_on_without(
     shutil.copy(LIBRARY, alone)
     if other != "absent":
         source = tmp_path / "other.c"
-        source.write_text("const void *slicewise_turns_begin(const void *lent) { (void)lent; return 0; }")
+        source.write_text("const void *slicewise_turns_begin(const void *provided) { (void)provided; return 0; }")
         build = ["cc", "-shared", "-fPIC", source, "-o", alone / TURNS_LIBRARY.name]
         subprocess.run(build, check=True)
     asked = {"SLICEWISE_COORDINATE": "fcfs", "SLICEWISE_COORDINATE_AT": f"unix:{job.folder}/nobody"}

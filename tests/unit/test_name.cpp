@@ -160,9 +160,9 @@ TEST_CASE_METHOD(Started, "each thread is told of its own", "[name]")
         uint64_t by_thread = 0;
         std::thread([&] { by_thread = asked(name.c_str(), ENOENT, 10); }).join();
         CHECK(by_thread == 1); /* it may have unshared its root or working directory */
-        lend_begin(false);
+        vfork_child_begin(false);
         CHECK(asked(name.c_str(), ENOENT, 10) == 10); /* as may a child in our memory, which may be this very thread */
-        lend_end(false);
+        vfork_child_end(false);
         is_known = asked(name.c_str(), ENOENT, 10) == 0;
     }
     CHECK(is_known);

@@ -1,5 +1,5 @@
-/* Children that run in our memory with a table of descriptors of their own: lent FILE OTHER vfork|clone_vfork|clone|clone_tls. The child points the
- * number that we write FILE by to /dev/null, writes 3 bytes there, closes it, and opens OTHER in its place to write 5; then we go on to
+/* Children that run in our memory with a table of descriptors of their own: vfork_memory FILE OTHER vfork|clone_vfork|clone|clone_tls. The child
+ * points the number that we write FILE by to /dev/null, writes 3 bytes there, closes it, and opens OTHER in its place to write 5; then we go on to
  * write FILE, 1,000 times 5,000 bytes. */
 #include "scenario.h"
 

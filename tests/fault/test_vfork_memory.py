@@ -18,7 +18,7 @@ def written_by_name(profile: Profile) -> dict[str, int]:
 
 @pytest.mark.parametrize("how", ["vfork", "clone_vfork"])
 def test_childs_descriptors_are_its_own(job: Job, apps: Apps, how: str) -> None:
-    profile = job.profiled([apps.build("lent"), job.data / "file", job.data / "other", how])
+    profile = job.profiled([apps.build("vfork_memory"), job.data / "file", job.data / "other", how])
     of_parent = ROUNDS * (10 + 1000 * 5000)
     assert total(profile, "write_bytes", obj="file") == of_parent + ROUNDS * 5
     assert total(profile, "write_bytes", obj="device") == ROUNDS * 3
@@ -29,7 +29,7 @@ def test_childs_descriptors_are_its_own(job: Job, apps: Apps, how: str) -> None:
 
 def test_child_that_nobody_waits_for(job: Job, apps: Apps) -> None:
     """It shares even the thread's state, so it is let alone."""
-    job.must_run([apps.build("lent"), job.data / "file", job.data / "other", "clone"])
+    job.must_run([apps.build("vfork_memory"), job.data / "file", job.data / "other", "clone"])
     assert total(job.profile(), "write_bytes", obj="file") == ROUNDS * (10 + 1000 * 5000)
 
 
