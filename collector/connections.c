@@ -466,11 +466,11 @@ static void take_ended(struct connections *connections)
 
 static int ask_kernel(struct connections *connections)
 {
-    const struct timeval patience = { .tv_sec = 1 };
+    const struct timeval timeout = { .tv_sec = 1 };
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (fd < 0)
         return -errno;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     memset(connections->listened, 0, sizeof connections->listened);
     int error = dump_all(connections, fd, LISTEN_STATE, connections_take_listened);
     connections_know_listened(connections);

@@ -1,10 +1,10 @@
 #include "left.h"
 
+#include "bounded_io.h"
 #include "clock.h"
 #include "job_page.h"
 #include "keep.h"
 #include "own_segments.h"
-#include "patience.h"
 #include "raw.h"
 #include "settings.h"
 #include "tell.h"
@@ -84,7 +84,7 @@ static int say_all(void *argument)
     struct asked asked = { .out = stdout };
     const bool *is_for_all = argument;
     settings_read(&settings, NULL);
-    patience_begin(settings.exit_ns);
+    bounded_io_begin(settings.exit_ns);
     own_segments_each(settings.segment_dir, "", keep_count, NULL, &staying);
     if (staying.kept.segments > 0)
         tell(stdout,

@@ -1,11 +1,11 @@
 #include "live.h"
 
 #include "adopt.h"
+#include "bounded_io.h"
 #include "clock.h"
 #include "json_text.h"
 #include "living.h"
 #include "mount.h"
-#include "patience.h"
 #include "raw.h"
 #include "settings.h"
 
@@ -137,7 +137,7 @@ int live(double every_seconds, bool is_for_all)
     for (;;) {
         printf("{\"time_ns\": %lu, \"steady_ns\": %lu, \"processes\": [", clock_read(CLOCK_REALTIME), clock_read(CLOCK_MONOTONIC));
         unsigned printed = print_segments_below(settings.segment_dir, is_for_all, 0);
-        does_answer = does_answer && patience_answers(tmpdir);
+        does_answer = does_answer && bounded_io_answers(tmpdir);
         if (strcmp(tmpdir, settings.segment_dir) != 0 && does_answer)
             print_segments_below(tmpdir, is_for_all, printed);
         printf("]}\n");

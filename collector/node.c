@@ -1,11 +1,11 @@
 #include "node.h"
 
 #include "adopt.h"
+#include "bounded_io.h"
 #include "clock.h"
 #include "encode.h"
 #include "identity.h"
 #include "own_segments.h"
-#include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "samples.h"
@@ -349,7 +349,7 @@ static enum answer has_profile(const struct node *node)
     char path[1100];
     spool_path(path, sizeof path, node->home.segment);
     bool has_samples_of_job = node->sampled != NULL && node->sampled->next_number > 0;
-    return node->is_for_samples || has_samples_of_job ? ANSWER_YES : patience_is_there(node->home.segment->spool_dir, path);
+    return node->is_for_samples || has_samples_of_job ? ANSWER_YES : bounded_io_is_there(node->home.segment->spool_dir, path);
 }
 
 int node_drain(struct node *node)

@@ -141,8 +141,8 @@ void others_link_take(struct others_link *link)
     static struct reply reply;
     if (link->fd == 0 || !link->is_asked)
         return;
-    struct timeval patience = { .tv_sec = ANSWER_SECONDS };
-    setsockopt(link->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    struct timeval timeout = { .tv_sec = ANSWER_SECONDS };
+    setsockopt(link->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     ssize_t got = recv(link->fd, &reply, sizeof reply, 0);
     if (got < (ssize_t)offsetof(struct reply, rows) || reply.rows_used > OTHER_ROWS_MAX ||
         (size_t)got < BYTES_OF(struct reply, rows, reply.rows_used)) {

@@ -2,8 +2,8 @@
 
 #include "adopt.h"
 #include "beside.h"
+#include "bounded_io.h"
 #include "clock.h"
-#include "patience.h"
 #include "raw.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ void own_segments_each(const char *segment_dir, const char *prefix, void (*visit
     for (unsigned i = 0; i < PLACES; i++) {
         if (i > 0 && strcmp(places[i].dir, places[0].dir) == 0)
             continue;
-        if (patience_answers(places[i].dir))
+        if (bounded_io_answers(places[i].dir))
             visit_place(&(struct visiting){ &places[i], prefix, visit, argument });
         else if (silent != NULL)
             silent(places[i].dir, argument);

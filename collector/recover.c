@@ -1,12 +1,12 @@
 #include "recover.h"
 
 #include "adopt.h"
+#include "bounded_io.h"
 #include "clock.h"
 #include "earlier.h"
 #include "keep.h"
 #include "left.h"
 #include "own_segments.h"
-#include "patience.h"
 #include "settings.h"
 #include "spool.h"
 #include "tell.h"
@@ -180,8 +180,8 @@ int recover(const char *job_dir, const char *job, const char *into, uint64_t unt
     const char *only_job = job != NULL ? job : job_dir != NULL ? strrchr(spool_dir, '/') : NULL;
     only_job += only_job != NULL && only_job[0] == '/';
     spool_is_kept = true; /* segments are removed: what they held must be safe */
-    patience_begin(settings.exit_ns);
-    if (job_dir != NULL && !patience_answers(spool_dir)) {
+    bounded_io_begin(settings.exit_ns);
+    if (job_dir != NULL && !bounded_io_answers(spool_dir)) {
         tell(
             stderr,
             "slicewise: %s: does not answer; nothing can be written there. Counts stay in %s for %d days: when it answers, run `slicewise recover`\n",

@@ -2,11 +2,11 @@
 #include "node.h"
 
 #include "background.h"
+#include "bounded_io.h"
 #include "clock.h"
 #include "format.h"
 #include "identity.h"
 #include "left.h"
-#include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "spool.h"
@@ -142,7 +142,7 @@ static int run_attached(const struct node_options *options, const struct setting
              strerror(errno));
         return 2;
     }
-    patience_begin(settings->exit_ns);
+    bounded_io_begin(settings->exit_ns);
     int begun = node_begin(&node, "", settings, job, options->is_attached ? 0 : (uint32_t)options->parent, options->moved_fd);
     if (begun < 0) {
         tell(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));

@@ -1,12 +1,12 @@
 #include "servers.h"
 
 #include "background.h"
+#include "bounded_io.h"
 #include "clock.h"
 #include "encode.h"
 #include "format.h"
 #include "identity.h"
 #include "node.h"
-#include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "served.h"
@@ -296,7 +296,7 @@ static int run_attached(struct servers *servers, int ready)
         return 0;
     }
     background_take_signals();
-    patience_begin(servers->settings.exit_ns);
+    bounded_io_begin(servers->settings.exit_ns);
     sample(servers);
     if (servers->served.targets_used == 0)
         tell(stderr, "slicewise: nothing here keeps counts by job or client that may be read: neither obdfilter.*.job_stats and mdt.*.job_stats of "

@@ -1,11 +1,11 @@
 #include "snapshot.h"
 
 #include "adopt.h"
+#include "bounded_io.h"
 #include "clock.h"
 #include "format.h"
 #include "living.h"
 #include "own_segments.h"
-#include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "settings.h"
@@ -25,7 +25,7 @@ static bool is_asked_for(const struct segment *copy, const char *dir)
 {
     size_t length = strlen(dir);
     bool is_there = strncmp(copy->spool_dir, dir, length) == 0 && (copy->spool_dir[length] == '\0' || copy->spool_dir[length] == '/');
-    return !copy->is_of_node && (is_there || patience_is_same(copy->spool_dir, dir));
+    return !copy->is_of_node && (is_there || bounded_io_is_same(copy->spool_dir, dir));
 }
 
 /* The copy is closed and drained as if the process had ended, but for its ending: it runs. */
@@ -51,7 +51,7 @@ int snapshot(const char *dir, const char *into)
     struct snapshot all = { .dir = dir };
     settings_read(&settings, NULL);
     spool_into = into;
-    patience_begin(settings.exit_ns);
+    bounded_io_begin(settings.exit_ns);
     own_segments_each(settings.segment_dir, "", write_one, NULL, &all);
     tell(stdout, "%u\n", all.processes);
     return all.failed > 0;

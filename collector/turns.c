@@ -452,7 +452,7 @@ static bool is_in_step(const struct job *job)
 }
 
 /* In how many seconds a job is to be put out; `why` then says why. */
-static double patience_left(const struct turns *turns, const struct job *job, double now, bool others_wait, const char **why)
+static double seconds_left(const struct turns *turns, const struct job *job, double now, bool others_wait, const char **why)
 {
     double going = now - job->since, served = NEVER, silent = NEVER;
     if (!job->present.is_going)
@@ -504,7 +504,7 @@ double turns_tick(struct turns *turns, uint64_t now_ns)
         struct job *job = job_of(turns->present[i]);
         const char *why = "";
         bool others_wait = (waited_for[policy_set(&turns->rule, &job->present)] & job->present.targets) != 0;
-        double left = patience_left(turns, job, now, others_wait, &why), turn = turn_by_delay(turns, job);
+        double left = seconds_left(turns, job, now, others_wait, &why), turn = turn_by_delay(turns, job);
         if (left <= 0) {
             advance(turns, now_ns);
             put_out(turns, job, why);

@@ -1,8 +1,8 @@
 #include "visit.h"
 
 #include "adopt.h"
+#include "bounded_io.h"
 #include "format.h"
-#include "patience.h"
 #include "raw.h"
 #include "record.h"
 #include "spool.h"
@@ -112,7 +112,7 @@ static bool is_elsewhere(const struct visits *visits, const struct segment *copy
         return false;
     if (strcmp(copy->spool_dir, other) == 0)
         return true;
-    bool is_same = patience_is_same(copy->spool_dir, only);
+    bool is_same = bounded_io_is_same(copy->spool_dir, only);
     memcpy(is_same ? same : other, copy->spool_dir, sizeof same);
     return !is_same;
 }

@@ -44,7 +44,7 @@ _Atomic uint32_t *engine_switch = &lazy_start_page.state;
 #define CLOCK_MOVED_NS 1000000
 /* Segments of programs that came before in this process, by exec: more are finished at the next exec, else by the last one. */
 #define PREDECESSORS_MAX 8
-#define STARTER_PATIENCE 1000
+#define STARTER_TRIES 1000
 /* We take at most one part in so many of the address space that a limit leaves. */
 #define SPARE_PARTS 8
 
@@ -311,7 +311,7 @@ static bool take_turn(uint32_t thread)
     for (unsigned tries = 1; !atomic_compare_exchange_strong(&lazy_start_page.starter, &other, thread); tries++) {
         if (other == thread)
             return false;
-        if (tries % STARTER_PATIENCE == 0 && raw_result(syscall(SYS_kill, other, 0)) == -ESRCH) /* a vforked child, killed at it */
+        if (tries % STARTER_TRIES == 0 && raw_result(syscall(SYS_kill, other, 0)) == -ESRCH) /* a vforked child, killed at it */
             atomic_compare_exchange_strong(&lazy_start_page.starter, &other, 0);
         syscall(SYS_sched_yield);
         if (atomic_load(engine_switch) != ENGINE_UNSTARTED)

@@ -20,7 +20,7 @@
 
 #define LOCK_FREE 0u
 #define LOCK_WAITED_FOR (1u << 31) /* beside the holder's process id */
-#define LOCK_PATIENCE_S 1
+#define LOCK_TIMEOUT_S 1
 
 struct lock {
     _Atomic uint32_t state;
@@ -51,11 +51,11 @@ static inline bool holder_is_gone(uint32_t pid)
     return result == 0 && child.si_pid != 0;
 }
 
-/* Sleeps until the lock is given, or LOCK_PATIENCE_S. Returns whether it is ours now, for its holder is no more. */
+/* Sleeps until the lock is given, or LOCK_TIMEOUT_S. Returns whether it is ours now, for its holder is no more. */
 static inline bool lock_wait(struct lock *lock, uint32_t waited_for, uint32_t self)
 {
-    const struct timespec patience = { .tv_sec = LOCK_PATIENCE_S };
-    long result = raw_result(syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, waited_for, &patience, NULL, 0));
+    const struct timespec timeout = { .tv_sec = LOCK_TIMEOUT_S };
+    long result = raw_result(syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, waited_for, &timeout, NULL, 0));
     uint32_t holder = waited_for & ~LOCK_WAITED_FOR;
     return result == -ETIMEDOUT && holder != self && holder_is_gone(holder) &&
            atomic_compare_exchange_strong_explicit(&lock->state, &waited_for, self | LOCK_WAITED_FOR, memory_order_acquire, memory_order_relaxed);

@@ -14,7 +14,7 @@
 
 enum { FILES_MOST = 256, LOOKS_AT_ONCE = 1000, LOOK_AGAIN_NS = 100000, LOOK_MOST_NS = 10000000 };
 #define NO_LONGER UINT64_MAX
-#define LEAST_PATIENCE_NS (60 * NS_PER_SECOND) /* for the other ranks to return from opening the file */
+#define LEAST_TIMEOUT_NS (60 * NS_PER_SECOND) /* for the other ranks to return from opening the file */
 #define TELLING_NS NS_PER_SECOND /* that a number takes from rank 0 to another, at most */
 
 struct turn_file {
@@ -39,7 +39,7 @@ static _Atomic uint64_t started_bytes; /* of those that are complete, while othe
 static _Atomic unsigned held_files; /* by rank 0, until they are closed */
 
 /* Time in which the process was stopped does not count, for the others may have been stopped with it. */
-static bool comes_about(mpi_handle *request, uint64_t patience_ns)
+static bool comes_about(mpi_handle *request, uint64_t timeout_ns)
 {
     const struct timespec pause = { .tv_nsec = LOOK_AGAIN_NS };
     uint64_t waited_ns = 0, looked_ns = clock_read(CLOCK_MONOTONIC);
@@ -49,7 +49,7 @@ static bool comes_about(mpi_handle *request, uint64_t patience_ns)
         uint64_t now = clock_read(CLOCK_MONOTONIC), ns = now - looked_ns;
         looked_ns = now;
         waited_ns += ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS;
-        if (waited_ns > patience_ns)
+        if (waited_ns > timeout_ns)
             return false;
     }
     return true;
@@ -58,14 +58,14 @@ static bool comes_about(mpi_handle *request, uint64_t patience_ns)
 /* A copy of the communicator, if there are others in it. What did not come about may do so later: its place is nobody else's any more. */
 static bool open_copy(mpi_handle communicator, struct turn_file *file, bool *is_pending)
 {
-    uint64_t patience_ns = coordinate_deadline_ns() > LEAST_PATIENCE_NS ? coordinate_deadline_ns() : LEAST_PATIENCE_NS;
+    uint64_t timeout_ns = coordinate_deadline_ns() > LEAST_TIMEOUT_NS ? coordinate_deadline_ns() : LEAST_TIMEOUT_NS;
     if (!profiler->mpi_place(communicator, &file->rank, &file->ranks))
         return false;
     if (file->ranks == 1)
         return true;
     if (!mpi_copy_begin(communicator, &file->communicator, &file->telling))
         return false;
-    *is_pending = !comes_about(&file->telling, patience_ns);
+    *is_pending = !comes_about(&file->telling, timeout_ns);
     return !*is_pending;
 }
 

@@ -45,14 +45,14 @@ static void write_and_read(struct io_uring *ring, int fd, int round)
 /* One write, and every function of the library that may submit it or learn that it is complete. */
 static void submit_and_await(struct io_uring *ring, int fd)
 {
-    struct __kernel_timespec patience = { .tv_sec = 100 };
+    struct __kernel_timespec timeout = { .tv_sec = 100 };
     struct io_uring_cqe *entry;
     for (int way = 0; way < 4; way++) {
         io_uring_prep_write(io_uring_get_sqe(ring), fd, buffers[0], 10, 0);
         switch (way) {
         case 0: REQUIRE(io_uring_submit(ring) == 1 && io_uring_wait_cqes(ring, &entry, 1, NULL, NULL) == 0); break;
-        case 1: REQUIRE(io_uring_submit(ring) == 1 && io_uring_wait_cqe_timeout(ring, &entry, &patience) == 0); break;
-        case 2: REQUIRE(io_uring_submit_and_wait_timeout(ring, &entry, 1, &patience, NULL) >= 0 && io_uring_peek_cqe(ring, &entry) == 0); break;
+        case 1: REQUIRE(io_uring_submit(ring) == 1 && io_uring_wait_cqe_timeout(ring, &entry, &timeout) == 0); break;
+        case 2: REQUIRE(io_uring_submit_and_wait_timeout(ring, &entry, 1, &timeout, NULL) >= 0 && io_uring_peek_cqe(ring, &entry) == 0); break;
         default:
             REQUIRE(io_uring_submit_and_get_events(ring) == 1);
             while (io_uring_peek_cqe(ring, &entry) != 0)

@@ -20,7 +20,7 @@ TIMES = int(os.environ.get("SLICEWISE_TEST_REPEATS", "2"))
 TIMES_OF_MPI = int(os.environ.get("SLICEWISE_TEST_REPEATS", "1"))
 DEADLINE_SECONDS = 1.0
 # Of a busy machine: until a process is over, and until it runs again when its wait is.
-PATIENCE_SECONDS, LATE_SECONDS = 15.0, 1.0
+TIMEOUT_SECONDS, LATE_SECONDS = 15.0, 1.0
 each_time = pytest.mark.parametrize("time_of", range(TIMES))
 each_time_of_mpi = pytest.mark.parametrize("time_of", range(TIMES_OF_MPI))
 
@@ -76,7 +76,7 @@ def assert_finishes(
     began = time.monotonic()
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert time.monotonic() - began < within + PATIENCE_SECONDS
+    assert time.monotonic() - began < within + TIMEOUT_SECONDS
     assert is_as_written(job.data / name, mebibytes)
     assert waited_seconds(job, name) < deadline_seconds + LATE_SECONDS
     said = errors.decode()
@@ -194,7 +194,7 @@ def test_an_mpi_job_is_killed(
     tmp_path: Path,
     time_of: int,
 ) -> None:
-    program, patience_seconds = build(mpi, "mpi_turns.c"), 20.0
+    program, timeout_seconds = build(mpi, "mpi_turns.c"), 20.0
     with ExitStack() as ending:
         service = ending.enter_context(coordinator(tmp_path, "--policy", "fcfs", "--idle-seconds", "60"))
 
@@ -208,7 +208,7 @@ def test_an_mpi_job_is_killed(
             return launched
 
         def start_survivor(mebibytes: int) -> subprocess.Popen[bytes]:
-            ours = settings_of(service) | {"SLICEWISE_COORDINATE_DEADLINE": str(patience_seconds)}
+            ours = settings_of(service) | {"SLICEWISE_COORDINATE_DEADLINE": str(timeout_seconds)}
             process = start_burst(job, apps.build("burst"), "survivor", mebibytes, 40, **ours)
             ending.enter_context(ended(process))
             return process
@@ -227,8 +227,8 @@ def test_an_mpi_job_is_killed(
         else:
             os.kill(rank_0_of(ranks, program), signal.SIGKILL)
         survivor.send_signal(signal.SIGCONT)
-        assert assert_finishes(job, survivor, "survivor", 6 if has_turn else 20, 3, patience_seconds) == ""
-        assert ranks.wait(PATIENCE_SECONDS) != 0
+        assert assert_finishes(job, survivor, "survivor", 6 if has_turn else 20, 3, timeout_seconds) == ""
+        assert ranks.wait(TIMEOUT_SECONDS) != 0
         assert service.has_logged("leave")
 
 

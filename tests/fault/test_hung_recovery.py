@@ -11,7 +11,7 @@ import pytest
 from support.hanging import HangingFileSystem, hanging_file_system
 from support.programs import COLLECTOR, Apps, Job, need, total
 
-PATIENCE_SECONDS = 40  # of a busy machine; what hangs would hang for good
+TIMEOUT_SECONDS = 40  # of a busy machine; what hangs would hang for good
 WAIT = {"SLICEWISE_EXIT_WAIT": "1"}
 
 
@@ -33,7 +33,7 @@ def test_recover_with_a_spool_that_hangs(job: Job, apps: Apps, hanging: HangingF
     hanging.hang()
     began = time.monotonic()
     done = job.recover(**WAIT)
-    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert time.monotonic() - began < TIMEOUT_SECONDS
     assert done.returncode == 1
     assert "recovered 1 process " in done.stdout
     (line,) = done.stderr.splitlines()
@@ -80,7 +80,7 @@ def test_the_collector_ends_though_its_spool_hangs(job: Job, apps: Apps, hanging
     environment = job.environment(settings) | {"LD_PRELOAD": ""}
     done = subprocess.run(
         [COLLECTOR, "node", "--parent", str(parent.pid)],
-        env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS,
+        env=environment, capture_output=True, text=True, check=False, timeout=TIMEOUT_SECONDS,
     )  # fmt: skip
     parent.wait()
     assert done.returncode == 1

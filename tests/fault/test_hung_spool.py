@@ -11,7 +11,7 @@ from support.programs import Apps, Job, need, total
 from support.tally import assert_counts_tally, read_tally, wait_for
 from support.waiting import wait_until
 
-PATIENCE_SECONDS = 20  # of a busy machine; what hangs would hang for good
+TIMEOUT_SECONDS = 20  # of a busy machine; what hangs would hang for good
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_an_exit_waits_no_longer_than_it_may(
     spool.hang()
     began = time.monotonic()
     ended = job.run([apps.build("life_ending"), ending], **settings(spool, SLICEWISE_EXIT_WAIT="1"))
-    assert 1 <= time.monotonic() - began < PATIENCE_SECONDS
+    assert 1 <= time.monotonic() - began < TIMEOUT_SECONDS
     assert ended.status == 3
     assert ended.errors.startswith(f"slicewise: {spool.point / 'job'}")
     assert "did not answer" in ended.errors
@@ -71,7 +71,7 @@ def test_a_directory_that_is_reached_through_what_hangs(
     spool.hang()
     began = time.monotonic()
     ended = job.run([apps.build("life_ending"), "exit"], SLICEWISE_DIR=str(directory), SLICEWISE_EXIT_WAIT="1")
-    assert 1 <= time.monotonic() - began < PATIENCE_SECONDS
+    assert 1 <= time.monotonic() - began < TIMEOUT_SECONDS
     assert ended.status == 3
     assert "did not answer" in ended.errors
     spool.answer()
@@ -85,7 +85,7 @@ def test_a_program_that_does_nothing_waits_for_nothing(job: Job, spool: HangingF
     spool.hang()
     began = time.monotonic()
     assert job.run(["/bin/true"], **settings(spool, SLICEWISE_EXIT_WAIT="60")).status == 0
-    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert time.monotonic() - began < TIMEOUT_SECONDS
 
 
 def test_a_signal_ends_a_program_that_waits_at_its_end(job: Job, apps: Apps, spool: HangingFileSystem) -> None:
@@ -93,7 +93,7 @@ def test_a_signal_ends_a_program_that_waits_at_its_end(job: Job, apps: Apps, spo
     program = job.start([apps.build("life_ending"), "exit"], **settings(spool, SLICEWISE_EXIT_WAIT="60"))
     wait_for_a_carrier(program.pid)
     program.terminate()
-    assert program.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+    assert program.wait(TIMEOUT_SECONDS) == -signal.SIGTERM
     recover_all(job, spool)
     assert total(job.profile(), "write_bytes", obj="file") == 300
 
@@ -110,7 +110,7 @@ def test_a_program_computes_on_while_its_spool_hangs(job: Job, apps: Apps, spool
     time.sleep(0.3)
     assert sum(read_tally(tally)) > before
     program.terminate()
-    assert program.wait(PATIENCE_SECONDS) == -signal.SIGTERM
+    assert program.wait(TIMEOUT_SECONDS) == -signal.SIGTERM
     recover_all(job, spool)
     profile = job.profile()
     mishaps = profile.mishaps["mishap"].to_list()
@@ -125,7 +125,7 @@ def test_a_new_process_beside_a_dead_one_whose_spool_hangs(job: Job, apps: Apps,
     began = time.monotonic()
     ended = job.run([apps.build("life_ending"), "exit"], SLICEWISE_EXIT_WAIT="60")
     assert (ended.status, ended.errors) == (3, "")
-    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert time.monotonic() - began < TIMEOUT_SECONDS
     assert len(job.segments()) == 1
     assert job.profile().processes["ending"].to_list() == ["exit"]
     recover_all(job, spool)
@@ -176,7 +176,7 @@ def test_a_spool_that_answers_again_is_asked_again(job: Job, apps: Apps, spool: 
     time.sleep(1.2)
     answering = settings(spool, SLICEWISE_EXIT_WAIT="5")
     wait_until(
-        lambda: not job.run([apps.build("life_ending"), "exit"], **answering).errors, longest_seconds=PATIENCE_SECONDS
+        lambda: not job.run([apps.build("life_ending"), "exit"], **answering).errors, longest_seconds=TIMEOUT_SECONDS
     )
     (page,) = job.segments()  # and no segment
     assert page.name == ".job.job"

@@ -15,7 +15,7 @@ from support.programs import COLLECTOR, Job
 from support.waiting import wait_until
 
 MIB = 1 << 20
-PATIENCE_SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 
 class Coordinator:
@@ -44,7 +44,7 @@ class Coordinator:
         self.await_that(self.has_two_jobs)
 
     def await_that(self, is_so: Callable[[], bool]) -> None:
-        wait_until(is_so, self.log.read_text, longest_seconds=PATIENCE_SECONDS)
+        wait_until(is_so, self.log.read_text, longest_seconds=TIMEOUT_SECONDS)
 
     def jobs(self) -> int:
         """How many have asked."""

@@ -54,7 +54,7 @@ COUNTED = {name for names, _ in DOORS.values() for name in names} | READS.keys()
 # The rest is not asked for: to stop at each call is slow.
 UNTRACED = "!rt_sigprocmask,rt_sigaction,madvise,futex,getrusage,prlimit64,brk,gettid"
 TRACE = ("strace", "-ff", "-yy", "--instruction-pointer", "-s", "0", "--seccomp-bpf", "-e", f"trace={UNTRACED}")
-PATIENCE_SECONDS = 600
+TIMEOUT_SECONDS = 600
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def witness(job: Job, command: Command, *, stdin: bytes = b"", cwd: Path | None 
     files = job.folder / "witnessed"
     files.mkdir()
     tracing = [*TRACE, "-o", files / "thread", "-E", f"LD_PRELOAD={LIBRARY.resolve()}", *command]
-    ended = job.run_plainly(tracing, stdin=stdin, cwd=cwd, timeout_seconds=PATIENCE_SECONDS, **settings)
+    ended = job.run_plainly(tracing, stdin=stdin, cwd=cwd, timeout_seconds=TIMEOUT_SECONDS, **settings)
     by: dict[str, list[SystemCall]] = {maker: [] for maker in (PROFILER, LOADER, LIBC, PROGRAM, EXIT, PAST_LIBC)}
     last: dict[Path, SystemCall] = {}
     walked = list(_walk(first_of(files), _Image()))

@@ -26,7 +26,7 @@ char state_of(int tid)
 
 TEST_CASE("whoever waits for the lock sleeps until it is given", "[lock]")
 {
-    const int patience_ms = 120000;
+    const int timeout_ms = 120000;
     struct lock lock = {};
     struct held_lock held = lock_take(&lock);
     std::atomic<int> tid{ 0 };
@@ -35,7 +35,7 @@ TEST_CASE("whoever waits for the lock sleeps until it is given", "[lock]")
         lock_give(lock_take(&lock));
     });
     bool is_asleep = false;
-    for (int ms = 0; ms < patience_ms && !is_asleep; ms++) {
+    for (int ms = 0; ms < timeout_ms && !is_asleep; ms++) {
         usleep(1000);
         is_asleep = tid != 0 && state_of(tid) == 'S';
     }
@@ -108,7 +108,7 @@ TEST_CASE("a child in our memory that lives keeps the lock, however long", "[loc
     auto hold = [](void *) -> int {
         struct held_lock held = lock_take(&lock);
         is_held = true;
-        usleep((LOCK_PATIENCE_S * 1000 + 500) * 1000);
+        usleep((LOCK_TIMEOUT_S * 1000 + 500) * 1000);
         is_done = true;
         lock_give(held);
         return 0;

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from slicewise.contract import without_library
 from slicewise.errors import UserError
-from slicewise.running.command import job_directory, patience_seconds, profiled_environment, remove_if_empty
+from slicewise.running.command import job_directory, profiled_environment, remove_if_empty, timeout_seconds
 from slicewise.running.installation import find_installation
 from slicewise.running.run import say_where
 from slicewise.text.safe_text import masked, say
@@ -42,7 +42,7 @@ def attach(pid: int, directory: str | None, job: str | None, slice_seconds: floa
         said, _ = collector.communicate()
     except KeyboardInterrupt:
         collector.terminate()
-        said, _ = collector.communicate(timeout=patience_seconds(environment))
+        said, _ = collector.communicate(timeout=timeout_seconds(environment))
     if collector.returncode != 0:
         remove_if_empty(place.job_dir, place.was_there)
         return int(collector.returncode)

@@ -234,7 +234,7 @@ def _passed(environment: Mapping[str, str]) -> list[str]:
     return ["LD_PRELOAD", *(name for name in (NVTX, *settings_of_the_library()) if environment.get(name))]
 
 
-def patience_seconds(environment: Mapping[str, str]) -> float:
+def timeout_seconds(environment: Mapping[str, str]) -> float:
     """How long one of our programs may take at the end of a command: what it may wait for a file system, and its own
     time."""
     try:
@@ -249,7 +249,7 @@ class NodeCollector:
 
     def __init__(self, collector: Path, environment: Mapping[str, str]) -> None:
         """environment: the command's, which names the job and the places."""
-        self._patience_seconds = patience_seconds(environment)
+        self._timeout_seconds = timeout_seconds(environment)
         # In a session of its own: what the terminal sends is for the command.
         self._process = subprocess.Popen(
             [collector, "node", "--json", "--parent", str(os.getpid())],
@@ -265,7 +265,7 @@ class NodeCollector:
         wrote to the profile."""
         self._process.terminate()
         try:
-            said, _ = self._process.communicate(timeout=self._patience_seconds)
+            said, _ = self._process.communicate(timeout=self._timeout_seconds)
             return int(json.loads(os.fsdecode(said))["profile_bytes"])
         except (ValueError, KeyError, TypeError, subprocess.TimeoutExpired):
             return 0

@@ -29,11 +29,11 @@ from slicewise.running.command import (
     inputs_of,
     job_directory,
     passing_on,
-    patience_seconds,
     profiled_environment,
     remove_if_empty,
     require_job_name,
     run_command,
+    timeout_seconds,
 )
 from slicewise.running.installation import Installation, find_installation
 from slicewise.text.safe_text import as_named_from_here, say
@@ -287,7 +287,7 @@ def _ask(
         env=without_library(environment),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=patience_seconds(environment),
+        timeout=timeout_seconds(environment),
         check=False,
     )
     return (done.stderr if on_error else done.stdout).decode(errors="replace"), done.returncode == 0

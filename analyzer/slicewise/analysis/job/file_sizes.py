@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 # Seconds; nothing is known of files whose sizes are not there until then.
-PATIENCE = 1.0
+TIMEOUT_SECONDS = 1.0
 
 
 def sizes_since(paths: Sequence[str], end_ns: int) -> Mapping[str, int]:
@@ -20,7 +20,7 @@ def sizes_since(paths: Sequence[str], end_ns: int) -> Mapping[str, int]:
     except OSError:  # there is no such program here, or no room for another process
         return {}
     try:
-        told, _ = asking.communicate(timeout=PATIENCE)
+        told, _ = asking.communicate(timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         asking.kill()  # and is not waited for: it may be held up in the kernel
         return {}

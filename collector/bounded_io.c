@@ -1,4 +1,4 @@
-#include "patience.h"
+#include "bounded_io.h"
 
 #include "adopt.h"
 #include "clock.h"
@@ -19,7 +19,7 @@
 
 enum { HUNG_MAX = 64, SILENT_MAX = 8 };
 
-/* Directories of profiles that did not answer. The drain helper that waits for one tells when it does. */
+/* Directories of profiles that did not answer. The drain helper that waits for one notes when it does. */
 static struct hung {
     char dir[sizeof((struct segment *)0)->spool_dir];
     _Atomic uint32_t task;
@@ -79,11 +79,11 @@ static int append(struct segment *segment, const void *frames, size_t bytes)
     return -SPOOL_LATE;
 }
 
-void patience_begin(uint64_t ns)
+void bounded_io_begin(uint64_t ns)
 {
     wait_ns = ns;
     spool_carrier = append;
-    adopt_is_same_directory = patience_is_same;
+    adopt_is_same_directory = bounded_io_is_same;
     adopt_waits = wait_for_another;
 }
 
@@ -168,17 +168,17 @@ static enum answer ask(const struct question *question)
     return ANSWER_NONE;
 }
 
-bool patience_answers(const char *path)
+bool bounded_io_answers(const char *path)
 {
     return local_is_dir(path) || ask(&(struct question){ DOES_ANSWER, path, NULL }) != ANSWER_NONE;
 }
 
-bool patience_is_same(const char *one, const char *other)
+bool bounded_io_is_same(const char *one, const char *other)
 {
     return ask(&(struct question){ IS_SAME, one, other }) == ANSWER_YES;
 }
 
-enum answer patience_is_there(const char *dir, const char *path)
+enum answer bounded_io_is_there(const char *dir, const char *path)
 {
     if (local_is_dir(dir))
         return access(path, F_OK) == 0 ? ANSWER_YES : ANSWER_NO;

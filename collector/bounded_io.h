@@ -1,23 +1,23 @@
 /* File systems that may not answer: the collector waits for each no longer than SLICEWISE_EXIT_WAIT, says which one it was, and goes on with the
  * rest. */
-#ifndef SLICEWISE_PATIENCE_H
-#define SLICEWISE_PATIENCE_H
+#ifndef SLICEWISE_BOUNDED_IO_H
+#define SLICEWISE_BOUNDED_IO_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* From now on appending to spools waits for so long at most, and not again for a directory that did not answer, until it has. */
-void patience_begin(uint64_t wait_ns);
+void bounded_io_begin(uint64_t wait_ns);
 
 /* Whether a directory answers, be it that it is not there. A child looks, if it is not known to lie on this node. */
-bool patience_answers(const char *path);
+bool bounded_io_answers(const char *path);
 
 enum answer { ANSWER_NO, ANSWER_YES, ANSWER_NONE };
 
 /* Whether a file is there; `dir` is the directory that it lies in, which may be missing. */
-enum answer patience_is_there(const char *dir, const char *path);
+enum answer bounded_io_is_there(const char *dir, const char *path);
 
 /* Whether both paths lead to one directory. False also where one of them does not answer. */
-bool patience_is_same(const char *one, const char *other);
+bool bounded_io_is_same(const char *one, const char *other);
 
 #endif
