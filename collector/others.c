@@ -202,8 +202,8 @@ static struct other_user *user_of(struct others *others, uint32_t user)
     for (unsigned i = 0; i < OTHER_USERS_MAX; i++) {
         struct other_user *one = &others->users[i];
         bool is_used = i == 0;
-        for (unsigned j = 0; j < OWED_SLICES; j++)
-            is_used |= one->owed[j].is_used;
+        for (unsigned j = 0; j < PENDING_SLICES; j++)
+            is_used |= one->pending_slices[j].is_used;
         if (is_used && one->user == named)
             return one;
         free = !is_used && free == NULL ? one : free;
@@ -216,21 +216,21 @@ static struct other_user *user_of(struct others *others, uint32_t user)
 
 static void add(struct others *others, uint32_t user, const struct looked *from, const struct looked *to, const uint64_t counts[KERNEL_COUNTS])
 {
-    struct owed spread[OWED_SLICES] = { 0 };
+    struct pending_slice spread[PENDING_SLICES] = { 0 };
     uint64_t any = 0;
     for (int i = 0; i < COUNT_CPU; i++)
         any |= counts[i];
     if (any == 0)
         return;
-    owe(spread, others->slice_ns, from, to, counts);
+    pending_slices_add(spread, others->slice_ns, from, to, counts);
     struct other_user *its = user_of(others, user);
-    for (unsigned i = 0; i < OWED_SLICES; i++) {
+    for (unsigned i = 0; i < PENDING_SLICES; i++) {
         if (!spread[i].is_used)
             continue;
-        struct owed *owed = owed_in(its->owed, spread[i].slice);
+        struct pending_slice *pending = pending_slices_find(its->pending_slices, spread[i].slice);
         for (int j = 0; j < COUNT_CPU; j++)
-            owed->counts[j] += spread[i].counts[j];
-        owed->unsure_ns = spread[i].unsure_ns > owed->unsure_ns ? spread[i].unsure_ns : owed->unsure_ns;
+            pending->counts[j] += spread[i].counts[j];
+        pending->unsure_ns = spread[i].unsure_ns > pending->unsure_ns ? spread[i].unsure_ns : pending->unsure_ns;
     }
 }
 
@@ -327,15 +327,15 @@ static void count_processes(struct others *others)
         struct other_user *user = &others->users[i];
         uint64_t processes = 0;
         bool is_any = false;
-        for (unsigned j = 0; j < OWED_SLICES; j++)
-            is_any |= user->owed[j].is_used;
+        for (unsigned j = 0; j < PENDING_SLICES; j++)
+            is_any |= user->pending_slices[j].is_used;
         for (unsigned j = 0; is_any && j < others->used; j++) {
             const struct other *one = &others->seen[j];
             bool is_named = others->is_named || one->user == others->job_user;
             processes += !one->is_kernels && !one->is_counted_elsewhere && (is_named ? one->user : USER_NOT_NAMED) == user->user;
         }
-        for (unsigned j = 0; j < OWED_SLICES; j++)
-            if (user->owed[j].is_used && processes > user->processes[j])
+        for (unsigned j = 0; j < PENDING_SLICES; j++)
+            if (user->pending_slices[j].is_used && processes > user->processes[j])
                 user->processes[j] = processes;
     }
 }
@@ -367,14 +367,15 @@ unsigned others_take(struct others *others, struct others_row rows[OTHER_ROWS_MA
     unsigned used = 0;
     for (unsigned i = 0; i < OTHER_USERS_MAX; i++) {
         struct other_user *user = &others->users[i];
-        for (unsigned j = 0; j < OWED_SLICES; j++) {
-            struct owed *owed = &user->owed[j];
-            if (!owed->is_used)
+        for (unsigned j = 0; j < PENDING_SLICES; j++) {
+            struct pending_slice *pending = &user->pending_slices[j];
+            if (!pending->is_used)
                 continue;
             struct others_row *row = &rows[used++];
-            *row = (struct others_row){ .user = user->user, .slice = owed->slice, .processes = user->processes[j], .unsure_ns = owed->unsure_ns };
-            memcpy(row->counts, owed->counts, sizeof row->counts);
-            owed->is_used = false;
+            *row =
+                (struct others_row){ .user = user->user, .slice = pending->slice, .processes = user->processes[j], .unsure_ns = pending->unsure_ns };
+            memcpy(row->counts, pending->counts, sizeof row->counts);
+            pending->is_used = false;
             user->processes[j] = 0;
         }
     }

@@ -7,13 +7,13 @@
 #ifndef SLICEWISE_OTHERS_H
 #define SLICEWISE_OTHERS_H
 
-#include "owed.h"
+#include "pending_slices.h"
 #include "visit.h"
 
 enum {
     OTHERS_MAX = 1 << 16,     /* processes of the node */
     OTHER_USERS_MAX = 64,     /* with rows of their own at one time; the first place is of those who are not named */
-    OTHER_ROWS_MAX = OTHER_USERS_MAX * OWED_SLICES,
+    OTHER_ROWS_MAX = OTHER_USERS_MAX * PENDING_SLICES,
     OWN_MAX = 4096,
 };
 #define USER_NOT_NAMED UINT32_MAX /* no user has this number */
@@ -65,8 +65,8 @@ struct others {
     struct other *seen, *before; /* in the order of their numbers */
     struct other_user {
         uint32_t user;
-        struct owed owed[OWED_SLICES];
-        uint64_t processes[OWED_SLICES];
+        struct pending_slice pending_slices[PENDING_SLICES];
+        uint64_t processes[PENDING_SLICES];
     } users[OTHER_USERS_MAX];
 };
 
@@ -76,10 +76,10 @@ int others_begin(struct others *others, const char *root, uint64_t slice_ns, uin
 /* Reads the counts of all processes. */
 void others_look(struct others *others);
 
-/* After a look, and after the segments were looked for: what was moved since the last one is owed to users. `own` is sorted. */
+/* After a look, and after the segments were looked for: what was transferred since the last one is pending for users. `own` is sorted. */
 void others_settle(struct others *others, const struct profiled_by_users *profiled, const struct own *own, unsigned own_used);
 
-/* Gives the rows that are owed and forgets them. Returns how many. */
+/* Gives the rows that are pending and forgets them. Returns how many. */
 unsigned others_take(struct others *others, struct others_row rows[OTHER_ROWS_MAX]);
 
 /* Looks for the segments of all users in directories (NULL at the end), without believing more than whose they are. */

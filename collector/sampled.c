@@ -73,7 +73,7 @@ static void succeed(struct sampled *sampled, struct followed *one, const char *p
     if (ended != NULL) {
         *ended = *one;
         ended->is_gone = ended->has_unsaid_end = true;
-        memset(one->owed, 0, sizeof one->owed);
+        memset(one->pending_slices, 0, sizeof one->pending_slices);
     }
     begin_anew(one);
     memcpy(one->program, program, sizeof one->program);
@@ -117,7 +117,7 @@ static void look_at(struct sampled *sampled, struct followed *one)
         return;
     for (int i = 0; i < KERNEL_COUNTS; i++)
         more[i] = own[i] > one->counts[i] ? own[i] - one->counts[i] : 0;
-    owe(one->owed, sampled->slice_ns, &one->looked, &looked, more);
+    pending_slices_add(one->pending_slices, sampled->slice_ns, &one->looked, &looked, more);
     one->moved_bytes += more[0] + more[1];
     look_where(root, one, more[COUNT_STORED_READ] + more[COUNT_STORED_WRITE]);
     memcpy(one->counts, own, sizeof own);
@@ -217,7 +217,7 @@ void sampled_settle(struct sampled *sampled, const struct profiled *profiled)
         if (is_profiled && !one->is_gone) {
             one->has_unsaid_end = one->state == FOLLOWED_SAMPLED;
             one->state = FOLLOWED_PROFILED;
-            memset(one->owed, 0, sizeof one->owed);
+            memset(one->pending_slices, 0, sizeof one->pending_slices);
             continue;
         }
         if (one->state == FOLLOWED_PROFILED) {
@@ -273,12 +273,12 @@ static uint64_t text_of_point(struct sampled *sampled, struct segment_home *home
 }
 
 /* What rows tell of a process in one slice. */
-static void add_up(struct sampled *sampled, const struct followed *one, const struct owed *owed)
+static void add_up(struct sampled *sampled, const struct followed *one, const struct pending_slice *pending)
 {
     unsigned at = program_of(sampled, one->program);
     if (at < PROGRAMS_MAX) {
-        sampled->programs[at].read_bytes += owed->counts[0];
-        sampled->programs[at].write_bytes += owed->counts[1];
+        sampled->programs[at].read_bytes += pending->counts[0];
+        sampled->programs[at].write_bytes += pending->counts[1];
     }
 }
 
@@ -323,14 +323,14 @@ void sampled_add_rows(struct sampled *sampled, struct segment_home *home, struct
             continue;
         if (one->has_unsaid_end || one->is_gone)
             add_process(sampled, home, one, processes + (size_t)NODE_PROCESS_COLUMNS * processes_used++);
-        for (unsigned j = 0; j < OWED_SLICES && slices_used < SLICE_ROWS; j++) {
-            if (!one->owed[j].is_used)
+        for (unsigned j = 0; j < PENDING_SLICES && slices_used < SLICE_ROWS; j++) {
+            if (!one->pending_slices[j].is_used)
                 continue;
             uint64_t *row = slices + (size_t)NODE_PROCESS_SLICE_COLUMNS * slices_used++;
             row[node_process_slices_number] = one->number;
-            row[node_process_slices_slice] = one->owed[j].slice;
-            memcpy(row + node_process_slices_read_bytes, one->owed[j].counts, sizeof one->owed[j].counts);
-            row[node_process_slices_unsure_ns] = one->owed[j].unsure_ns;
+            row[node_process_slices_slice] = one->pending_slices[j].slice;
+            memcpy(row + node_process_slices_read_bytes, one->pending_slices[j].counts, sizeof one->pending_slices[j].counts);
+            row[node_process_slices_unsure_ns] = one->pending_slices[j].unsure_ns;
         }
     }
     sample_add(sample, TABLE_node_processes, processes, processes_used);
@@ -343,15 +343,15 @@ void sampled_are_kept(struct sampled *sampled)
     for (unsigned i = 0; i < sampled->followed_used; i++) {
         struct followed *one = &sampled->followed[i];
         bool has_rows = one->number != 0 && (one->state == FOLLOWED_SAMPLED || one->has_unsaid_end), is_all = true;
-        for (unsigned j = 0; j < OWED_SLICES && has_rows; j++) {
-            if (one->owed[j].is_used && slices_used == SLICE_ROWS) {
+        for (unsigned j = 0; j < PENDING_SLICES && has_rows; j++) {
+            if (one->pending_slices[j].is_used && slices_used == SLICE_ROWS) {
                 is_all = false;
                 continue;
             }
-            slices_used += one->owed[j].is_used;
-            if (one->owed[j].is_used)
-                add_up(sampled, one, &one->owed[j]);
-            one->owed[j].is_used = false;
+            slices_used += one->pending_slices[j].is_used;
+            if (one->pending_slices[j].is_used)
+                add_up(sampled, one, &one->pending_slices[j]);
+            one->pending_slices[j].is_used = false;
         }
         one->has_unsaid_end = false;
         if (one->is_gone && is_all)

@@ -2,12 +2,12 @@
  * and Go programs, containers without the library, programs with other rights. Called by the collector's one thread.
  *
  * A process gets rows when it has moved SAMPLED_LEAST_BYTES, and when it had no segment in two rounds of visits (or lived for one alone): until
- * then its counts are owed. What is owed to a process of which a segment comes to light is dropped, since its library counts it. */
+ * then its counts are pending. What is pending for a process of which a segment comes to light is dropped, since its library counts it. */
 #ifndef SLICEWISE_SAMPLED_H
 #define SLICEWISE_SAMPLED_H
 
 #include "belonging.h"
-#include "owed.h"
+#include "pending_slices.h"
 #include "samples.h"
 
 enum {
@@ -39,7 +39,7 @@ struct followed {
     char program[PROCESS_NAME_BYTES];
     char point[POINT_NAME_BYTES]; /* of the mount where it moved `pointed_bytes`, the most in one look */
     uint64_t pointed_bytes;
-    struct owed owed[OWED_SLICES];
+    struct pending_slice pending_slices[PENDING_SLICES];
 };
 
 struct sampled {
@@ -69,7 +69,7 @@ void sampled_look(struct sampled *sampled, const struct profiled *profiled);
 /* After a round of visits that followed a look: who has a segment is not sampled, and who has had none is. */
 void sampled_settle(struct sampled *sampled, const struct profiled *profiled);
 
-/* Adds rows of what is owed, as much as there is room for. */
+/* Adds rows of what is pending, as much as there is room for. */
 void sampled_add_rows(struct sampled *sampled, struct segment_home *home, struct sample *sample);
 
 /* The rows that were added last are kept. */

@@ -53,7 +53,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     return 0;
 }
 
-/* Names end, and nobody has more rows than were owed. */
+/* Names end, and nobody has more rows than were pending. */
 static void check(void)
 {
     if (sampled.followed_used > FOLLOWED_MAX || sampled.programs_used > PROGRAMS_MAX || sampled.belonging.used > SEEN_MAX)

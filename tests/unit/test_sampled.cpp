@@ -173,7 +173,7 @@ TEST_CASE("another run of the same name, in another directory, has nothing of th
     CHECK(proc.written() == (is_elsewhere ? Written{} : Written{ { "/opt/copy", { { 1, MIB } } } }));
 }
 
-TEST_CASE("whose segment comes to light is no longer sampled, and what was owed goes", "[sampled]")
+TEST_CASE("whose segment comes to light is no longer sampled, and what was pending goes", "[sampled]")
 {
     Proc proc(500);
     proc.show(500, {});

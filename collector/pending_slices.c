@@ -1,4 +1,4 @@
-#include "owed.h"
+#include "pending_slices.h"
 
 #include "clock.h"
 
@@ -14,15 +14,15 @@ static uint64_t part_until(uint64_t count, uint64_t from_ns, uint64_t to_ns, uin
     return until_ns >= to_ns ? count : (uint64_t)((unsigned __int128)count * (until_ns - from_ns) / (to_ns - from_ns));
 }
 
-struct owed *owed_in(struct owed *table, uint64_t slice)
+struct pending_slice *pending_slices_find(struct pending_slice *table, uint64_t slice)
 {
-    struct owed *latest = &table[0];
-    for (unsigned i = 0; i < OWED_SLICES; i++)
+    struct pending_slice *latest = &table[0];
+    for (unsigned i = 0; i < PENDING_SLICES; i++)
         if (table[i].is_used && table[i].slice == slice)
             return &table[i];
-    for (unsigned i = 0; i < OWED_SLICES; i++) {
+    for (unsigned i = 0; i < PENDING_SLICES; i++) {
         if (!table[i].is_used) {
-            table[i] = (struct owed){ .is_used = true, .slice = slice };
+            table[i] = (struct pending_slice){ .is_used = true, .slice = slice };
             return &table[i];
         }
         latest = table[i].slice > latest->slice ? &table[i] : latest;
@@ -37,12 +37,13 @@ static uint64_t unsure_at(uint64_t edge_ns, const struct looked *from, const str
     return before < after ? before : after;
 }
 
-void owe(struct owed *table, uint64_t slice_ns, const struct looked *from, const struct looked *to, const uint64_t counts[KERNEL_COUNTS])
+void pending_slices_add(struct pending_slice *table, uint64_t slice_ns, const struct looked *from, const struct looked *to,
+                        const uint64_t counts[KERNEL_COUNTS])
 {
     uint64_t to_ns = to->at_ns, from_ns = from->at_ns;
     uint64_t last = to_ns / slice_ns, first = from_ns < to_ns ? from_ns / slice_ns : last, given[KERNEL_COUNTS] = { 0 }, unsure_before = 0;
-    if (last - first >= OWED_SLICES) {
-        first = last - (OWED_SLICES - 1);
+    if (last - first >= PENDING_SLICES) {
+        first = last - (PENDING_SLICES - 1);
         from_ns = first * slice_ns;
     }
     for (uint64_t slice = first; slice <= last; slice++) {
@@ -53,11 +54,11 @@ void owe(struct owed *table, uint64_t slice_ns, const struct looked *from, const
             any |= more[i] = until - given[i];
             given[i] = until;
         }
-        struct owed *owed = any != 0 ? owed_in(table, slice) : NULL;
-        for (int i = 0; i < KERNEL_COUNTS && owed != NULL; i++)
-            owed->counts[i] += more[i];
-        if (owed != NULL)
-            owed->unsure_ns += unsure_before + unsure_after;
+        struct pending_slice *pending = any != 0 ? pending_slices_find(table, slice) : NULL;
+        for (int i = 0; i < KERNEL_COUNTS && pending != NULL; i++)
+            pending->counts[i] += more[i];
+        if (pending != NULL)
+            pending->unsure_ns += unsure_before + unsure_after;
         unsure_before = unsure_after;
     }
 }
