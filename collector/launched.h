@@ -6,7 +6,7 @@
  * the command line, `count` in all.
  * The job is named by the environment. Nothing is written where the node has no profile of it. Prints why the command itself could not be
  * profiled (`unknown`: it could), and its executable; then `worth a look`, if profiles of this node
- * have mishaps that are worth a line, or lack what programs did. Returns the
+ * have problems that are worth a line, or lack what programs did. Returns the
  * exit status. */
 int launched(int count, char *const *arguments);
 

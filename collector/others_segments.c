@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The part that says whose it is. */
-enum { HEAD_BYTES = offsetof(struct segment, mishaps) };
+enum { HEAD_BYTES = offsetof(struct segment, problems) };
 
 static bool is_alive(const struct segment *head)
 {

@@ -91,7 +91,7 @@ static void note(int fd, const struct segment *copy)
 static void note_profiled(struct profiled *profiled, const struct segment *copy, bool is_elsewhere)
 {
     /* A program of Go makes its system calls by itself: its segment has none of them, and it is sampled. */
-    bool is_sampled = adopt_is_of_this_build(copy) && copy->mishaps[MISHAP_go_program] > 0 && !is_elsewhere;
+    bool is_sampled = adopt_is_of_this_build(copy) && copy->problems[PROBLEM_go_program] > 0 && !is_elsewhere;
     if (profiled == NULL || copy->is_of_node || is_sampled)
         return;
     if (profiled->used == PROFILED_MAX) {

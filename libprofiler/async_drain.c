@@ -173,7 +173,7 @@ void async_drain_turn(void)
         union commit commit = { .word = atomic_load(&segment->commit) };
         size_t collected = frames_before(segment->frames, commit.frame_bytes, collected_frames(segment));
         int wrong = 0;
-        segment_count_mishap(segment, MISHAP_segment_full);
+        segment_count_problem(segment, PROBLEM_segment_full);
         if (collected < commit.frame_bytes)
             async_drain.helper = drain_helper_begin(segment, segment->frames + collected, commit.frame_bytes - collected, &async_drain.task, &wrong);
         if (async_drain.helper != NULL) {

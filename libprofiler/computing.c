@@ -177,7 +177,7 @@ void computing_start(void)
     if (engine.settings.is_computing == 0 || engine.settings.site_ns == 0)
         return;
     if (syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0) { /* a filter in force may end whoever makes a timer */
-        mishap(MISHAP_computing_unsampled, NULL);
+        notice_problem(PROBLEM_computing_unsampled, NULL);
         return;
     }
     if (raw_result(syscall(SYS_prlimit64, 0, RLIMIT_STACK, NULL, &limit)) == 0 && limit.rlim_cur / 2 > STACK_SPARE_BYTES) {
@@ -187,7 +187,7 @@ void computing_start(void)
     computing.is_on = is_deferring() && stand_in_front();
     struct thread *first = lazy_start_pid() == (uint32_t)raw_gettid() ? &thread_state : &(struct thread){ 0 };
     if (!computing.is_on || !begin(first, lazy_start_pid()))
-        mishap(MISHAP_computing_unsampled, NULL);
+        notice_problem(PROBLEM_computing_unsampled, NULL);
 }
 
 bool computing_is_on(void)
@@ -203,7 +203,7 @@ void computing_thread_begins(void)
         pthread_setspecific(engine.thread_key, thread);
     }
     if (!engine.has_thread_key || !stand_in_front() || !begin(thread, (uint32_t)raw_gettid()))
-        __atomic_fetch_add(&engine.home.segment->mishaps[MISHAP_computing_unsampled], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&engine.home.segment->problems[PROBLEM_computing_unsampled], 1, __ATOMIC_RELAXED);
 }
 
 void computing_thread_ends(struct thread *thread)

@@ -74,13 +74,13 @@ bool ending_bring_home(enum ending ending, uint64_t end_ns, int closed)
     /* Nobody changes the segment any more, and a signal may end the process: then whoever finds the segment finishes it. */
     async_drain_begin_end();
     if (closed == 0 && is_left_to_collector()) {
-        notice_mishaps_of_store();
+        notice_problems_of_store();
         return true;
     }
     int error = bring(ending, end_ns, closed);
-    notice_mishaps_of_store();
+    notice_problems_of_store();
     if (error < 0) {
-        segment_count_mishap(segment, MISHAP_spool_failed);
+        segment_count_problem(segment, PROBLEM_spool_failed);
         leave_counts(error);
         return false;
     }

@@ -250,22 +250,22 @@ static bool start(bool is_forked)
     mount_start(&engine.home);
     usage_start(is_forked);
     kernel_start(&engine.home, is_forked, (uint32_t)raw_getpid() != segment->pid ? segment->pid : 0);
-    segment->mishaps[MISHAP_bad_setting] += is_forked ? 0 : engine.settings.bad;
+    segment->problems[PROBLEM_bad_setting] += is_forked ? 0 : engine.settings.bad;
     segment->process_row[processes_site_ns] = engine.settings.site_ns;
     engine.kernel_slice = 0;
     if (engine.home.place == PLACE_tmpdir)
-        mishap(MISHAP_segment_in_tmpdir, NULL);
+        notice_problem(PROBLEM_segment_in_tmpdir, NULL);
     if (engine.home.place == PLACE_private)
-        mishap(MISHAP_segment_private, NULL);
+        notice_problem(PROBLEM_segment_private, NULL);
     if (program_is_go())
-        mishap(MISHAP_go_program, NULL);
+        notice_problem(PROBLEM_go_program, NULL);
     if (waits_are_given_up())
-        mishap(MISHAP_not_coordinated, NULL);
+        notice_problem(PROBLEM_not_coordinated, NULL);
     atomic_store(&segment->state, SEGMENT_LIVE);
     if (!is_forked && engine.may_allocate)
         hardware_start();
     else if (is_forked && engine.settings.events[0] != '\0')
-        mishap(MISHAP_papi_forked, NULL);
+        notice_problem(PROBLEM_papi_forked, NULL);
     computing_start();
     segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began + (is_forked ? 0 : engine.prepared_ns);
     return true;
@@ -424,13 +424,13 @@ void engine_set_rank(int rank, int ranks)
     lock_give(held);
 }
 
-void engine_count_mishap(enum mishap kind, uint64_t times)
+void engine_count_problem(enum problem kind, uint64_t times)
 {
     if (!engine_start())
         return;
     struct held_lock held = lock_take(&engine.lock);
-    engine.home.segment->mishaps[kind] += times - 1;
-    mishap(kind, NULL);
+    engine.home.segment->problems[kind] += times - 1;
+    notice_problem(kind, NULL);
     lock_give(held);
 }
 
@@ -486,7 +486,7 @@ static void look_last(void)
     lazy_start_count(); /* what other threads were about to note when one started us */
     if (engine_before_end != NULL)
         engine_before_end();
-    __atomic_store_n(&engine.home.segment->mishaps[MISHAP_requests_unclaimed], request_count(), __ATOMIC_RELAXED);
+    __atomic_store_n(&engine.home.segment->problems[PROBLEM_requests_unclaimed], request_count(), __ATOMIC_RELAXED);
 }
 
 /* A process that counted nothing, by the wrappers: whether the kernel saw more than a process does by itself. */
@@ -674,17 +674,17 @@ void engine_finish(enum ending ending)
     end_job_page();
 }
 
-void engine_stand_down(enum mishap why)
+void engine_stand_down(enum problem why)
 {
     if (vfork_child_is_caller()) {
-        if (why == MISHAP_stood_down_tsc)
+        if (why == PROBLEM_stood_down_tsc)
             clock_avoid_counter();
         vfork_child_stands_down();
         return;
     }
     /* One that is not started starts: what it does later cannot be told, and its row says so. */
     if (engine_start() && is_on()) {
-        engine_count_mishap(why, 1);
+        engine_count_problem(why, 1);
         engine_finish(ENDING_stood_down);
     }
     refuse();

@@ -12,7 +12,7 @@ void engine_prepare(void);
 bool engine_start(void);
 
 /* Trouble that a wrapper met, at least once. */
-void engine_count_mishap(enum mishap mishap, uint64_t times);
+void engine_count_problem(enum problem problem, uint64_t times);
 
 /* The process that is profiled, which a vforked child in its memory is not; 0 where nothing is counted. */
 uint32_t engine_pid(void);
@@ -44,7 +44,7 @@ void engine_begin_child(void);
 
 /* Before the program takes from us what we need: what is counted is finished, and every call passes through from then on, here and in the programs
  * that are started. */
-void engine_stand_down(enum mishap why);
+void engine_stand_down(enum problem why);
 
 /* What a program hands on to those that it starts, where their environment lacks it: the preload and our settings. Gives `envp` back, or a
  * copy with more in it, made in `room` bytes of zeroes: the caller's up to ENVIRONMENT_STACK_BYTES, since stacks can be small, else those of

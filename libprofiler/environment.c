@@ -259,7 +259,7 @@ void *environment_map(size_t bytes)
     if (!is_childs || (thread->vfork_depth > 0 && !vfork_child_is_left_alone()))
         room = (void *)syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) {
-        engine_count_mishap(MISHAP_environment_kept, 1);
+        engine_count_problem(PROBLEM_environment_kept, 1);
         errno_put(saved_errno);
         return NULL;
     }

@@ -61,7 +61,7 @@ bool guard_is_within(const void *here, const void *frame, const void *returns)
 static void put_right(struct thread *thread)
 {
     thread->frame = NULL;
-    __atomic_fetch_add(&engine.home.segment->mishaps[MISHAP_counting_left], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&engine.home.segment->problems[PROBLEM_counting_left], 1, __ATOMIC_RELAXED);
     lock_give_signals_back(thread);
 }
 

@@ -88,7 +88,7 @@ static void cannot(const char *what, const char *why)
 {
     static char detail[400];
     snprintf(detail, sizeof detail, "%s: %s", what, why);
-    mishap(MISHAP_papi_failed, detail);
+    notice_problem(PROBLEM_papi_failed, detail);
     hardware.count = 0;
 }
 
@@ -281,7 +281,7 @@ void hardware_start(void)
                 (size_t)snprintf(unknown + told, sizeof unknown - told, "%s%s (%s)", told > 0 ? ", " : "", name, wrong != NULL ? wrong : "not known");
     }
     if (told > 0)
-        mishap(MISHAP_papi_event, unknown);
+        notice_problem(PROBLEM_papi_event, unknown);
     if (hardware.count == 0)
         return;
     /* What the kernel does for the program counts too, where we may see it. */
@@ -291,7 +291,7 @@ void hardware_start(void)
         return;
     }
     if (!is_all)
-        mishap(MISHAP_papi_user_only, NULL);
+        notice_problem(PROBLEM_papi_user_only, NULL);
     engine.home.segment->events_used = hardware.count;
 }
 
@@ -306,7 +306,7 @@ void hardware_thread_begins(void)
     struct held_lock held = lock_take(&engine.lock);
     int result = begin();
     if (result != PAPI_OK && engine.home.segment != NULL)
-        mishap(MISHAP_papi_threads, papi.strerror(result));
+        notice_problem(PROBLEM_papi_threads, papi.strerror(result));
     lock_give(held);
 }
 
@@ -319,7 +319,7 @@ static void add(uint64_t since_ns, uint64_t now_ns, const uint64_t more[EVENTS_M
         uint64_t *row =
             slice_row(&engine.home.segment->hardware_ledger, engine.home.segment->hardware[0], HARDWARE_COLUMNS, HARDWARE_ROWS_MAX, slice);
         if (row == NULL) {
-            mishap(MISHAP_hardware_dropped, NULL);
+            notice_problem(PROBLEM_hardware_dropped, NULL);
             continue;
         }
         for (unsigned i = 0; i < hardware.count; i++) {
@@ -378,7 +378,7 @@ static void read_own(uint64_t now_ns)
         return;
     if (!has_its_descriptors(&own)) { /* closed under PAPI: it would read whatever has the number now */
         leave();
-        mishap(MISHAP_papi_threads, "its descriptors were closed by the program");
+        notice_problem(PROBLEM_papi_threads, "its descriptors were closed by the program");
         return;
     }
     if (papi.read(own.set, values) == PAPI_OK)

@@ -106,7 +106,7 @@ static struct library_called *row_of(enum library_function function)
         bool is_there = segment_reserve(&engine.home, segment->library_calls, sizeof segment->library_calls) == 0;
         atomic_store_explicit(&segment->has_library_calls, is_there, memory_order_release);
         if (!is_there)
-            mishap(MISHAP_calls_dropped, NULL);
+            notice_problem(PROBLEM_calls_dropped, NULL);
         lock_give(held);
         if (!is_there)
             return NULL;

@@ -1,7 +1,7 @@
 /* What a process does through io_uring, read from its rings: submissions when it hands them over, completions when it comes back, by
  * liburing's exported functions or by syscall(). A completion queue keeps what was in it until it has gone round, so that completions
  * which the program took out by itself are still found. Those that nobody comes by to read in time, and those of programs that enter the
- * kernel by instructions of their own, are known by number alone (mishap uring_unseen). */
+ * kernel by instructions of their own, are known by number alone (problem uring_unseen). */
 #include "io_uring.h"
 
 #include "engine.h"
@@ -188,7 +188,7 @@ static descriptor scan(struct ring *ring, const struct call *call)
     ring->scanned = tail;
     atomic_store_explicit(&ring->is_scanning, 0, memory_order_release);
     if (unseen > 0)
-        engine_count_mishap(MISHAP_uring_unseen, unseen);
+        engine_count_problem(PROBLEM_uring_unseen, unseen);
     return first;
 }
 
@@ -248,7 +248,7 @@ void uring_set_up(const struct call *call, int fd, const struct io_uring_params 
     call_lived(call);
     if (fd < 0 || !engine_start())
         return;
-    engine_count_mishap(MISHAP_uring_used, 1);
+    engine_count_problem(PROBLEM_uring_used, 1);
     struct ring *ring = ring_new(fd);
     if (ring == NULL)
         return;
@@ -332,7 +332,7 @@ static struct ring *ring_of(const struct liburing_ring *owner)
     if (!peek_can_read(&pages, owner->sq.mask, sizeof *owner->sq.mask) || !peek_can_read(&pages, owner->cq.mask, sizeof *owner->cq.mask))
         return NULL; /* it was never made */
     if (ring == NULL || ring->owner != NULL) /* else its making was seen */
-        engine_count_mishap(MISHAP_uring_used, 1);
+        engine_count_problem(PROBLEM_uring_used, 1);
     ring = ring_new(owner->fd);
     if (ring == NULL)
         return NULL;

@@ -143,7 +143,7 @@ static void spread(uint32_t lane, const struct call *call, uint64_t first, uint6
     uint64_t slice_ns = engine.settings.slice_ns, whole_ns = share->ns;
     uint64_t start = clock_wall_ns(call->end_tick) - whole_ns, given_ns = 0, given_bytes = 0;
     if (last - first > SPAN_SLICES_MAX) {
-        mishap(MISHAP_call_span_cut, NULL);
+        notice_problem(PROBLEM_call_span_cut, NULL);
         last = first + SPAN_SLICES_MAX;
     }
     for (uint64_t slice = first; slice < last; slice++) {
@@ -210,19 +210,19 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
 {
     struct segment *segment = engine.home.segment;
     if (thread->lane == NULL && is_full(call->end_tick)) {
-        __atomic_fetch_add(&segment->mishaps[MISHAP_calls_dropped], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&segment->problems[PROBLEM_calls_dropped], 1, __ATOMIC_RELAXED);
         return false;
     }
     struct held_lock held = lock_take(&engine.lock);
     uint64_t began = tick_now();
     if (thread->lane == NULL && !acquire_unless_full(thread, began)) {
-        mishap(MISHAP_calls_dropped, NULL);
+        notice_problem(PROBLEM_calls_dropped, NULL);
         lock_give_keeping_signals(held);
         return false;
     }
     struct lane *lane = thread->lane;
     if (clock_calibrate())
-        mishap(MISHAP_clock_stepped, NULL);
+        notice_problem(PROBLEM_clock_stepped, NULL);
 
     uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
     uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
@@ -234,7 +234,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
         site_settle(thread);
         thread->closed_file_ns += open_file_ns(lane);
         lane_close(&engine.home, thread->lane_index);
-        notice_mishaps_of_store();
+        notice_problems_of_store();
         lane->slice = last;
     }
     if (engine.kernel_slice < last) {

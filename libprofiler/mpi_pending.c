@@ -31,7 +31,7 @@ void mpi_pending_finish(struct mpi_pending *pending, const struct call *completi
 static void finish_unseen(struct mpi_pending *pending)
 {
     struct call begun = pending->call;
-    engine_count_mishap(MISHAP_completion_unseen, 1);
+    engine_count_problem(PROBLEM_completion_unseen, 1);
     mpi_pending_finish(pending, &begun, pending->asked);
 }
 
@@ -48,7 +48,7 @@ void mpi_pending_enter(const struct mpi_pending *begun)
         mpi_pending_give_back(entry);
         return;
     }
-    engine_count_mishap(MISHAP_completion_unseen, 1);
+    engine_count_problem(PROBLEM_completion_unseen, 1);
     call_mpi_moved(&begun->call, begun->mount, begun->asked);
 }
 

@@ -35,31 +35,31 @@ enum { QUIET, COVERAGE, SAID, OWN_WORDS };
 static const struct {
     int said;
     const char *meaning;
-} mishap_texts[] = {
-#define MISHAP(name, said, meaning, advice) { said, meaning },
-#include "mishaps.def"
+} problem_texts[] = {
+#define PROBLEM(name, said, meaning, advice) { said, meaning },
+#include "problems.def"
 };
 
-static void say_once(enum mishap kind, const char *detail)
+static void say_once(enum problem kind, const char *detail)
 {
-    if (mishap_texts[kind].said != SAID || engine.is_said[kind])
+    if (problem_texts[kind].said != SAID || engine.is_said[kind])
         return;
     engine.is_said[kind] = true;
-    engine_say("slicewise: %s%s%s\n", detail != NULL ? detail : "", detail != NULL ? ": " : "", mishap_texts[kind].meaning);
+    engine_say("slicewise: %s%s%s\n", detail != NULL ? detail : "", detail != NULL ? ": " : "", problem_texts[kind].meaning);
 }
 
-void mishap(enum mishap kind, const char *detail)
+void notice_problem(enum problem kind, const char *detail)
 {
-    segment_count_mishap(engine.home.segment, kind);
+    segment_count_problem(engine.home.segment, kind);
     say_once(kind, detail);
 }
 
-void notice_mishaps_of_store(void)
+void notice_problems_of_store(void)
 {
     bool is_worth_a_look = false;
-    for (int kind = 0; kind < MISHAPS; kind++)
-        if (__atomic_load_n(&engine.home.segment->mishaps[kind], __ATOMIC_RELAXED) > 0) {
-            is_worth_a_look |= mishap_texts[kind].said != QUIET;
+    for (int kind = 0; kind < PROBLEMS; kind++)
+        if (__atomic_load_n(&engine.home.segment->problems[kind], __ATOMIC_RELAXED) > 0) {
+            is_worth_a_look |= problem_texts[kind].said != QUIET;
             say_once(kind, NULL);
         }
     if (is_worth_a_look)

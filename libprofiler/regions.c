@@ -75,7 +75,7 @@ static uint64_t begin(struct thread *thread, const struct mark *mark)
     struct segment *segment = engine.home.segment;
     struct region *region = take_place(thread->lane_index);
     if (region == NULL) {
-        mishap(MISHAP_regions_dropped, NULL);
+        notice_problem(PROBLEM_regions_dropped, NULL);
         return 0;
     }
     region->begin_ns = clock_wall_ns(mark->tick);
@@ -158,7 +158,7 @@ static void end_mark(struct thread *thread, struct mark *mark)
     if (found != NULL)
         end_through(thread, found, clock_wall_ns(mark->tick), false);
     else if (mark->object == 0)
-        mishap(MISHAP_region_ends_ignored, NULL);
+        notice_problem(PROBLEM_region_ends_ignored, NULL);
 }
 
 static void mark_now(void (*at)(struct thread *, struct mark *), struct mark *mark)
@@ -170,7 +170,7 @@ static void mark_now(void (*at)(struct thread *, struct mark *), struct mark *ma
     if (!call_is_on()) {
         mark->token = 0;
     } else if (!guard_begin(thread, &frame)) { /* in a signal handler, within bookkeeping */
-        __atomic_fetch_add(&engine.home.segment->mishaps[MISHAP_regions_dropped], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&engine.home.segment->problems[PROBLEM_regions_dropped], 1, __ATOMIC_RELAXED);
         mark->token = 0;
     } else {
         bool has_lane = come_to(thread, mark->tick);

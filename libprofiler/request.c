@@ -25,7 +25,7 @@ void request_begin_on(request_id id, enum operation operation, const struct call
         return;
     unsigned place = key_table_insert(&table, id);
     if (place == KEY_TABLE_NONE) {
-        __atomic_fetch_add(&engine.home.segment->mishaps[MISHAP_requests_untracked], 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&engine.home.segment->problems[PROBLEM_requests_untracked], 1, __ATOMIC_RELAXED);
         return;
     }
     *at(place) = (struct request){ .operation = operation, .fd = fd, .word = word, .offset = offset, .start_tick = call->start_tick };

@@ -1,5 +1,5 @@
 /* Asynchronous requests under way: what was submitted, when, and on what, until the program learns that it is complete. A table of fixed
- * size; what does not fit is counted as a mishap. For any thread and any signal handler, without a lock: a request is entered before it is
+ * size; what does not fit is counted as a problem. For any thread and any signal handler, without a lock: a request is entered before it is
  * submitted, since its completion may be seen before the submitting call returns. */
 #ifndef SLICEWISE_REQUEST_H
 #define SLICEWISE_REQUEST_H

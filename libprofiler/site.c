@@ -262,7 +262,7 @@ static uint32_t find_site(void)
         places[place].key = key;
         places[place].site = site;
     } else
-        mishap(MISHAP_sites_full, NULL);
+        notice_problem(PROBLEM_sites_full, NULL);
     return site;
 }
 _Static_assert(SITE_PLACES >= 2 * SITES_MAX, "there is always a free place to stop at");
@@ -318,7 +318,7 @@ static void add_samples(const struct call *call, uint64_t whole_ns, uint64_t byt
         uint64_t *row = part > 0 || slice == last ? row_of(site, call->operation, slice) : NULL;
         given += part;
         if (part > 0 && row == NULL)
-            mishap(MISHAP_sites_dropped, NULL);
+            notice_problem(PROBLEM_sites_dropped, NULL);
         if (row == NULL)
             continue;
         unsigned __int128 stands_for_ns = (unsigned __int128)part * engine.settings.site_ns;
@@ -392,14 +392,14 @@ void site_computes(struct unwind_state *interrupted, uint64_t samples, bool (*is
     uint64_t began = tick_now();
     bool is_in_mpi = communication_is_around((const void *)(uintptr_t)interrupted->value[UNWIND_STACK_POINTER]);
     if (began > profiler_clock.base_tick + clock_trusted_ticks() && clock_calibrate())
-        mishap(MISHAP_clock_stepped, NULL);
+        notice_problem(PROBLEM_clock_stepped, NULL);
     if (take_stack(interrupted, is_call)) {
         unsigned activity = is_in_mpi ? ACTIVITY_communicating : ACTIVITY_computing;
         uint64_t *row = row_of(find_site(), OPERATIONS + THREAD_WAITS + activity, clock_wall_ns(began) / engine.settings.slice_ns);
         if (row != NULL)
             row[sites_samples] += samples;
         else
-            mishap(MISHAP_sites_dropped, NULL);
+            notice_problem(PROBLEM_sites_dropped, NULL);
     }
     engine.home.segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
 }

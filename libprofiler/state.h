@@ -24,7 +24,7 @@ struct engine {
     pthread_key_t thread_key;
     bool has_thread_key;
     bool may_allocate; /* our constructor runs; whoever starts the engine before it may be within an allocator */
-    bool is_said[MISHAPS];
+    bool is_said[PROBLEMS];
     bool has_spoken; /* for the job, as the job's page says */
     _Atomic uint64_t full_until_tick; /* no memory for another lane: threads without one do not ask before */
     uint64_t prepared_ns;     /* what the process's beginning cost */
@@ -36,10 +36,10 @@ struct engine {
 extern struct engine engine;
 
 /* Counts trouble, and says the first of a kind that is to be said. */
-void mishap(enum mishap mishap, const char *detail);
+void notice_problem(enum problem problem, const char *detail);
 
 /* Says what the store has counted by itself: it has no words. Caller holds the lock, or the process ends. */
-void notice_mishaps_of_store(void);
+void notice_problems_of_store(void);
 
 /* Says a line on the standard error that the process began with, if it may (notice.c): a format of at most three strings. */
 void engine_say(const char *format, const char *first, const char *second, const char *third);

@@ -36,7 +36,7 @@ static void enter(const struct program *program, int pid)
         row[unprofiled_pid] = (uint64_t)pid;
         row[unprofiled_time_ns] = clock_read(CLOCK_REALTIME);
     } else {
-        segment_count_mishap(engine.home.segment, MISHAP_unprofiled_full);
+        segment_count_problem(engine.home.segment, PROBLEM_unprofiled_full);
     }
     lock_give(held);
 }

@@ -21,7 +21,7 @@ static CALL_DATA bool has_given_up;
 static void give_up(void)
 {
     if (!has_given_up && !thread_state.holds_lock && engine.home.segment != NULL)
-        engine_count_mishap(MISHAP_not_coordinated, 1);
+        engine_count_problem(PROBLEM_not_coordinated, 1);
     has_given_up = true; /* of a process that has no segment yet its start counts it */
 }
 
@@ -36,7 +36,7 @@ static void count_in_slice(uint64_t slice, uint64_t ns, bool is_new)
     struct segment *segment = engine.home.segment;
     uint64_t *row = slice_row(&segment->wait_ledger, segment->waits[0], WAIT_COLUMNS, WAIT_ROWS_MAX, slice);
     if (row == NULL) {
-        mishap(MISHAP_waits_dropped, NULL);
+        notice_problem(PROBLEM_waits_dropped, NULL);
         return;
     }
     row[waits_waited_ns] += ns;

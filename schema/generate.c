@@ -178,14 +178,14 @@ static void print_contract(FILE *out)
             kept[0].days, kept[0].job_processes, kept[0].job_bytes, kept[0].user_processes, kept[0].user_bytes);
     fprintf(out, "\n \"said\": [");
     const char *comma = "";
-    for (size_t i = 0; i < COUNT_OF(mishaps); i++)
+    for (size_t i = 0; i < COUNT_OF(problems); i++)
         if (is_said[i]) {
-            fprintf(out, "%s\"%s\"", comma, mishaps[i].name);
+            fprintf(out, "%s\"%s\"", comma, problems[i].name);
             comma = ", ";
         }
     fprintf(out, "],\n \"advice\": {");
-    for (size_t i = 0; i < COUNT_OF(mishaps); i++)
-        fprintf(out, "%s\n  \"%s\": \"%s\"", i > 0 ? "," : "", mishaps[i].name, advices[i]);
+    for (size_t i = 0; i < COUNT_OF(problems); i++)
+        fprintf(out, "%s\n  \"%s\": \"%s\"", i > 0 ? "," : "", problems[i].name, advices[i]);
     fprintf(out, "\n },\n \"tables\": [");
     print_tables(out);
     fprintf(out, "],\n");

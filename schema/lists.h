@@ -59,21 +59,21 @@ static const struct named thread_waits[] = {
 static const struct named activities[] = {
 #include "enums.def"
 };
-#define MISHAP(name, said, meaning, advice) { #name, meaning },
-static const struct named mishaps[] = {
-#include "mishaps.def"
+#define PROBLEM(name, said, meaning, advice) { #name, meaning },
+static const struct named problems[] = {
+#include "problems.def"
 };
-#define MISHAP(name, said, meaning, advice) advice,
+#define PROBLEM(name, said, meaning, advice) advice,
 static const char *const advices[] = {
-#include "mishaps.def"
+#include "problems.def"
 };
 #define QUIET 0
 #define COVERAGE 0
 #define SAID 1
 #define OWN_WORDS 1
-#define MISHAP(name, said, meaning, advice) said,
+#define PROBLEM(name, said, meaning, advice) said,
 static const int is_said[] = {
-#include "mishaps.def"
+#include "problems.def"
 };
 #define OPERATION(name, layer, kind, symbols) { #name, #layer, #kind, symbols },
 static const struct operation operations[] = {
@@ -165,7 +165,7 @@ static const struct {
     { "endings", endings, COUNT_OF(endings) },
     { "places", places, COUNT_OF(places) },
     { "clocks", clocks, COUNT_OF(clocks) },
-    { "mishaps", mishaps, COUNT_OF(mishaps) },
+    { "mishaps", problems, COUNT_OF(problems) }, /* the name that format 1 has (tables.def) */
     { "reasons", reasons, COUNT_OF(reasons) },
     { "devices", devices, COUNT_OF(devices) },
     { "mpi_classes", mpi_classes, COUNT_OF(mpi_classes) },

@@ -234,7 +234,7 @@ void print_counters_page(FILE *out)
         if (table_rows[i].kind == ROW_COLUMN && is_usual(&table_rows[i]) && is_first(&table_rows[i]))
             fprintf(out, "- `%s`: %s\n", table_rows[i].name, table_rows[i].meaning);
     for (size_t e = 0; e < COUNT_OF(enumerations); e++) {
-        bool is_advised = enumerations[e].entries == mishaps;
+        bool is_advised = enumerations[e].entries == problems;
         fprintf(out, "\n## Names of %s\n\n%s", enumerations[e].name, is_advised ? "What happened. Then what that means, and what to do.\n\n" : "");
         for (size_t i = 0; i < enumerations[e].count; i++) {
             const struct named *entry = &enumerations[e].entries[i];

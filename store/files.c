@@ -487,5 +487,5 @@ void files_close(struct segment_home *home)
         if (files->is_filtering == 0 || errors[by] > all)
             errors[by] = all;
     }
-    segment->mishaps[MISHAP_files_full] = other[files_opens];
+    segment->problems[PROBLEM_files_full] = other[files_opens];
 }

@@ -18,7 +18,7 @@ struct job_page {
     _Atomic uint64_t asked_after_ns; /* CLOCK_MONOTONIC: nobody asks it again before */
     _Atomic uint64_t interval_ns; /* from one question to the next */
     _Atomic uint64_t notes[JOB_NOTES];
-    _Atomic uint64_t is_worth_a_look; /* profiles have mishaps that are worth a line, or lack what programs did */
+    _Atomic uint64_t is_worth_a_look; /* profiles have problems that are worth a line, or lack what programs did */
 };
 
 /* Maps a job's page, in the first of the user's directories of segments that has one, or may have one made; NULL if there is none. */

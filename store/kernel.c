@@ -146,7 +146,7 @@ static bool read_all(struct segment_home *home, struct counted *counted)
     if (is_by_thread ? !sum_threads(counted, &own, process) : read_io(counted, process, "", "") == 0)
         return false;
     if (is_by_thread && kernel.ended_uncounted > 0) {
-        home->segment->mishaps[MISHAP_kernel_count_partial] += kernel.ended_uncounted;
+        home->segment->problems[PROBLEM_kernel_count_partial] += kernel.ended_uncounted;
         kernel.ended_uncounted = 0;
     }
     home->segment->process_row[processes_all_read_bytes] = counted->field[RCHAR];
@@ -183,7 +183,7 @@ void kernel_start(struct segment_home *home, bool is_forked, uint32_t asked_by)
         return;
     kernel.asked_by = asked_by;
     if (!read_all(home, &kernel.reported))
-        segment_count_mishap(home->segment, MISHAP_no_kernel_count);
+        segment_count_problem(home->segment, PROBLEM_no_kernel_count);
     if (unseen > KERNEL_LITTLE_BYTES) {
         take_back(&kernel.reported.field[WCHAR], unseen);
         take_back(&kernel.reported.field[WRITE_BYTES], unseen);
@@ -210,10 +210,10 @@ void kernel_will_write(uint64_t bytes)
 void kernel_sample(struct segment_home *home, uint64_t slice)
 {
     struct counted now;
-    if (home->segment->mishaps[MISHAP_no_kernel_count] > 0)
+    if (home->segment->problems[PROBLEM_no_kernel_count] > 0)
         return;
     if (!read_all(home, &now)) {
-        segment_count_mishap(home->segment, MISHAP_no_kernel_count);
+        segment_count_problem(home->segment, PROBLEM_no_kernel_count);
         return;
     }
     add(&now, &kernel.to_come);

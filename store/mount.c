@@ -223,7 +223,7 @@ static uint32_t add(struct segment_home *home, enum object object, uint64_t devi
         }
     }
     if (index == MOUNTS_MAX) {
-        segment_count_mishap(segment, MISHAP_mounts_full);
+        segment_count_problem(segment, PROBLEM_mounts_full);
         return MOUNT_OTHER;
     }
     uint64_t *row = segment->mounts[index];

@@ -70,10 +70,10 @@ enum job_note {
 #include "enums.def"
     JOB_NOTES,
 };
-enum mishap {
-#define MISHAP(name, said, meaning, advice) MISHAP_##name,
-#include "mishaps.def"
-    MISHAPS,
+enum problem {
+#define PROBLEM(name, said, meaning, advice) PROBLEM_##name,
+#include "problems.def"
+    PROBLEMS,
 };
 enum io_library {
 #define LIBRARY(name, meaning) LIBRARY_##name,
@@ -129,7 +129,7 @@ enum {
     SLICE_KEYS = TABLE_START_files - TABLE_START_slices - 1,
     FILE_COLUMNS = TABLE_START_calls - TABLE_START_files - 1,
     CALL_COLUMNS = TABLE_START_mishaps - TABLE_START_calls - 1,
-    MISHAP_COLUMNS = TABLE_START_unprofiled - TABLE_START_mishaps - 1,
+    PROBLEM_COLUMNS = TABLE_START_unprofiled - TABLE_START_mishaps - 1,
     UNPROFILED_COLUMNS = TABLE_START_launches - TABLE_START_unprofiled - 1,
     LAUNCH_COLUMNS = TABLE_START_nodes - TABLE_START_launches - 1,
     NODE_COLUMNS = TABLE_START_node_devices - TABLE_START_nodes - 1,

@@ -107,15 +107,15 @@ static void encode_files(struct encoder *encoder, const struct segment *segment)
     encode_table(encoder, segment, TABLE_files, scratch.files.row[0], count);
 }
 
-static void encode_mishaps(struct encoder *encoder, const struct segment *segment)
+static void encode_problems(struct encoder *encoder, const struct segment *segment)
 {
-    uint64_t rows[MISHAPS][MISHAP_COLUMNS];
+    uint64_t rows[PROBLEMS][PROBLEM_COLUMNS];
     unsigned count = 0;
-    for (unsigned mishap = 0; mishap < MISHAPS; mishap++) {
-        if (segment->mishaps[mishap] == 0)
+    for (unsigned problem = 0; problem < PROBLEMS; problem++) {
+        if (segment->problems[problem] == 0)
             continue;
-        rows[count][mishaps_mishap] = mishap;
-        rows[count++][mishaps_count] = segment->mishaps[mishap];
+        rows[count][mishaps_mishap] = problem;
+        rows[count++][mishaps_count] = segment->problems[problem];
     }
     encode_table(encoder, segment, TABLE_mishaps, rows[0], count);
 }
@@ -205,7 +205,7 @@ static void encode_payload(struct encoder *encoder, const struct segment *segmen
     encode_files(encoder, segment);
     encode_calls(encoder, segment);
     encode_library_calls(encoder, segment);
-    encode_mishaps(encoder, segment);
+    encode_problems(encoder, segment);
     encode_unprofiled(encoder, segment);
 }
 
@@ -223,7 +223,7 @@ static int store_frame(struct segment_home *home, struct format_envelope *envelo
         (commit.frame_bytes + bytes > FRAMES_BYTES || segment_reserve(home, segment->frames + commit.frame_bytes, bytes) < 0))
         return -ENOBUFS;
     if (commit.frame_bytes + bytes > FRAMES_BYTES) {
-        segment_count_mishap(segment, MISHAP_segment_full);
+        segment_count_problem(segment, PROBLEM_segment_full);
         int drained = drain_frames(home);
         if (drained < 0)
             return drained;
@@ -317,7 +317,7 @@ int pack_payload(struct segment_home *home, void (*encode)(struct encoder *, con
     size_t packed = encoder.is_overflowing ? 0 : compress(workspace, context_bytes, content, workspace - content, encoder.begin, payload);
     int stored = -EIO;
     if (packed == 0)
-        segment_count_mishap(segment, MISHAP_packing_failed);
+        segment_count_problem(segment, PROBLEM_packing_failed);
     else
         stored = store_frame(home, (struct format_envelope *)frame, sizeof(struct format_envelope) + packed, flags);
     syscall(SYS_munmap, memory, memory_bytes);

@@ -29,7 +29,7 @@ static bool make_room(struct segment_home *home, unsigned count, bool may_drop)
     if (commit.records > 0 && pack_records(home, false, 0) < 0) {
         if (!may_drop)
             return false;
-        segment_count_mishap(segment, MISHAP_records_dropped);
+        segment_count_problem(segment, PROBLEM_records_dropped);
         commit = commit_of(segment);
         commit.records = 0;
         atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
@@ -38,7 +38,7 @@ static bool make_room(struct segment_home *home, unsigned count, bool may_drop)
         return true;
     if (!may_drop)
         return false;
-    segment_count_mishap(segment, MISHAP_records_dropped);
+    segment_count_problem(segment, PROBLEM_records_dropped);
     return false;
 }
 

@@ -20,7 +20,7 @@ void stream_settle(struct segment_home *home, struct lane *lane, struct stream *
 /* A place for a new row of a ledger's `rows`, each `columns` wide: what is full is packed. `rows_max` if there is no room. */
 uint32_t ledger_place(struct segment_home *home, struct ledger *ledger, const uint64_t *rows, size_t columns, unsigned rows_max);
 
-/* Packs what is closed into a frame. With `last`, everything else too: the process's end, files, calls and mishaps. Returns 0 or -errno. */
+/* Packs what is closed into a frame. With `last`, everything else too: the process's end, files, calls and problems. Returns 0 or -errno. */
 int pack_records(struct segment_home *home, bool is_last, uint32_t flags);
 
 /* Packs what `encode` makes of the segment (and `argument`) into a frame. Returns 0 or -errno. */

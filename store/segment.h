@@ -338,7 +338,7 @@ struct segment {
     uint8_t names_key[32];
     char boot_id[36]; /* of a segment that outlives a restart of the node */
     _Atomic uint64_t last_call_ns; /* when a slice was last turned: what a dead process's end is at least */
-    uint64_t mishaps[MISHAPS];
+    uint64_t problems[PROBLEMS];
     uint64_t process_row[PROCESS_COLUMNS];
     char spool_dir[1024];
     struct spool_anchor anchor;
@@ -423,7 +423,7 @@ static inline uint64_t segment_layout_of(uint32_t schema)
         schema, CELLS, sizeof(struct segment), sizeof(struct lane), sizeof(struct cell), sizeof(struct stream), sizeof(struct record),
         offsetof(struct segment, closing_lane), offsetof(struct segment, mounts_used), offsetof(struct segment, names_key),
         offsetof(struct segment, last_call_ns),
-        offsetof(struct segment, mishaps), offsetof(struct segment, process_row), offsetof(struct segment, spool_dir),
+        offsetof(struct segment, problems), offsetof(struct segment, process_row), offsetof(struct segment, spool_dir),
         offsetof(struct segment, mounts), offsetof(struct segment, unprofiled), offsetof(struct segment, unfinished), offsetof(struct segment, text),
         offsetof(struct segment, files), offsetof(struct segment, records), offsetof(struct segment, frames),
         offsetof(struct lane, cell_of), offsetof(struct lane, streams), offsetof(struct lane, calls), offsetof(struct lane, cells),
@@ -490,9 +490,9 @@ static inline struct total *segment_total(struct segment *segment, uint32_t moun
     return &segment->totals[mount < TOTALS_MAX ? mount : TOTALS_MAX - 1];
 }
 
-static inline void segment_count_mishap(struct segment *segment, enum mishap mishap)
+static inline void segment_count_problem(struct segment *segment, enum problem problem)
 {
-    __atomic_fetch_add(&segment->mishaps[mishap], 1, __ATOMIC_RELAXED); /* some are counted without the lock as well (lane.c) */
+    __atomic_fetch_add(&segment->problems[problem], 1, __ATOMIC_RELAXED); /* some are counted without the lock as well (lane.c) */
 }
 
 #endif

@@ -85,7 +85,7 @@ void unfinished_add(struct segment_home *home)
             continue;
         add(home, call, slice_ns);
         add_to_other_files(segment, call);
-        segment_count_mishap(segment, MISHAP_unfinished_calls);
+        segment_count_problem(segment, PROBLEM_unfinished_calls);
     }
     segment->unfinished_used = 0;
 }

@@ -20,7 +20,7 @@ __attribute__((noinline)) static void note(bool is_apart)
     atomic_store(&module_is_opened, true);
     io_library_opened();
     if (is_apart)
-        engine_count_mishap(MISHAP_bound_apart, 1);
+        engine_count_problem(PROBLEM_bound_apart, 1);
     errno_put(saved_errno);
 }
 

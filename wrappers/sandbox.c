@@ -18,7 +18,7 @@ enum { SET_DISPATCH = 59, DISPATCH_OFF = 0 }; /* PR_SET_SYSCALL_USER_DISPATCH, w
 
 static void stand_down_for_filter(void)
 {
-    engine_stand_down(MISHAP_stood_down_seccomp);
+    engine_stand_down(PROBLEM_stood_down_seccomp);
     memory_lock_plainly();
 }
 
@@ -28,7 +28,7 @@ static void before_filter(const struct sock_fprog *program)
     bool is_readable;
     waits_stop();
     if (computing_is_on())
-        engine_count_mishap(MISHAP_computing_unsampled, 1);
+        engine_count_problem(PROBLEM_computing_unsampled, 1);
     computing_stop();
     if (!filter_at_lets_us_go_on(program, &is_readable) && is_readable)
         stand_down_for_filter();
@@ -41,9 +41,9 @@ void sandbox_prepare_prctl(long option, long first, const void *second)
     else if (option == PR_SET_SECCOMP && first == SECCOMP_MODE_FILTER)
         before_filter(second);
     else if (option == SET_DISPATCH && first != DISPATCH_OFF)
-        engine_stand_down(MISHAP_stood_down_dispatch);
+        engine_stand_down(PROBLEM_stood_down_dispatch);
     else if (option == PR_SET_TSC && first == PR_TSC_SIGSEGV)
-        engine_stand_down(MISHAP_stood_down_tsc);
+        engine_stand_down(PROBLEM_stood_down_tsc);
 }
 
 void sandbox_prepare_seccomp(long operation, const void *arguments)

@@ -67,7 +67,7 @@ static void make_segment(const char *path, const uint8_t *data, size_t size)
         uint32_t where;
         memcpy(&where, data, sizeof where);
         /* Half of all changes are to the head, where what is used as an index or a length lies. */
-        size_t room = where & 1 ? offsetof(struct segment, mishaps) : sizeof(struct segment) - CHANGED_BYTES;
+        size_t room = where & 1 ? offsetof(struct segment, problems) : sizeof(struct segment) - CHANGED_BYTES;
         if (pwrite(fd, data + sizeof where, CHANGED_BYTES, (off_t)((where >> 1) % room)) != CHANGED_BYTES)
             abort();
     }

@@ -26,13 +26,13 @@ bool engine_start(void)
     return atomic_load(engine_switch) == ENGINE_ON;
 }
 
-void mishap(enum mishap kind, const char *detail)
+void notice_problem(enum problem kind, const char *detail)
 {
     (void)detail;
-    segment_count_mishap(engine.home.segment, kind);
+    segment_count_problem(engine.home.segment, kind);
 }
 
-void notice_mishaps_of_store(void)
+void notice_problems_of_store(void)
 {
 }
 
@@ -52,9 +52,9 @@ uint32_t engine_pid(void)
     return (uint32_t)getpid();
 }
 
-void engine_count_mishap(enum mishap kind, uint64_t times)
+void engine_count_problem(enum problem kind, uint64_t times)
 {
-    engine.home.segment->mishaps[kind] += times;
+    engine.home.segment->problems[kind] += times;
 }
 
 void *engine_real(const char *name)

@@ -398,7 +398,7 @@ TEST_CASE("bookkeeping that a handler jumped out of is noticed, wherever the nex
 {
     Work work;
     work.write(0, 1);
-    auto left = [] { return engine.home.segment->mishaps[MISHAP_counting_left]; };
+    auto left = [] { return engine.home.segment->problems[PROBLEM_counting_left]; };
     leave_bookkeeping(16); /* from about as deep */
     work.write(0, 1);
     CHECK(left() == 1);

@@ -69,9 +69,9 @@ TEST_CASE("a kernel that does not count is told once, and not asked again", "[ke
     Kernel kernel; /* there is no such file */
     kernel_start(&kernel.segment.home, false, 0);
     kernel_sample(&kernel.segment.home, 7);
-    CHECK(kernel.segment->mishaps[MISHAP_no_kernel_count] == 1);
+    CHECK(kernel.segment->problems[PROBLEM_no_kernel_count] == 1);
     kernel.sandbox.write("io", "rchar: 1\nnonsense");
     kernel_sample(&kernel.segment.home, 8);
-    CHECK(kernel.segment->mishaps[MISHAP_no_kernel_count] == 1);
+    CHECK(kernel.segment->problems[PROBLEM_no_kernel_count] == 1);
     CHECK(kernel.segment.commit().records == 0);
 }

@@ -73,7 +73,7 @@ TEST_CASE_METHOD(Counting, "a clock that is set back or forth loses nothing, and
     fake_system.realtime_ns += (uint64_t)(GENERATE(-500, 500) * (int64_t)SLICE_NS);
     started.pass(20 * SLICE_NS);
     count_on(started, 4);
-    CHECK(engine.home.segment->mishaps[MISHAP_clock_stepped] == 1);
+    CHECK(engine.home.segment->problems[PROBLEM_clock_stepped] == 1);
     Spool spool = started.finish();
     CHECK(spool.sum("slices", "write_bytes") == 7);
     CHECK(by_slice(spool, LAYER_mpiio, "write_bytes").count(fake_system.realtime_ns / SLICE_NS) == 1);
@@ -89,7 +89,7 @@ TEST_CASE_METHOD(Counting, "with no memory for another lane a thread's calls are
         count_on(started, 100);
     }).join();
     fake_system.failing_syscall = -1;
-    CHECK(engine.home.segment->mishaps[MISHAP_calls_dropped] == 2);
+    CHECK(engine.home.segment->problems[PROBLEM_calls_dropped] == 2);
     CHECK(started.finish().sum("slices", "write_bytes") == 1);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE_METHOD(Counting, "with more threads than lanes whoever waited while an
     for (std::thread &waiter : waiters)
         waiter.join();
     CHECK(fake_system.times == LANES_MAX);
-    CHECK(segment->mishaps[MISHAP_calls_dropped] == WAITERS);
+    CHECK(segment->problems[PROBLEM_calls_dropped] == WAITERS);
     segment->lanes_used = 1;
     CHECK(started.finish().sum("slices", "write_bytes") == 1);
 }

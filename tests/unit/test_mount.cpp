@@ -158,9 +158,9 @@ TEST_CASE("a full table counts as other, and says so", "[mount]")
     Mounts mounts;
     for (uint64_t device = 2000; mounts.segment->mounts_used < MOUNTS_MAX; device++)
         mount_enter(&mounts.segment.home, OBJECT_file, device, 0, "/scratch/x");
-    CHECK(mounts.segment->mishaps[MISHAP_mounts_full] == 0);
+    CHECK(mounts.segment->problems[PROBLEM_mounts_full] == 0);
     CHECK(mount_enter(&mounts.segment.home, OBJECT_file, 12345, 0, "/scratch/x") == MOUNT_OTHER);
-    CHECK(mounts.segment->mishaps[MISHAP_mounts_full] == 1);
+    CHECK(mounts.segment->problems[PROBLEM_mounts_full] == 1);
 }
 
 TEST_CASE("what st_mode says a thing is", "[mount]")

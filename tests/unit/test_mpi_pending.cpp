@@ -44,7 +44,7 @@ struct Pending {
         const counts *found = engine.open_counts(MOUNT_OTHER, layer);
         return found != nullptr ? found->counter[counter] : 0;
     }
-    uint64_t mishaps() { return ::engine.home.segment->mishaps[MISHAP_completion_unseen]; }
+    uint64_t problems() { return ::engine.home.segment->problems[PROBLEM_completion_unseen]; }
 };
 
 } // namespace
@@ -62,7 +62,7 @@ TEST_CASE("what was begun counts once, when it is complete, from its beginning o
     CHECK(pending.counted(COUNTER_write_bytes) == 60);
     CHECK(pending.counted(COUNTER_write_ns) == 7000);
     CHECK_FALSE(mpi_pending_any());
-    CHECK(pending.mishaps() == 0);
+    CHECK(pending.problems() == 0);
 }
 
 TEST_CASE("what failed counts as an error, without bytes", "[mpi_pending]")
@@ -93,7 +93,7 @@ TEST_CASE("a key that comes again says that the earlier one completed unseen", "
     pending.enter(0x1000, 30);
     CHECK(pending.counted(COUNTER_write_bytes) == 100);
     CHECK(pending.counted(COUNTER_write_ns) == 0); /* no longer than the call that began it */
-    CHECK(pending.mishaps() == 1);
+    CHECK(pending.problems() == 1);
     CHECK(pending.finish(0x1000, 30));
     CHECK(pending.counted(COUNTER_write_bytes) == 130);
 }
@@ -106,7 +106,7 @@ TEST_CASE("a full table counts what does not fit at once, and loses nothing", "[
     uint64_t at_once = pending.counted(COUNTER_write_ops), entered = key_table_used(&mpi_pending_table);
     CHECK(entered <= MOST);
     CHECK(at_once + entered == 2 * MOST);
-    CHECK(pending.mishaps() == at_once);
+    CHECK(pending.problems() == at_once);
     uint64_t found = 0;
     for (uint64_t key = 0; key < 2 * MOST; key++)
         found += pending.finish(0x10000 + key * 64, 100);
@@ -130,7 +130,7 @@ TEST_CASE("0 is no request: it is counted at once, as asked for, and not searche
     pending.enter(0);
     CHECK_FALSE(mpi_pending_any());
     CHECK(pending.counted(COUNTER_write_bytes) == 100);
-    CHECK(pending.mishaps() == 1);
+    CHECK(pending.problems() == 1);
     CHECK_FALSE(pending.finish(0, 60));
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("at the end all that is left is counted as asked for, claimed or not",
     mpi_pending_finish_all();
     CHECK(pending.counted(COUNTER_write_ops) == 10);
     CHECK(pending.counted(COUNTER_write_bytes) == 10 * 100);
-    CHECK(pending.mishaps() == 10);
+    CHECK(pending.problems() == 10);
     CHECK_FALSE(mpi_pending_any());
 }
 

@@ -64,7 +64,7 @@ TEST_CASE_METHOD(OneSegment, "the process and its mounts are packed once, with w
     mount_start(&segment.home);
     REQUIRE(pack_records(&segment.home, false, 0) == 0);
     mount_enter(&segment.home, OBJECT_pipe, 0, 0, nullptr);
-    segment_count_mishap(segment.home.segment, MISHAP_clock_stepped);
+    segment_count_problem(segment.home.segment, PROBLEM_clock_stepped);
     segment.lane(0)->calls[OP_lseek] = 3;
     segment.lane(1)->calls[OP_lseek] = 4;
     REQUIRE(pack_records(&segment.home, false, 0) == 0);
@@ -90,7 +90,7 @@ TEST_CASE_METHOD(OneSegment, "a full segment is drained by the program, and says
         record record = an_incompressible_record(state);
         record_append(&segment.home, &record);
     }
-    CHECK(segment->mishaps[MISHAP_segment_full] > 0);
+    CHECK(segment->problems[PROBLEM_segment_full] > 0);
     CHECK(fs::exists(segment.spool));
     Spool spool = finish(segment);
     CHECK(spool.sum("slices", "write_bytes") == 600);
@@ -145,7 +145,7 @@ TEST_CASE_METHOD(OneSegment, "records that fit nowhere are dropped, and counted 
     CHECK(kept < 600);
     bool is_told = false;
     for (const Row &row : spool.rows("mishaps"))
-        is_told = is_told || (row["mishap"] == MISHAP_records_dropped && row["count"] > 0);
+        is_told = is_told || (row["mishap"] == PROBLEM_records_dropped && row["count"] > 0);
     CHECK(is_told);
     CHECK(spool.is_gapless());
 }

@@ -55,7 +55,7 @@ std::vector<Row> of(const Spool &spool, const std::string &name)
 uint64_t ignored(const Spool &spool)
 {
     for (const Row &row : spool.rows("mishaps"))
-        if (row["mishap"] == MISHAP_region_ends_ignored)
+        if (row["mishap"] == PROBLEM_region_ends_ignored)
             return row["count"];
     return 0;
 }

@@ -100,13 +100,13 @@ TEST_CASE("a request whose descriptor was closed meanwhile counts where it belon
     CHECK(requests.counted(COUNTER_write_bytes) == 50);
 }
 
-TEST_CASE("what does not fit into the table is counted as a mishap, and all else exactly", "[request]")
+TEST_CASE("what does not fit into the table is counted as a problem, and all else exactly", "[request]")
 {
     Requests requests;
     constexpr uint64_t most = 6000;
     for (uint64_t i = 0; i < most; i++)
         requests.submit(1 + i * 192, OP_libaio_write);
-    uint64_t lost = engine.home.segment->mishaps[MISHAP_requests_untracked], done = 0;
+    uint64_t lost = engine.home.segment->problems[PROBLEM_requests_untracked], done = 0;
     CHECK(lost >= most - 4096);
     CHECK(request_count() == most - lost);
     for (uint64_t i = 0; i < most; i++)

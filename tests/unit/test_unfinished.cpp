@@ -114,7 +114,7 @@ TEST_CASE_METHOD(Killed, "a call that was under way counts with its time and its
     CHECK(spool.sum("files", "read_bytes") == 70 * MIB);
     auto mishaps = spool.rows("mishaps");
     REQUIRE(mishaps.size() == 1);
-    CHECK(mishaps[0]["mishap"] == MISHAP_unfinished_calls);
+    CHECK(mishaps[0]["mishap"] == PROBLEM_unfinished_calls);
     CHECK(mishaps[0]["count"] == 1);
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("a living process's frames are drained, and their memory is used again
 
     pack(segment, 2);
     CHECK(segment.commit().frame_bytes < two_frames);
-    CHECK(segment->mishaps[MISHAP_segment_full] == 0);
+    CHECK(segment->problems[PROBLEM_segment_full] == 0);
     visit_all(sandbox);
     CHECK(written(segment.spool) == 7);
     CHECK(read_spool(segment.spool).repeated == 0);
