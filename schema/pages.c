@@ -194,7 +194,7 @@ void print_counters_page(FILE *out)
 {
     fprintf(out, "# Tables, counters and names\n\n"
                  "The tables that a profile holds, and the names of its numbers. [digest.md](digest.md) has\n"
-                 "the tables that analyses use; [names of mishaps](#names-of-mishaps) says what to do then.\n"
+                 "the tables that analyses use; [names of problems](#names-of-mishaps) says what to do then.\n"
                  "[`slicewise.read_tables`](python.md#slicewiseread_tables) reads these. The library writes\n"
                  "those of processes, `slicewise run` `launches`, a collector `nodes` and all that begin with `node_`.\n\n"
                  "- Each row belongs to one process. *KEY* columns, with the process, tell its rows apart.\n"

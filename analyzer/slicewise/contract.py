@@ -24,8 +24,8 @@ SIGNALS: dict[str, dict[str, str]] = _CONTRACT["signals"]
 SIGNS: dict[str, dict[str, Any]] = _CONTRACT["signs"]
 # Where signals are drawn: heading, unit, scale, of_nodes, lines (signal, label, style).
 NODE_CHARTS: list[dict[str, Any]] = _CONTRACT["node_charts"]
-# The mishaps that are worth a line at the end of `slicewise run`.
-SAID_MISHAPS: list[str] = _CONTRACT["said"]
+# The problems that are worth a line at the end of `slicewise run`.
+SAID_PROBLEMS: list[str] = _CONTRACT["said"]
 
 MOST_JOB_NAME_BYTES: int = _JOB_NAME["most_bytes"]
 JOB_NAME_RULE = (
@@ -54,9 +54,9 @@ def without_library(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
 
 
-def advice(mishap: str) -> str:
-    """What a mishap means for the figures, and what to do; empty for one of another version."""
-    return str(_CONTRACT["advice"].get(mishap, ""))
+def advice(problem: str) -> str:
+    """What a problem means for the figures, and what to do; empty for one of another version."""
+    return str(_CONTRACT["advice"].get(problem, ""))
 
 
 def job_name(given: str) -> str:

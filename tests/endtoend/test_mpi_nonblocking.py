@@ -48,7 +48,7 @@ def launch(case: str, mpi: Mpi, build: Callable[..., Path], job: Job) -> Profile
 
 
 def mishaps(profile: Profile, rank: int) -> dict[str, int]:
-    """Mishaps of MPI's operations; those of requests are ROMIO's, which makes its own with POSIX aio."""
+    """Problems of MPI's operations; those of requests are ROMIO's, which makes its own with POSIX aio."""
     of_rank = profile.processes.filter(pl.col("rank") == rank).select("process")
     own = profile.mishaps.filter(~pl.col("mishap").str.starts_with("requests_")).join(of_rank, on="process")
     return {row["mishap"]: row["count"] for row in own.to_dicts()}

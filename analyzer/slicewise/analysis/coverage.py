@@ -16,10 +16,10 @@ from slicewise.digest.quality import Imported, imported
 from slicewise.kept_once import kept_once
 from slicewise.scalars import whole
 
-# The kernel's last count of a process is there only if it ended by itself, and is complete only without these mishaps.
+# The kernel's last count of a process is there only if it ended by itself, and is complete only without these problems.
 ENDINGS_WITH_KERNEL_COUNT = ("exit", "underscore_exit", "exec", "stood_down")
 KILLED = "killed"
-MISHAPS_OF_KERNEL_COUNT = ("no_kernel_count", "kernel_count_partial")
+PROBLEMS_OF_KERNEL_COUNT = ("no_kernel_count", "kernel_count_partial")
 # What marks a process in which calls could not be seen.
 BOUND_APART, RING_USED, RING_UNSEEN = "bound_apart", "uring_used", "uring_unseen"
 RING_OPERATIONS = "uring_"
@@ -68,7 +68,7 @@ class Gap:
 
     causes: small (reads such as those of the loader and libc; whose was not measured), bound_apart (the process opened
     libraries that bind past what is preloaded), copied (about as many in the other direction: copied within the
-    kernel), dropped (the process has a mishap that says calls or requests were not counted), past_libc (calls past the
+    kernel), dropped (the process has a problem that says calls or requests were not counted), past_libc (calls past the
     functions that are wrapped, or the loader's; whose was not measured), io_uring (fetched from or sent to storage by a
     process whose rings could not be followed), mapped (fetched from or sent to storage without a call), pages (fetched
     from or sent to storage around calls, for the kernel counts whole pages: no call went by unseen), uncounted (seen,
@@ -167,7 +167,7 @@ def coverage(digest: Digest) -> Coverage:
     kernel's count where it is known.
     """
     processes = digest.processes.filter("is_of_job")
-    troubled = digest.mishaps.filter(pl.col("mishap").is_in(MISHAPS_OF_KERNEL_COUNT))
+    troubled = digest.mishaps.filter(pl.col("mishap").is_in(PROBLEMS_OF_KERNEL_COUNT))
     ended = processes.filter(pl.col("ending").is_in(ENDINGS_WITH_KERNEL_COUNT))
     complete = ended.join(troubled, on="process", how="anti")
     by_process = coverage_by_process(digest, complete)
@@ -209,11 +209,11 @@ def _more(one: int | None, other: int | None) -> int | None:
 
 def coverage_by_process(digest: Digest, processes: pl.DataFrame) -> pl.DataFrame:
     """One row a process of `processes`: process, label, program, the columns of the digest's frame `coverage`, and
-    is_bound_apart, has_dropped, has_unseen_rings: what marks it by its mishaps."""
+    is_bound_apart, has_dropped, has_unseen_rings: what marks it by its problems."""
     kinds = (("is_bound_apart", [BOUND_APART]), ("has_dropped", DROPPED), ("has_unseen_rings", [RING_UNSEEN]))
     marks = {
-        name: pl.col("process").is_in(digest.mishaps.filter(pl.col("mishap").is_in(mishaps))["process"].implode())
-        for name, mishaps in kinds
+        name: pl.col("process").is_in(digest.mishaps.filter(pl.col("mishap").is_in(problems))["process"].implode())
+        for name, problems in kinds
     }
     whose = processes.select("process", "label", program="path")
     return digest.coverage.join(whose, on="process").with_columns(**marks)

@@ -138,9 +138,9 @@ def _known_answer(digest: Digest) -> Finding:
     if found != known or summary.damage:
         text = f"counted {found[0]} writes of {found[1]} bytes, not {known[0]} of {known[1]}; please report this"
         return Finding("self test", False, text)
-    mishaps = ", ".join(summary.mishaps)
-    if mishaps:
-        return Finding("self test", False, f"right, but with mishaps ({mishaps}); what they mean: docs/counters.md")
+    problems = ", ".join(summary.mishaps)
+    if problems:
+        return Finding("self test", False, f"right, but with problems ({problems}); what they mean: docs/counters.md")
     return Finding("self test", True, f"counted {known[0]} writes of {known[1]:,} bytes in all, as it should")
 
 

@@ -359,11 +359,11 @@ def _tell_what_was_seen(job_dir: Path, writing: int) -> None:
     from slicewise.analysis.job.totals import summarize
     from slicewise.digest.digest import Digest
     from slicewise.profile.reader import read_profile
-    from slicewise.report.job.run_lines import mishap_lines, run_lines
+    from slicewise.report.job.run_lines import problem_lines, run_lines
 
     try:
         digest = Digest(read_profile(job_dir, needs_axis=False))
-        lines = [*mishap_lines(digest), *run_lines(summarize(digest), io_time(digest), job_dir)]
+        lines = [*problem_lines(digest), *run_lines(summarize(digest), io_time(digest), job_dir)]
     except UserError as error:
         lines = [str(error)]
     os.write(writing, json.dumps(lines).encode())

@@ -81,12 +81,12 @@ load balance: The mean computing time of all ranks, divided by that of the rank 
 mean process: The average over the job's processes.
 metadata call | metadata calls: A call that works on names, attributes or descriptors of files, such as open, stat or
   truncate. No bytes are counted with it. Seeks count with them.
-(mishap | mishaps): Something that went wrong while Slicewise counted, for instance a full table. The profile counts
-  mishaps, and `slicewise report --detail` lists them with advice.
 neighbour | neighbours: A job that used the same file system at the same time.
 not profiled: Traffic that nodes or file servers counted, and that no profiled job caused.
 phase | phases: A stretch of time in which a job does I/O without a long pause.
 (policy): A rule that says which of several jobs may do I/O now.
+(problem | problems): Something that went wrong while Slicewise counted, for instance a full table. The profile counts
+  problems (in its table `mishaps`), and `slicewise report --detail` lists them with advice.
 (process that matters): A process of the job that transferred at least 1 % of what the busiest one transferred, or
   spent at least 5 % of the time in calls that the busiest one spent, and 1 % of the runtime. Only such processes are
   counted and compared.

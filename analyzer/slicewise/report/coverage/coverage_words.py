@@ -46,7 +46,7 @@ GUESSES: dict[Cause, str] = {
     "a program runs, locales, user names)",
     "bound_apart": "libraries opened so that they bind past Slicewise (dlopen with RTLD_DEEPBIND, dlmopen)",
     "copied": "copies within the kernel (sendfile, copy_file_range, splice)",
-    "dropped": "calls or requests that Slicewise saw and could not count (the mishaps say why)",
+    "dropped": "calls or requests that Slicewise saw and could not count (the problems say why)",
     "past_libc": "not measured. Neither system calls past the functions that Slicewise wraps (docs/coverage.md lists "
     "them) are seen, nor what the loader reads of many libraries",
     "io_uring": "io_uring, entered by instructions of the program's own or by the kernel's polling thread",

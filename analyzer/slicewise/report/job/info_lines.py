@@ -145,4 +145,4 @@ def _trouble(digest: Digest, summary: JobTotals) -> Iterator[str]:
     meanings = digest.meanings("mishaps")
     for name, times in summary.mishaps.items():
         meaning = meanings.get(name, "unknown to this profile")
-        yield f"Mishap {name}, {words.count(times, 'time')}: {meaning}. {advice(name)}".rstrip()
+        yield f"Problem {name}, {words.count(times, 'time')}: {meaning}. {advice(name)}".rstrip()

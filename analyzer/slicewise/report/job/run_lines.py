@@ -9,7 +9,7 @@ from slicewise.analysis.coverage import Unprofiled
 from slicewise.analysis.job.io_time import FilesWithoutRow, IoTime
 from slicewise.analysis.job.totals import JobTotals
 from slicewise.constants import LITTLE_BYTES
-from slicewise.contract import SAID_MISHAPS, advice
+from slicewise.contract import SAID_PROBLEMS, advice
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import OWN_LAYERS
 from slicewise.report.coverage import coverage_words
@@ -64,9 +64,9 @@ def refill_lines(summary: JobTotals) -> Iterator[str]:
         )
 
 
-def mishap_lines(digest: Digest) -> Iterator[str]:
-    """A line for each mishap of the job that is worth one: how many processes met it, what it is, and what to do."""
-    said = digest.mishaps.filter(pl.col("mishap").is_in(SAID_MISHAPS))
+def problem_lines(digest: Digest) -> Iterator[str]:
+    """A line for each problem of the job that is worth one: how many processes met it, what it is, and what to do."""
+    said = digest.mishaps.filter(pl.col("mishap").is_in(SAID_PROBLEMS))
     meanings = digest.meanings("mishaps")
     for name, processes in said.group_by("mishap").agg(pl.col("process").n_unique()).sort("mishap").iter_rows():
         yield f"{words.count(processes, 'process')}: {meanings.get(name, name)}. {advice(name)}".rstrip()

@@ -92,7 +92,7 @@ def quality_table(rows: Iterable[Row]) -> Table:
         _count("ranks missing", "missing_ranks"),
         _count("unfinished", "unfinished"),
         _count("damaged parts", "damage"),
-        _count("mishaps", "mishaps"),
+        _count("problems", "mishaps"),
         _count("not profiled", "unprofiled"),
     )
 
