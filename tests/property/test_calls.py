@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from slicewise.alike import begins_of_alike, is_ordered
 from slicewise.analysis.calls import calls_of_processes
 from slicewise.constants import WAITING_SHARE
 from slicewise.digest.served import WAITS_BELOW
+from slicewise.equal_rows import begins_of_equal_rows, is_ordered
 
 NS = 1_000_000_000
 # As rows of process_slices count a process's calls.
@@ -141,7 +141,7 @@ def test_order_is_seen(pairs: list[tuple[int, int]]) -> None:
 
 
 @given(numbers)
-def test_rows_that_are_alike_begin_where_one_differs_from_the_one_before(pairs: list[tuple[int, int]]) -> None:
+def test_runs_of_equal_rows_begin_where_one_differs_from_the_one_before(pairs: list[tuple[int, int]]) -> None:
     columns = np.array(pairs, np.int64).reshape(-1, 2).T
     begins = [at for at, pair in enumerate(pairs) if at == 0 or pair != pairs[at - 1]]
-    assert begins_of_alike(*columns).tolist() == begins
+    assert begins_of_equal_rows(*columns).tolist() == begins

@@ -6,7 +6,6 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from slicewise.alike import begins_of_alike, is_ordered
 from slicewise.constants import WAITING_SHARE
 from slicewise.digest.activity import members
 from slicewise.digest.counters import counters_of
@@ -14,6 +13,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.served import BY_CALLS, Counters, served_writes
 from slicewise.digest.shared import frames_of
 from slicewise.digest.slices import synced_ns, with_mapped
+from slicewise.equal_rows import begins_of_equal_rows, is_ordered
 
 Kind = Literal["read", "write", "meta"]
 KINDS: tuple[Kind, ...] = ("read", "write", "meta")
@@ -124,9 +124,9 @@ def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
         return None
     process, storage = ordered["process"].to_numpy(), ordered["storage"].to_numpy()
     seconds = np.add.reduce([ordered[name].to_numpy() for name in SECONDS.values()])
-    starts = begins_of_alike(process, storage)
-    longest = np.add.reduceat(np.maximum.reduceat(seconds, starts), begins_of_alike(process[starts]))
-    of_process = begins_of_alike(process)
+    starts = begins_of_equal_rows(process, storage)
+    longest = np.add.reduceat(np.maximum.reduceat(seconds, starts), begins_of_equal_rows(process[starts]))
+    of_process = begins_of_equal_rows(process)
     is_close = longest > grid_ns / 1e9
     if not is_close.any():
         return None
@@ -191,7 +191,7 @@ def by_job(calls: pl.DataFrame) -> pl.DataFrame:
     ordered = calls.select(*by, *values).sort(by, maintain_order=True)
     if ordered.is_empty():
         return ordered
-    begins = begins_of_alike(*(ordered[name].to_numpy() for name in by))
+    begins = begins_of_equal_rows(*(ordered[name].to_numpy() for name in by))
     sums = {name: np.add.reduceat(ordered[name].to_numpy(), begins) for name in values}
     return ordered[begins].select(by).with_columns(**{name: pl.Series(some) for name, some in sums.items()})
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.alike import rows_of
 from slicewise.catalog.find import places
 from slicewise.catalog.rows import hashed_name, hashed_user
 from slicewise.catalog.schema import FRAMES, KEY, NAMES, NOT_KEPT
@@ -20,6 +19,7 @@ from slicewise.catalog.sums import Damaged
 from slicewise.digest.digest import Digest, read_digest
 from slicewise.digest.layers import ALL_LAYERS
 from slicewise.digest.schema import FRAMES as DIGEST_FRAMES
+from slicewise.equal_rows import rows_of
 from slicewise.errors import UserError
 from slicewise.kinds import KINDS
 from slicewise.profile.damage import Damage

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.alike import begins_of_alike
+from slicewise.equal_rows import begins_of_equal_rows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -116,7 +116,7 @@ def _by_bursts(rows: pl.DataFrame) -> list[pl.Series]:
         return [pl.Series("served", moved, pl.Int64), pl.Series("how", [], pl.String)]
     waited, is_end = rows["waited"].to_numpy(), rows["ends"].to_numpy() > 0
     seconds = rows["write"].to_numpy() + waited
-    starts = begins_of_alike(rows["process"].to_numpy(), rows["storage"].to_numpy())
+    starts = begins_of_equal_rows(rows["process"].to_numpy(), rows["storage"].to_numpy())
     begins = np.zeros(len(moved), bool)
     begins[starts] = True
     begins[1:] |= is_end[:-1]

@@ -12,11 +12,11 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.alike import rows_of
 from slicewise.digest import slices
 from slicewise.digest.company import later_copies
 from slicewise.digest.digest import Digest, text_of_path
 from slicewise.digest.schema import FRAMES, conform
+from slicewise.equal_rows import rows_of
 from slicewise.profile.many import batches, profile_bytes
 from slicewise.profile.plan import SOURCE, Source
 from slicewise.profile.plausible import require_axes

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import polars as pl
 
-from slicewise.alike import rows_of
 from slicewise.constants import SECOND_NS
 from slicewise.contract import layers_of
 from slicewise.digest.clients import with_jobs
 from slicewise.digest.processes import SERVED as SOURCE
 from slicewise.digest.processes import unknown_node
 from slicewise.digest.storages import BEEGFS, BEEGFS_SOURCE, SERVERS
+from slicewise.equal_rows import rows_of
 from slicewise.imports.events import SCHEMA, events, slices_of
 from slicewise.imports.job import ImportedJob, Mount, Process, identity
 from slicewise.imports.jobstats import accounting_of, files_of, read_served, without_doubles

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import polars as pl
 
 from slicewise import __version__, contract
-from slicewise.alike import rows_of
 from slicewise.contract import job_name, layers_of
 from slicewise.digest.digest import read_digest
+from slicewise.equal_rows import rows_of
 from slicewise.errors import UserError
 from slicewise.imports.events import files_of, slices_of
 from slicewise.imports.job import OTHER_THINGS, ImportedJob, Process, moved_in, require_same_bytes

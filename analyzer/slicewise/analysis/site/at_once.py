@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from slicewise.alike import rows_of
 from slicewise.analysis.calls import (
     CALLS,
     OF_JOBS,
@@ -39,6 +38,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.served import Counters
 from slicewise.digest.slices import with_mapped
 from slicewise.digest.storages import WRITTEN
+from slicewise.equal_rows import rows_of
 from slicewise.scalars import whole
 
 # Rows of process_slices that are taken into memory at most, together: what jobs did is made of them in parts, and is

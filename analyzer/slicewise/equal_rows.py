@@ -1,4 +1,4 @@
-"""Rows that lie in some order, and where in it those begin that are alike: sums over these need no table of groups."""
+"""Runs of equal rows in ordered frames, and where they begin: sums over these need no table of groups."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_ordered(rows: pl.DataFrame, by: Sequence[str]) -> bool:
     return bool(is_after.all())
 
 
-def begins_of_alike(*columns: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def begins_of_equal_rows(*columns: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """The places of rows that differ from the one before in any of some columns; the first one does."""
     import numpy as np
 
