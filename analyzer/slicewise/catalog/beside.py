@@ -13,7 +13,7 @@ import polars as pl
 
 from slicewise.catalog.answers import Answers
 from slicewise.catalog.clients import at_work, beside_served, clients, served_jobs
-from slicewise.catalog.kept import KeptJob, Shelf, jobs_of_keys
+from slicewise.catalog.kept import FrameCache, KeptJob, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.constants import SECOND_NS
@@ -166,8 +166,8 @@ class Around:
         keys = self.runs_of(program)[KEY]
         return self.catalog.scan("storages").filter(MOVED, pl.col(KEY).is_in(keys.implode())).select(PLACES).collect()
 
-    def shelf(self, job: KeptJob, neighbours: Sequence[KeptJob], quiet: Sequence[KeptJob]) -> Shelf:
-        return Shelf(self.catalog, [job, *neighbours, *quiet])
+    def cache(self, job: KeptJob, neighbours: Sequence[KeptJob], quiet: Sequence[KeptJob]) -> FrameCache:
+        return FrameCache(self.catalog, [job, *neighbours, *quiet])
 
     def neighbours_of(self, kept: KeptJob) -> list[KeptJob]:
         keys = self.partners(kept)[KEY].unique(maintain_order=True).to_list()

@@ -58,7 +58,7 @@ def key_text(key: int) -> str:
     return f"{key:016x}"
 
 
-class Shelf:
+class FrameCache:
     """The digest's frames of some jobs of a catalog. Each frame is read for all of these jobs when it is first asked
     for, which takes little longer than reading it for one."""
 
@@ -88,10 +88,10 @@ class KeptDigest(Digest):
     """A job's digest, from a catalog. What the catalog does not keep comes from the job's profile, if that still lies
     where it came from, just as it was. Else `not_kept` names it, and asking for it raises UserError."""
 
-    def __init__(self, catalog: Catalog, kept: KeptJob, shelf: Shelf | None = None) -> None:
-        """shelf: has the frames of this job and of others, read together."""
+    def __init__(self, catalog: Catalog, kept: KeptJob, cache: FrameCache | None = None) -> None:
+        """cache: has the frames of this job and of others, read together."""
         self._catalog, self._kept = catalog, kept
-        self._shelf = shelf or Shelf(catalog, [kept])
+        self._cache = cache or FrameCache(catalog, [kept])
         self.job = kept.job
         self.slice_ns = whole(kept.row["slice_ns"])
 
@@ -102,7 +102,7 @@ class KeptDigest(Digest):
     def _source(self, name: str) -> pl.DataFrame | None:
         if name in NOT_KEPT and not self.is_by_layer:
             raise UserError(f"{self.job}: {self.lacks(NOT_KEPT[name])}")
-        return self._shelf.frame(name, self._kept) if name in FRAMES else None
+        return self._cache.frame(name, self._kept) if name in FRAMES else None
 
     @cached_property
     def path(self) -> Path:  # type: ignore[override]

@@ -203,12 +203,12 @@ def kept_case(
     beside = {one.key for one in company}
     quiet = [] if alone else [run for run in look.quiet_runs(job) if run.key not in beside]
     given = read_digests([*neighbours, *alone])
-    shelf = look.shelf(job, company, quiet)
-    own = KeptDigest(catalog, job, shelf)
+    cache = look.cache(job, company, quiet)
+    own = KeptDigest(catalog, job, cache)
     # A catalog looks for them by what all processes of a job did, and blame goes by those that matter.
-    looked_at = [KeptDigest(catalog, one, shelf) for one in company]
+    looked_at = [KeptDigest(catalog, one, cache) for one in company]
     near = [*given[: len(neighbours)], *in_company(own, looked_at)]
-    runs, found = given[len(neighbours) :], [KeptDigest(catalog, one, shelf) for one in quiet]
+    runs, found = given[len(neighbours) :], [KeptDigest(catalog, one, cache) for one in quiet]
     if not alone and has_limits(own):
         found += [KeptDigest(catalog, one) for one in _kept_apart(catalog, job) if one.key not in beside]
     with_names_of_their_own([own, *near, *runs, *found])

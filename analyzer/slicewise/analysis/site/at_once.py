@@ -30,7 +30,7 @@ from slicewise.catalog.beside import (
     rows_of_slices,
 )
 from slicewise.catalog.clients import IS_PROFILED
-from slicewise.catalog.kept import KeptDigest, KeptJob, Shelf
+from slicewise.catalog.kept import FrameCache, KeptDigest, KeptJob
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.digest.counters import counters_of
@@ -105,7 +105,7 @@ class AroundMany(Around, Rows):
         if runs is not None:
             self._runs_alone = dict(runs.group_by(KEY, maintain_order=True).agg("run").iter_rows())
             self._starts_of_runs = dict(runs.select("run", "start_ns").iter_rows())
-        self._shelf = _FewOfMany(catalog, [])
+        self._cache = _FewOfMany(catalog, [])
         self._runs_of: dict[str, pl.DataFrame] = {}
         self._storages_of: dict[str, pl.DataFrame] = {}
         self._did: dict[int, tuple[pl.DataFrame, dict[int, tuple[int, int]]]] = {}
@@ -136,7 +136,7 @@ class AroundMany(Around, Rows):
         """Read together, when first asked for, the frames of jobs to be asked about, and of their runs alone."""
         jobs = [self.job(key) for key in keys]
         runs = {run.key: run for job in jobs for run in self.quiet_runs(job)}
-        self._shelf = _FewOfMany(self.catalog, [*jobs, *(run for key, run in runs.items() if key not in set(keys))])
+        self._cache = _FewOfMany(self.catalog, [*jobs, *(run for key, run in runs.items() if key not in set(keys))])
 
     def records(self, key: int) -> int:
         """How many rows of process_slices a job has."""
@@ -186,9 +186,9 @@ class AroundMany(Around, Rows):
             self._storages_of = _by_program(moved.collect())
         return self._storages_of.get(program, pl.DataFrame(schema=dict.fromkeys(PLACES, pl.UInt64)))
 
-    def shelf(self, job: KeptJob, neighbours: Sequence[KeptJob], quiet: Sequence[KeptJob]) -> Shelf:
+    def cache(self, job: KeptJob, neighbours: Sequence[KeptJob], quiet: Sequence[KeptJob]) -> FrameCache:
         """The frames of the job and of its quiet runs. Of neighbours few are ever asked for, and then one by one."""
-        return self._shelf if self._shelf.has(job) else _FewOfMany(self.catalog, [job, *quiet])
+        return self._cache if self._cache.has(job) else _FewOfMany(self.catalog, [job, *quiet])
 
     def others(self, digest: Digest, neighbours: Sequence[Digest]) -> list[Digest]:
         """The neighbours: none of them has a process of the job."""
@@ -232,8 +232,8 @@ class AroundMany(Around, Rows):
         sampled = self.catalog.scan("node_slices", [batch]).filter(pl.col("signal").is_in(WRITTEN))
         keys = sampled.select(pl.col(KEY).unique()).collect()[KEY].sort().to_list()
         jobs = [self.job(key) for key in keys if key in self._place_of_job]
-        shelf = Shelf(self.catalog, jobs)
-        return counters_of([KeptDigest(self.catalog, job, shelf) for job in jobs], grid_ns) if jobs else UNCOUNTED
+        cache = FrameCache(self.catalog, jobs)
+        return counters_of([KeptDigest(self.catalog, job, cache) for job in jobs], grid_ns) if jobs else UNCOUNTED
 
 
 def calls_in(
@@ -274,7 +274,7 @@ def _by_program(rows: pl.DataFrame) -> dict[str, pl.DataFrame]:
     return {str(name): some for (name,), some in parts.items()}
 
 
-class _FewOfMany(Shelf):
+class _FewOfMany(FrameCache):
     """The frames of some jobs, and of any other job that is asked for, read by itself."""
 
     def __init__(self, catalog: Catalog, jobs: Sequence[KeptJob]) -> None:
@@ -287,7 +287,7 @@ class _FewOfMany(Shelf):
     def frame(self, name: str, job: KeptJob) -> pl.DataFrame:
         if self.has(job):
             return super().frame(name, job)
-        return Shelf(self._catalog, [job]).frame(name, job)
+        return FrameCache(self._catalog, [job]).frame(name, job)
 
 
 class _Columns(dict[str, list[Any]]):
