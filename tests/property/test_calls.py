@@ -54,7 +54,7 @@ def plainly(rows: list[Row]) -> dict[tuple[int, int, int], Row]:
         }
         kept = {name: row[name] for name in ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")}
         found[tuple(row[name] for name in PLACES)] = seconds | kept
-    for same in _each_strand(found):
+    for same in _each_series(found):
         _spread(same)
     busy: dict[tuple[int, int], float] = defaultdict(float)
     for (process, _, number), row in found.items():
@@ -75,7 +75,7 @@ def _threads(many: dict[tuple[int, int], float], process: int, number: int) -> f
     return max(1.0, its, beside or 1.0)
 
 
-def _each_strand(found: dict[tuple[int, int, int], Row]) -> list[list[tuple[int, Row]]]:
+def _each_series(found: dict[tuple[int, int, int], Row]) -> list[list[tuple[int, Row]]]:
     """Slices and rows of each process on each storage, in order."""
     together = groupby(sorted(found), key=lambda place: place[:2])
     return [[(place[2], found[place]) for place in some] for _, some in together]

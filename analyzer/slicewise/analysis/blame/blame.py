@@ -45,7 +45,7 @@ from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.standalone import StandaloneRows, with_waits_of
 from slicewise.analysis.blame.time_limited import time_limited, why_its_work_did_not_end_it
-from slicewise.analysis.blame.to_runtime import Strands, Waits, job_strands, strands_to_match
+from slicewise.analysis.blame.to_runtime import ProcessChains, Waits, chains_to_match, process_chains
 from slicewise.analysis.blame.turn import turn_of, with_turn
 from slicewise.analysis.blame.uncontended import Scene
 from slicewise.analysis.blame.unprofiled import apart, estimated_words, unprofiled
@@ -137,8 +137,8 @@ def _asked(
     for other in alone:
         if other.path not in same_as:
             _require_same_program(other, job)
-    strands = job_strands(digest, grid_ns)
-    calls, waits, slices = strands.calls, strands.waits, strands.slices
+    chains = process_chains(digest, grid_ns)
+    calls, waits, slices = chains.calls, chains.waits, chains.slices
     where = _storages_of(slices, digest, neighbours)
     is_used = pl.col("storage").is_in([storage.number for storage in where])
     beside = rows.of([digest, *neighbours], grid_ns).filter(is_used)
@@ -202,17 +202,17 @@ def _asked(
         on_each, known, seconds, _unevenness(calls), in_requests=counted_by_requests, small_syncs=small_syncs(digest)
     )
 
-    def strands_of(run: Digest) -> Strands:
-        return job_strands(run, grid_ns, strands_to_match(run, digest, grid_ns))
+    def chains_of(run: Digest) -> ProcessChains:
+        return process_chains(run, grid_ns, chains_to_match(run, digest, grid_ns))
 
-    alone_strands = [strands_of(run) for run in runs]
+    alone_chains = [chains_of(run) for run in runs]
     by_command = [run for run in runs if job.command and run.about["command"] == job.command]
     asked_alike = {run.job for run in runs if not by_command or run in by_command or run in alone}
     standalone = [
-        _standalone(run, its, waits, run.job in asked_alike) for run, its in zip(runs, alone_strands, strict=True)
+        _standalone(run, its, waits, run.job in asked_alike) for run, its in zip(runs, alone_chains, strict=True)
     ]
     standalone += [
-        _standalone(run, strands_of(run), waits, run.about["command"] == job.command, seconds)
+        _standalone(run, chains_of(run), waits, run.about["command"] == job.command, seconds)
         for run, seconds in beside_strangers
     ]
     why_not = NO_TIME if digest.is_served else ""
@@ -224,7 +224,7 @@ def _asked(
     told = _told(
         digest,
         job,
-        strands,
+        chains,
         company,
         _with_directions(known, on_each, seconds),
         sure,
@@ -244,7 +244,7 @@ def _asked(
     told = with_time_outside(told, digest, same_work, asked_otherwise(digest, runs, sure), hidden > 0, of_seconds_alone)
     lower = lowered(where, limits, digest, runs)
     told = with_limit(told, lower)
-    of_its_size = [run for run, its in zip(runs, alone_strands, strict=True) if len(its) == len(strands)]
+    of_its_size = [run for run, its in zip(runs, alone_chains, strict=True) if len(its) == len(chains)]
     limited = time_limited(digest, of_its_size) if told.lost is not None else None
     is_open = limited is None and not same_work and told.lost is not None
     why = why_its_work_did_not_end_it(digest) if is_open else ""
@@ -268,7 +268,7 @@ def _asked(
         else own_processes(
             calls,
             company.select("storage", "slice"),
-            [its.calls for its in alone_strands],
+            [its.calls for its in alone_chains],
             None if slowest.is_empty() else int(slowest[0]),
             max(0.0, told.io_seconds - lost),
         )
@@ -376,17 +376,17 @@ def _unevenness(calls: pl.DataFrame) -> float:
 
 
 def _standalone(
-    run: Digest, strands: Strands, waits: Waits, is_same_command: bool, strangers: float | None = None
+    run: Digest, chains: ProcessChains, waits: Waits, is_same_command: bool, strangers: float | None = None
 ) -> StandaloneRows:
-    uneven = to_runtime.unevenness(strands.calls, strands.phases, waits)
-    processes = strands.calls["process"].n_unique()
-    return StandaloneRows(run.job, processes, strands.by_itself, uneven, is_same_command, strangers)
+    uneven = to_runtime.unevenness(chains.calls, chains.phases, waits)
+    processes = chains.calls["process"].n_unique()
+    return StandaloneRows(run.job, processes, chains.by_itself, uneven, is_same_command, strangers)
 
 
 def _told(
     digest: Digest,
     job: Job,
-    strands: Strands,
+    chains: ProcessChains,
     company: pl.DataFrame,
     known: Mapping[int, Capacities],
     sure: Answered,
@@ -397,7 +397,7 @@ def _told(
     step: str,
     of_seconds_alone: bool,
 ) -> Blame:
-    calls, waits, slices = strands.calls, strands.waits, strands.slices
+    calls, waits, slices = chains.calls, chains.waits, chains.slices
     chosen, base = sure.chosen, sure.base
     by_process = process_seconds(calls)
     io_seconds = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
@@ -408,7 +408,7 @@ def _told(
     value, uneven, known_lost, job_lost, alone = 0.0, 1.0, None, None, None
     if chosen is not None:
         prices = uncontended.price_frame(chosen.of)
-        value, uneven = to_runtime.lost_runtime(calls, prices, strands.phases, waits, chosen.uneven)
+        value, uneven = to_runtime.lost_runtime(calls, prices, chains.phases, waits, chosen.uneven)
     claimed = claim(sure, io_seconds, io_lost, float(shares["lost_seconds"].sum()), value, uneven)
     if claimed is not None and base is not None and base.seconds is not None:
         how = base.seconds.how

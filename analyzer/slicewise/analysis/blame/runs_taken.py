@@ -24,7 +24,7 @@ from slicewise.analysis.blame.memory import (
 from slicewise.analysis.blame.result import RunTaken
 from slicewise.analysis.blame.servers import BY_SERVERS, strangers_counted
 from slicewise.analysis.blame.sources import NO_CALLS, Answered
-from slicewise.analysis.blame.to_runtime import in_calls, job_strands
+from slicewise.analysis.blame.to_runtime import in_calls, process_chains
 from slicewise.analysis.blame.unprofiled import unprofiled
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.runs import storage as storages
@@ -152,7 +152,7 @@ def _moved_alike(one: Digest, other: Digest) -> bool:
 
 
 def _longest_in_calls(run: Digest, grid_ns: int) -> float:
-    spent = job_strands(run, grid_ns).calls.group_by("process").agg(seconds=in_calls().sum())["seconds"].max()
+    spent = process_chains(run, grid_ns).calls.group_by("process").agg(seconds=in_calls().sum())["seconds"].max()
     return real(spent or 0.0)
 
 
@@ -214,11 +214,11 @@ def _stranger(
 
 
 def _long_on(run: Digest, grid_ns: int) -> set[int]:
-    """The storages on which a run, or one of the strands of its processes, spent a part of its runtime that a stranger
+    """The storages on which a run, or one of the chains of its processes, spent a part of its runtime that a stranger
     there can have made longer to any purpose: in calls, or waiting for mapped files. To load a program takes less of
     most.
     """
-    calls = job_strands(run, grid_ns).calls.select("process", "storage", seconds=in_calls())
+    calls = process_chains(run, grid_ns).calls.select("process", "storage", seconds=in_calls())
     waits = run.fetched.select("process", "storage", seconds=pl.col("waited_ns") / SECOND_NS)
     both = pl.concat([calls, waits], how="vertical_relaxed").group_by("process", "storage").agg(pl.col("seconds").sum())
     return set(both.filter(pl.col("seconds") >= LITTLE_OF_RUNTIME * runtime_of(run))["storage"])

@@ -26,6 +26,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.processes import LEAST_SHARE_OF_TIME, are_ranks
 from slicewise.kept_once import kept_once
 
+# "strands": chains of processes that followed each other; --json has had that name since 2.0.
 Waits = Literal["ranks", "processes", "strands", "one process"]
 # A process that began so long before its predecessor's end began after it: clocks are read one after the other.
 CLOCKS_NS = 1_000_000
@@ -129,9 +130,9 @@ def lost_parts(parts: np.ndarray, alone: np.ndarray, waits: Waits, uneven: float
 
 
 @dataclass(frozen=True)
-class Strands:
-    """calls: of `timeline.call_rows` of a job, with the first process of its strand in place of each process. waits:
-    whose I/O decides how long the job's takes.
+class ProcessChains:
+    """Processes that followed each other, as one. calls: of `timeline.call_rows` of a job, with the first process of
+    its chain in place of each process. waits: whose I/O decides how long the job's takes.
     """
 
     calls: pl.DataFrame
@@ -156,63 +157,65 @@ class Strands:
         return on_storages(self.slices)
 
 
-def job_strands(digest: Digest, grid_ns: int, like: Strands | None = None) -> Strands:
-    """What a job's strands did. Ranks wait for each other, and stay what they are. like: of the same program's other
-    run. Where that has another number of strands, since who hardly makes calls may wait for others in one run and not
+def process_chains(digest: Digest, grid_ns: int, like: ProcessChains | None = None) -> ProcessChains:
+    """What a job's chains did. Ranks wait for each other, and stay what they are. like: of the same program's other
+    run. Where that has another number of chains, since who hardly makes calls may wait for others in one run and not
     in the next, all that may have waited are taken to have, or none, if that gives as many.
     """
     beside = tuple(map(id, digest.beside))
-    found = _strands(digest, grid_ns, BOTH_AT_ITS_ENDS, *beside)
+    found = _chains(digest, grid_ns, BOTH_AT_ITS_ENDS, *beside)
     if like is None or len(found) == len(like) or found.waits in ("ranks", "one process"):
         return found
-    others = (_strands(digest, grid_ns, most, *beside) for most in (NOBODY_WAITED, ALL_WAITED))
+    others = (_chains(digest, grid_ns, most, *beside) for most in (NOBODY_WAITED, ALL_WAITED))
     return next((one for one in others if len(one) == len(like)), found)
 
 
-def strands_to_match(digest: Digest, other: Digest, grid_ns: int) -> Strands | None:
-    """Those of another run, if it has as many processes, or the command line: `job_strands` makes the job's own like
+def chains_to_match(digest: Digest, other: Digest, grid_ns: int) -> ProcessChains | None:
+    """Those of another run, if it has as many processes, or the command line: `process_chains` makes the job's own like
     them. None: nothing.
     """
     own, its = digest.about, other.about
     is_like = as_many(own["processes"], its["processes"]) or (own["command"] and own["command"] == its["command"])
-    return job_strands(other, grid_ns) if is_like else None
+    return process_chains(other, grid_ns) if is_like else None
 
 
 # As a digest's frames, these stay as long as it does: a run alone is held against many others.
 @kept_once
-def _strands(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> Strands:
+def _chains(digest: Digest, grid_ns: int, most_both: int, *_beside: int) -> ProcessChains:
     calls, who = call_rows(digest, grid_ns), members(digest)
     if calls["process"].n_unique() < 2:
-        return Strands(calls, "one process")
+        return ProcessChains(calls, "one process")
     if who.select(are_ranks()).item():
-        return Strands(calls, "ranks")
+        return ProcessChains(calls, "ranks")
     # A killed process has the latest end that it can have had: it may have been gone a slice before.
     least_ns = pl.max_horizontal("start_ns", pl.col("end_ns") - digest.slice_ns)
     ended = who.with_columns(end_ns=pl.when(pl.col("ending") == "killed").then(least_ns).otherwise("end_ns"))
     lifetimes = list(ended.join(calls, on="process", how="semi").select(LIFETIME).iter_rows())
     seconds = calls.group_by("process").agg(pl.sum_horizontal(SECONDS.values()).sum())
-    first = first_of_strand(lifetimes, dict(seconds.iter_rows()))
-    first |= _with_those_who_wait(by_strand(calls, first), lifetimes, first, grid_ns, most_both)
-    strands = by_strand(calls, first)
-    pair = _handing_on(who, strands["process"].unique().to_list(), first)
+    first = first_of_chain(lifetimes, dict(seconds.iter_rows()))
+    first |= _with_those_who_wait(by_chain(calls, first), lifetimes, first, grid_ns, most_both)
+    chains = by_chain(calls, first)
+    pair = _handing_on(who, chains["process"].unique().to_list(), first)
     if not (first or pair):
-        return Strands(calls, "processes")
+        return ProcessChains(calls, "processes")
     if pair:
-        strands = _one_at_a_time(by_strand(strands, pair), grid_ns)
+        chains = _one_at_a_time(by_chain(chains, pair), grid_ns)
     # A process that mattered beside many brief ones may be next to nothing beside all of them together.
-    strands = strands.with_columns(its=in_calls().sum().over("process"))
-    return Strands(strands.filter(pl.col("its") >= LEAST_SHARE_OF_TIME * pl.col("its").max()).drop("its"), "strands")
+    chains = chains.with_columns(its=in_calls().sum().over("process"))
+    return ProcessChains(
+        chains.filter(pl.col("its") >= LEAST_SHARE_OF_TIME * pl.col("its").max()).drop("its"), "strands"
+    )
 
 
-def first_of_strand(
+def first_of_chain(
     lifetimes: Sequence[tuple[int, int, int, str]], seconds: Mapping[int, float] = MappingProxyType({})
 ) -> dict[int, int]:
-    """The first process of its strand, of each process that is not that itself. lifetimes: of one job, LIFETIME.
+    """The first process of its chain, of each process that is not that itself. lifetimes: of one job, LIFETIME.
     seconds: of each process in calls.
 
     A process goes on where one of its program ended before it began, in a pipeline, or else any; of several the last,
-    and of those that ended with it, as a pipeline's do, the one whose strand was in calls for longest. Those that ran
-    side by side are in different strands: there are as many of these as processes ran at one time at most.
+    and of those that ended with it, as a pipeline's do, the one whose chain was in calls for longest. Those that ran
+    side by side are in different chains: there are as many of these as processes ran at one time at most.
     """
     found: dict[int, int] = {}
     took = {process: seconds.get(process, 0.0) for process, *_ in lifetimes}
@@ -238,10 +241,10 @@ def _with_those_who_wait(
     grid_ns: int,
     most_both: int,
 ) -> dict[int, int]:
-    """More of `first_of_strand`: a process within whose life another one began and ended, and which made no calls while
-    that one did, waited for it. What both did is one strand; of several that it may have waited for, the busiest.
+    """More of `first_of_chain`: a process within whose life another one began and ended, and which made no calls while
+    that one did, waited for it. What both did is one chain; of several that it may have waited for, the busiest.
 
-    calls: by strand. most_both: in so many slices both may have been busy. Of more processes than FEW none is looked
+    calls: by chain. most_both: in so many slices both may have been busy. Of more processes than FEW none is looked
     at: they are not a script's.
     """
     if len(lifetimes) > FEW:
@@ -253,9 +256,9 @@ def _with_those_who_wait(
     slices |= {int(process): set(its["slice"]) for (process,), its in busy.group_by("process")}
     spans: dict[int, tuple[int, int]] = {}
     for process, start_ns, end_ns, _ in lifetimes:
-        strand = first.get(process, process)
-        low, high = spans.get(strand, (start_ns, end_ns))
-        spans[strand] = min(low, start_ns), max(high, end_ns)
+        chain = first.get(process, process)
+        low, high = spans.get(chain, (start_ns, end_ns))
+        spans[chain] = min(low, start_ns), max(high, end_ns)
     found: dict[int, int] = {}
     busiest = sorted(slices, key=lambda process: -seconds[process])
     for parent in sorted(slices, key=lambda process: spans[process]):
@@ -268,32 +271,32 @@ def _with_those_who_wait(
             if is_within and spans[parent] != spans[child] and len(both) <= most_both:
                 found[child] = parent
                 break
-    return found | {process: found[strand] for process, strand in first.items() if strand in found}
+    return found | {process: found[chain] for process, chain in first.items() if chain in found}
 
 
-def _handing_on(who: pl.DataFrame, strands: Sequence[int], first: Mapping[int, int]) -> dict[int, int]:
-    """More of `first_of_strand`, of a job of two strands: one passed on what it had read from files, by a pipe or a
+def _handing_on(who: pl.DataFrame, chains: Sequence[int], first: Mapping[int, int]) -> dict[int, int]:
+    """More of `first_of_chain`, of a job of two chains: one passed on what it had read from files, by a pipe or a
     socket, and the other wrote to files what it had got so. The one waits while the other does. who: `members`.
     """
-    if len(strands) != 2:
+    if len(chains) != 2:
         return {}
     sums = (
         who.select(
-            pl.col("process").replace(first).alias("strand"),
+            pl.col("process").replace(first).alias("chain"),
             *(pl.col(f"{way}_bytes") for way in DIRECTIONS),
             *(
                 (pl.col(f"all_{way}_bytes").fill_null(0) - pl.col(f"{way}_bytes")).clip(0).alias(f"{way}_elsewhere")
                 for way in DIRECTIONS
             ),
         )
-        .group_by("strand")
+        .group_by("chain")
         .sum()
-        .filter(pl.col("strand").is_in(strands))
+        .filter(pl.col("chain").is_in(chains))
     )
     hands_on = (pl.col("read_bytes") > 0) & (pl.col("write_elsewhere") >= MAINLY * pl.col("read_bytes"))
     writes_down = (pl.col("write_bytes") > 0) & (pl.col("read_elsewhere") >= MAINLY * pl.col("write_bytes"))
     does_one = (hands_on & ~writes_down, writes_down & ~hands_on)
-    giver, taker = (sums.filter(does)["strand"].to_list() for does in does_one)
+    giver, taker = (sums.filter(does)["chain"].to_list() for does in does_one)
     return {taker[0]: giver[0]} if len(giver) == 1 and len(taker) == 1 else {}
 
 
@@ -303,8 +306,8 @@ def _one_at_a_time(calls: pl.DataFrame, grid_ns: int) -> pl.DataFrame:
     return calls.with_columns(pl.col(SECONDS.values()) / most)
 
 
-def by_strand(calls: pl.DataFrame, first: Mapping[int, int]) -> pl.DataFrame:
-    """Rows of calls with these processes' rows added to those of the first one of their strand."""
+def by_chain(calls: pl.DataFrame, first: Mapping[int, int]) -> pl.DataFrame:
+    """Rows of calls with these processes' rows added to those of the first one of their chain."""
     if not first:
         return calls
     counts = (*SECONDS.values(), *COUNTS)

@@ -16,7 +16,7 @@ from slicewise.analysis.blame.memory import fetched_by, seconds_refetching
 from slicewise.analysis.blame.outside import outside_of_io
 from slicewise.analysis.blame.result import Blame, LowerLimit
 from slicewise.analysis.blame.runs_taken import other_warmth
-from slicewise.analysis.blame.to_runtime import job_strands, strands_to_match
+from slicewise.analysis.blame.to_runtime import chains_to_match, process_chains
 from slicewise.analysis.compare.difference import Difference, Loss, difference
 from slicewise.analysis.compare.work import Tasks, place_names, work_of
 from slicewise.analysis.runs.limits import limits_of
@@ -106,7 +106,7 @@ def _with_reasons(
     found = difference(run, former_run, blamed.loss, blamed_former.loss)
     fetched = [fetched_by(run) for run in (of, against)]
     cached = [1 - one.from_storage for one in fetched if one is not None]
-    processes = len(job_strands(of, of.slice_ns, strands_to_match(of, against, of.slice_ns)))
+    processes = len(process_chains(of, of.slice_ns, chains_to_match(of, against, of.slice_ns)))
     io_seconds, former = (run.io_ns / 1e9 for run in (found.of, found.against))
     more = io_seconds - former
     calls = InCalls(processes, io_seconds, more, more)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from slicewise.analysis.blame.to_runtime import Waits, in_calls, job_strands, phase_of_slices, strands_to_match
+from slicewise.analysis.blame.to_runtime import Waits, chains_to_match, in_calls, phase_of_slices, process_chains
 from slicewise.analysis.calls import AMOUNTS, CALLS, KINDS, SECONDS, Kind, slice_rows
 from slicewise.analysis.job.turns import turns
 from slicewise.analysis.runs.matching import Job, run_of
@@ -21,7 +21,7 @@ class Tasks:
     """A run as comparisons see it.
 
     runtime_ns: from its first process to its last one's end; io_ns: the part of it in calls on files, of the processes
-    that decided it: by `waits`, the slowest rank of each phase, or the strand (`to_runtime.Strands`) with most.
+    that decided it: by `waits`, the slowest rank of each phase, or the chain (`to_runtime.ProcessChains`) with most.
     waited_ns: what it waited for its turn at I/O, by the process that waited longest; in no call.
     decided_by: what to call whoever decided most of it. processes: how many there are to choose from. is_unseen: none
     of its processes could be profiled, and of no call is known how long it took.
@@ -61,12 +61,12 @@ def work_of(digest: Digest, against: Digest | None = None) -> Tasks:
     """against: the run with which it is compared, like with like."""
     row = digest.jobs.row(0, named=True)
     who = members(digest)
-    like = None if against is None else strands_to_match(digest, against, digest.slice_ns)
-    strands = job_strands(digest, digest.slice_ns, like)
+    like = None if against is None else chains_to_match(digest, against, digest.slice_ns)
+    chains = process_chains(digest, digest.slice_ns, like)
     did = _did(digest)
-    rows = _as_done(_rows(digest, strands.calls), did)
-    waits: Waits = "processes" if strands.waits == "strands" else strands.waits
-    decided = _deciding(strands.calls, waits)
+    rows = _as_done(_rows(digest, chains.calls), did)
+    waits: Waits = "processes" if chains.waits == "strands" else chains.waits
+    decided = _deciding(chains.calls, waits)
     deciding = rows.join(decided, on=["process", "slice"], how="semi")
     runtime_ns = row["end_ns"] - row["start_ns"]
     seconds = deciding.group_by("place", "kind").agg(pl.col("seconds").sum())
@@ -188,7 +188,7 @@ def _syncs(digest: Digest) -> pl.DataFrame:
 
 
 def _deciding(calls: pl.DataFrame, waits: Waits) -> pl.DataFrame:
-    """process, slice: whose calls decided how long the job's I/O took, and in which slices. calls: by strand."""
+    """process, slice: whose calls decided how long the job's I/O took, and in which slices. calls: by chain."""
     spent = calls.group_by("process", "slice").agg(seconds=in_calls().sum())
     if waits == "ranks":
         placed = spent.join(phase_of_slices(slice_rows(calls)), on="slice")

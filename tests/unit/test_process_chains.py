@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from slicewise.analysis.blame.blame import blame
-from slicewise.analysis.blame.to_runtime import first_of_strand, in_calls, job_strands
+from slicewise.analysis.blame.to_runtime import first_of_chain, in_calls, process_chains
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.kept import key_text
 from slicewise.digest.digest import read_digest
@@ -28,7 +28,7 @@ MS, SECOND = 1_000_000, 1_000_000_000
     ],
 )
 def test_who_goes_on_for_whom(lifetimes, first):
-    assert first_of_strand([(*one, "x") for one in lifetimes]) == first
+    assert first_of_chain([(*one, "x") for one in lifetimes]) == first
 
 
 def test_a_program_of_a_pipeline_goes_on_for_itself():
@@ -36,25 +36,25 @@ def test_a_program_of_a_pipeline_goes_on_for_itself():
     begins = [(at, at * SECOND) for at in (1, 2, 3)]
     first = [(at, begin, begin + 900 * MS, "awk") for at, begin in begins]
     then = [(10 + at, begin + 5 * MS, begin + SECOND, "sqlite3") for at, begin in begins]
-    assert first_of_strand([*first, *then]) == {2: 1, 3: 1, 12: 11, 13: 11}
+    assert first_of_chain([*first, *then]) == {2: 1, 3: 1, 12: 11, 13: 11}
 
 
 def test_what_follows_a_pipeline_goes_on_for_the_one_that_was_in_calls():
     """`tar | gzip; sync`: gzip ends last. The sync's 12.7 s were told to be outside of calls."""
     lifetimes = [(1, 0, 5000 * MS, "tar"), (2, 1, 5002 * MS, "gzip"), (3, 5004 * MS, 9000 * MS, "sync")]
-    assert first_of_strand(lifetimes, {1: 4.2, 2: 0.02, 3: 3.9}) == {3: 1}
+    assert first_of_chain(lifetimes, {1: 4.2, 2: 0.02, 3: 3.9}) == {3: 1}
     apart = [(1, 0, 4900 * MS, "tar"), *lifetimes[1:]]
-    assert first_of_strand(apart, {1: 4.2, 2: 0.02, 3: 3.9}) == {3: 2}
+    assert first_of_chain(apart, {1: 4.2, 2: 0.02, 3: 3.9}) == {3: 2}
 
 
 def test_clocks_that_are_read_one_after_the_other_are_no_overlap():
-    assert first_of_strand([(1, 0, 10 * MS, "x"), (2, 10 * MS - 900_000, 20 * MS, "y")]) == {2: 1}
-    assert first_of_strand([(1, 0, 10 * MS, "x"), (2, 8 * MS, 20 * MS, "x")]) == {}
+    assert first_of_chain([(1, 0, 10 * MS, "x"), (2, 10 * MS - 900_000, 20 * MS, "y")]) == {2: 1}
+    assert first_of_chain([(1, 0, 10 * MS, "x"), (2, 8 * MS, 20 * MS, "x")]) == {}
 
 
 @pytest.mark.parametrize("own_seconds", [0.0, 0.03, 0.06, 0.6])
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_a_parent_of_workers_is_a_strand_with_one_of_them(tmp_path, own_seconds, is_killed):
+def test_a_parent_of_workers_is_a_chain_with_one_of_them(tmp_path, own_seconds, is_killed):
     """However long its own few calls took, and where its workers were killed at its end, whose slice ends after it."""
     counted = {"read_ops": 1, "read_bytes": 1 << 26}
     slices = [counted | {"process": 1, "slice": 1000, "read_ns": round(own_seconds * SECOND)}]
@@ -67,7 +67,7 @@ def test_a_parent_of_workers_is_a_strand_with_one_of_them(tmp_path, own_seconds,
     workers = [{"process": at, "slice_ns": SECOND, "start_ns": 1001 * SECOND} | ended for at in (2, 3)]
     parent = {"process": 1, "slice_ns": SECOND, "start_ns": 1000 * SECOND, "end_ns": 1019 * SECOND + SECOND // 2}
     place = build_profile(tmp_path / "job", [parent, *workers], slices)
-    assert job_strands(read_digest(place), SECOND).calls["process"].n_unique() == 2
+    assert process_chains(read_digest(place), SECOND).calls["process"].n_unique() == 2
 
 
 @pytest.mark.parametrize(("of_job", "of_run"), [(0.3, 0.001), (0.001, 0.3)])
@@ -91,7 +91,7 @@ def test_who_hardly_makes_calls_makes_no_run_one_of_another_size(tmp_path, of_jo
         child = {"process": key + 2, "start_ns": begin * SECOND + MS, "end_ns": (begin + 20) * SECOND - MS}
         processes = [lived | {"process": key + 1}, lived | child]
         jobs.append(read_digest(build_profile(tmp_path / name, processes, slices)))
-    assert [len(job_strands(one, SECOND)) for one in jobs] == ([2, 1] if of_job > of_run else [1, 2])
+    assert [len(process_chains(one, SECOND)) for one in jobs] == ([2, 1] if of_job > of_run else [1, 2])
     found = blame(jobs[0], [], [], jobs[1:])
     assert found.baseline is not None
     assert found.baseline.source == "standalone runs"
@@ -132,6 +132,6 @@ def test_who_hands_on_what_it_reads_is_one_with_who_writes_it(tmp_path, handed_o
     lived = {"slice_ns": SECOND, "start_ns": 1000 * SECOND, "end_ns": 1010 * SECOND}
     giver = lived | {"process": 1, "all_read_bytes": 10 * mib, "all_write_bytes": passed}
     taker = lived | {"process": 2, "all_read_bytes": passed, "all_write_bytes": 10 * mib}
-    found = job_strands(read_digest(build_profile(tmp_path / "job", [giver, taker], slices)), SECOND)
+    found = process_chains(read_digest(build_profile(tmp_path / "job", [giver, taker], slices)), SECOND)
     assert len(found) == (1 if handed_on else 2)
     assert found.calls.select(in_calls().sum()).item() == pytest.approx(5 * 0.9 + 5 * 1.0 if handed_on else 12)
