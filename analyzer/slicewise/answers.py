@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from slicewise.analysis.blame.case import by_the_way, case_of
-from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
+from slicewise.digest.surroundings import Surroundings
 from slicewise.report.blame.blame_page import blame_report
 from slicewise.report.coverage.unseen import unseen_lines
 from slicewise.report.job.job_page import job_page, job_report

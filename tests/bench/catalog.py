@@ -24,10 +24,10 @@ from bench.profiles import Shape, build
 from slicewise.analysis.site.summary import summary
 from slicewise.analysis.site.worst import worst
 from slicewise.catalog.answers import ANSWERS
-from slicewise.catalog.beside import partners
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
+from slicewise.catalog.neighbours import partners
 from slicewise.catalog.store import Catalog
 from slicewise.constants import DAY_NS
 from slicewise.report.page import write_page

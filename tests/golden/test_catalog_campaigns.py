@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from slicewise.analysis.blame.case import case_of, kept_case
 from slicewise.analysis.blame.result import Blame
-from slicewise.analysis.site.at_once import AroundMany
+from slicewise.analysis.site.at_once import NeighbourhoodOfMany
 from slicewise.analysis.site.worst import runs_alone
 from slicewise.catalog.kept import find_job
-from slicewise.digest.beside import Surroundings
+from slicewise.digest.surroundings import Surroundings
 from slicewise.profile.files import job_places
 from support.catalogs import catalog_of
 from support.consistency import contradictions
@@ -46,7 +46,7 @@ def test_a_catalog_says_what_the_files_say(name: str, tmp_path: Path) -> None:
     is_apart = name != POLICIES
     jobs = job_places([where / name]) if is_apart else sorted({profile.parent for profile in where.glob("*/*.swz")})
     catalog = catalog_of(tmp_path / "site", *jobs)
-    many = AroundMany(catalog, catalog.batches(), 0, LAST, runs_alone(catalog, catalog.batches()))
+    many = NeighbourhoodOfMany(catalog, catalog.batches(), 0, LAST, runs_alone(catalog, catalog.batches()))
     beside = set(many.jobs_with_company(catalog.days())["key"])
     around = Surroundings()
     for place in jobs[:: -(-len(jobs) // ASKED)]:

@@ -7,8 +7,8 @@ import pytest
 from slicewise.analysis.blame.case import kept_case
 from slicewise.analysis.calls import Rows
 from slicewise.analysis.site import at_once
-from slicewise.analysis.site.at_once import AroundMany, around_jobs
-from slicewise.catalog.beside import Around
+from slicewise.analysis.site.at_once import NeighbourhoodOfMany, neighbourhood_of_jobs
+from slicewise.catalog.neighbours import Neighbourhood
 from slicewise.catalog.store import Catalog
 from slicewise.estimate import Estimate
 from slicewise.report.blame import all_words
@@ -146,14 +146,16 @@ def test_each_job_is_told_as_it_is_by_itself(
 ) -> None:
     catalog = request.getfixturevalue(name)
     monkeypatch.setattr(at_once, "RECORDS_AT_ONCE", 1000)
-    many, rows = around_jobs(catalog, 0, LAST, MANY)
-    assert isinstance(many, AroundMany)
+    many, rows = neighbourhood_of_jobs(catalog, 0, LAST, MANY)
+    assert isinstance(many, NeighbourhoodOfMany)
     keys = catalog.scan("jobs").select(pl.col("key").sort()).collect()["key"].to_list()
     claimed = 0
     for key in keys[:: 1 if name == "competing" else 16]:
         (job,) = many.jobs_of_keys([key], 0, LAST)
-        assert [one.key for one in many.neighbours_of(job)] == [one.key for one in Around(catalog).neighbours_of(job)]
-        assert [one.key for one in many.quiet_runs(job)] == [one.key for one in Around(catalog).quiet_runs(job)]
+        assert [one.key for one in many.neighbours_of(job)] == [
+            one.key for one in Neighbourhood(catalog).neighbours_of(job)
+        ]
+        assert [one.key for one in many.quiet_runs(job)] == [one.key for one in Neighbourhood(catalog).quiet_runs(job)]
         case, _ = kept_case(catalog, job, around=many)
         together, alone = case.losses(rows), kept_case(catalog, job)[0].result()
         if together is None:
@@ -171,10 +173,10 @@ def test_each_job_is_told_as_it_is_by_itself(
 
 def test_too_many_jobs_are_asked_one_by_one(synthetic: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_once, "MOST_RECORDS", 10)
-    around, rows = around_jobs(synthetic, 0, LAST, MANY)
-    assert (type(around), type(rows)) == (Around, Rows)
+    around, rows = neighbourhood_of_jobs(synthetic, 0, LAST, MANY)
+    assert (type(around), type(rows)) == (Neighbourhood, Rows)
 
 
 def test_few_jobs_are_asked_one_by_one(synthetic: Catalog) -> None:
-    around, rows = around_jobs(synthetic, 0, LAST, 2)
-    assert (type(around), type(rows)) == (Around, Rows)
+    around, rows = neighbourhood_of_jobs(synthetic, 0, LAST, 2)
+    assert (type(around), type(rows)) == (Neighbourhood, Rows)

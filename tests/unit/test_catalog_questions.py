@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.site import worst as site_worst
-from slicewise.analysis.site.at_once import around_jobs
+from slicewise.analysis.site.at_once import neighbourhood_of_jobs
 from slicewise.analysis.site.worst import head, worst
 from slicewise.catalog.answers import ANSWERS
-from slicewise.catalog.beside import partners
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest
 from slicewise.catalog.kept import find_job
+from slicewise.catalog.neighbours import partners
 from slicewise.catalog.store import Catalog
 from support.command_line import answer_of, json_of, refusal_of, slicewise_command
 from support.earlier_catalogs import without_sums
@@ -188,7 +188,7 @@ def test_worst_names_who_lost_and_who_cost(catalog):
     assert lost == pytest.approx(204 * (1 - 19 / 102), rel=0.1)
     rows = json_of("catalog", "worst", catalog.path, "--until", "2023-11-15")
     assert set(rows[0]) == {"key", "job", "user", "program", "lost_seconds", "caused_seconds", "confidence"}
-    many, _ = around_jobs(catalog, 0, LAST, 1000)
+    many, _ = neighbourhood_of_jobs(catalog, 0, LAST, 1000)
     bounds = many.jobs_with_company(catalog.days()).select("key", "at_most_seconds")
     assert dict(bounds.iter_rows())[find_job(catalog, "48190").key] >= lost
     (user,) = json_of("catalog", "worst", catalog.path, "--until", "2023-11-15", "--by", "user")

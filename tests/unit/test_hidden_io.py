@@ -15,7 +15,7 @@ from slicewise.analysis.blame.unprofiled import changing
 from slicewise.analysis.blame.weighed import no_longer_than
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.runs.matching import company
-from slicewise.digest.beside import Surroundings
+from slicewise.digest.surroundings import Surroundings
 from slicewise.estimate import Estimate
 from slicewise.report.blame.blame_words import headline, second_sentence
 from support.blame_trials import digests
@@ -216,7 +216,7 @@ def test_who_reads_on_without_calls_is_found_beside_a_job(tmp_path):
     place = job(tmp_path / "job", 20, called=20, command="cat big", start=FIRST + 5)
     job(tmp_path / "mapper", 40, fetched=400, slices_with_calls=2)
     job(tmp_path / "computes", 40, fetched=10, slices_with_calls=2, command="solve")
-    assert [one.name for one in Surroundings().beside(place).neighbours] == ["mapper"]
+    assert [one.name for one in Surroundings().nearby(place).neighbours] == ["mapper"]
     own, mapper, computes = digests(place, tmp_path / "mapper", tmp_path / "computes")
     assert company(own, [mapper, computes]) == [mapper]
 

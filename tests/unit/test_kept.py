@@ -10,9 +10,9 @@ from slicewise.analysis.blame.case import case_of, large_neighbour
 from slicewise.analysis.calls import OF_JOBS, job_rows
 from slicewise.digest import large
 from slicewise.digest import outlines as outlines_of_jobs
-from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import read_digest
 from slicewise.digest.outlines import outlines
+from slicewise.digest.surroundings import Surroundings
 from slicewise.profile import many
 from support.jobs import write_competing_jobs
 from support.runs import metadata, write_run, wrote
@@ -154,7 +154,7 @@ def test_of_a_large_job_of_another_time_its_outline_alone_is_kept(tmp_path):
     begins = {"own": 1000, "late": 2000, "near": 1005}
     own, late, near = (mapping_job(tmp_path / "jobs" / name, at) for name, at in begins.items())
     around = Surroundings(together_of=lambda digest: job_rows([digest], digest.slice_ns).drop("job"))
-    around.beside(own)
+    around.nearby(own)
     assert len(list((tmp_path / "cache/slicewise/neighbours").iterdir())) == 1
     assert {one.place for one in outlines([own, late, near])} == {own, late, near}
 

@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.time_limited import asked_to_run_for, time_limited, why_its_work_did_not_end_it
-from slicewise.digest.beside import Surroundings
 from slicewise.digest.digest import Digest
 from slicewise.digest.slices import TIMES
+from slicewise.digest.surroundings import Surroundings
 from slicewise.profile.reader import read_profile
 from slicewise.report.blame import blame_words
 from support.command_line import json_of, slicewise_command
@@ -51,7 +51,7 @@ def program_of(profile: Path) -> str:
 
 
 def quiet_runs_of(job: Path) -> list[str]:
-    return [place.name for place in Surroundings().beside(job).quiet]
+    return [place.name for place in Surroundings().nearby(job).quiet]
 
 
 def test_another_script_is_another_program_and_a_label_joins_what_is_the_same(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.blame.result import Blame
-from slicewise.digest.beside import Surroundings
+from slicewise.digest.surroundings import Surroundings
 from support.blame_trials import digests
 from support.swz import build_profile
 
@@ -74,7 +74,7 @@ def test_one_is_found_beside_a_job(tmp_path):
     """By the mount point of its open file, since it made no calls; it is no company of a run before it."""
     job, alone = reader(tmp_path / "job", 1, FIRST, 20, 10, 20), reader(tmp_path / "alone", 2, FIRST - 900, 10, 20, 20)
     go, elsewhere = go_program(tmp_path / "go", "/scratch"), go_program(tmp_path / "elsewhere", "/home", number=7001)
-    found = Surroundings().beside(job)
+    found = Surroundings().nearby(job)
     assert (found.neighbours, found.quiet, found.unread) == ([go], [alone], [])
     assert elsewhere not in found.neighbours
     (neighbour,) = case_of(job).result().neighbours

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.case import kept_case
 from slicewise.analysis.site import worst as site_worst
-from slicewise.analysis.site.at_once import AroundMany
+from slicewise.analysis.site.at_once import NeighbourhoodOfMany
 from slicewise.analysis.site.worst import GROUPS, Worst, runs_alone, together, worst
 from slicewise.catalog.answers import ANSWERS
 from slicewise.catalog.find import places
@@ -49,7 +49,7 @@ def found(day: Catalog) -> Worst:
 
 @ONE_DAY
 def test_who_had_company_is_asked(day, found):
-    many = AroundMany(day, day.batches(), 0, LAST, runs_alone(day, day.batches()))
+    many = NeighbourhoodOfMany(day, day.batches(), 0, LAST, runs_alone(day, day.batches()))
     beside = many.jobs_with_company(day.days())
     assert 0 < beside.height <= sum(batch.jobs for batch in day.batches())
     assert (found.asked, found.of, found.unasked.height) == (beside.height, beside.height, 0)
@@ -135,8 +135,8 @@ def test_a_profile_that_came_in_by_two_names_counts_once(tmp_path):
 
 def test_a_day_is_asked_anew_only_if_its_jobs_are_others(catalog, tmp_path, monkeypatch):
     shutil.rmtree(catalog.path / ANSWERS, ignore_errors=True)
-    asked, real = [], site_worst.AroundMany
-    monkeypatch.setattr(site_worst, "AroundMany", lambda *given: asked.append(given[1:]) or real(*given))
+    asked, real = [], site_worst.NeighbourhoodOfMany
+    monkeypatch.setattr(site_worst, "NeighbourhoodOfMany", lambda *given: asked.append(given[1:]) or real(*given))
     first = worst(catalog, 0, LAST)
     assert len(asked) == 2
     assert worst(catalog, 0, LAST).rows.equals(first.rows)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from slicewise.digest import digest as one_profile
 from slicewise.digest import shared as profiles
-from slicewise.digest.beside import Beside, Surroundings, servers_beside
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import with_names_of_their_own
+from slicewise.digest.surroundings import Nearby, Surroundings, servers_nearby
 from slicewise.errors import UserError
 from slicewise.settings import CATALOG, servers_of_site
 
@@ -108,7 +108,7 @@ def counted_beside(
     left out of it, a line each: where the site says, else beside the job's profile. None where that is nowhere, or
     where the servers' count is all that is known of the job. place: the job's profile.
     """
-    servers = servers_of_site() or ([] if place is None else servers_beside(place))
+    servers = servers_of_site() or ([] if place is None else servers_nearby(place))
     if not servers or job.is_served:
         return None, []
     from slicewise.imports.jobstats import read_served
@@ -133,20 +133,20 @@ def profile_place(place: Path) -> Path:
     return digest.profile_path
 
 
-def beside(place: Path, around: Surroundings) -> Beside:
+def find_nearby(place: Path, surroundings: Surroundings) -> Nearby:
     """What lies beside a job: beside its profile, or, of a job of the catalog, the keys of jobs there."""
     if served_job(place):
-        return Beside([], [], 0)
+        return Nearby([], [], 0)
     kept = kept_job(place)
     if kept is None:
-        return around.beside(place)
-    from slicewise.catalog.beside import Around
+        return surroundings.nearby(place)
     from slicewise.catalog.kept import key_text
+    from slicewise.catalog.neighbours import Neighbourhood
 
     catalog, job = kept
-    look = Around(catalog)
+    look = Neighbourhood(catalog)
     near, quiet = ([Path(key_text(one.key)) for one in find(job)] for find in (look.neighbours_of, look.quiet_runs))
-    return Beside(near, quiet, len(near) + len(quiet))
+    return Nearby(near, quiet, len(near) + len(quiet))
 
 
 def _digest_of(kept: tuple[Catalog, KeptJob]) -> Digest:

@@ -10,7 +10,7 @@ from slicewise.analysis.blame.case import Case, case_of
 from slicewise.analysis.blame.counted import CountedJob, counted_job, counted_of
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.blame.servers import shadows
-from slicewise.digest.beside import Surroundings, job_directory
+from slicewise.digest.surroundings import Surroundings, job_directory
 from slicewise.errors import UserError
 from slicewise.profile.files import job_places
 from slicewise.report.blame import blame_words, counted_words

@@ -14,11 +14,11 @@ import polars as pl
 
 from slicewise.analysis.site.jobs import LAST_NS, Wanted, list_jobs, named
 from slicewise.analysis.site.summary import quality as site_quality
-from slicewise.catalog.beside import partners
 from slicewise.catalog.check import changes, check, missing_file, without_sums
 from slicewise.catalog.find import places
 from slicewise.catalog.ingest import ingest as take_in
 from slicewise.catalog.kept import KeptDigest, find_job, key_text
+from slicewise.catalog.neighbours import partners
 from slicewise.catalog.prune import age_ns, prune_older
 from slicewise.catalog.store import Catalog
 from slicewise.errors import UserError

@@ -11,7 +11,7 @@ from slicewise.analysis.blame.case import Case, case_of
 from slicewise.analysis.expect.expectation import Expectation, Point, expectation
 from slicewise.analysis.expect.place import Placed
 from slicewise.analysis.expect.place import place as placing
-from slicewise.digest.beside import Surroundings, job_directory
+from slicewise.digest.surroundings import Surroundings, job_directory
 from slicewise.errors import UserError
 from slicewise.io500.results import read_results
 from slicewise.report.blame.anonymous import anonymous, labels_of

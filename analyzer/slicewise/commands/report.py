@@ -9,7 +9,7 @@ from slicewise.analysis.job.sites import of_waits
 from slicewise.analysis.nodes.causes import moved
 from slicewise.catalog.sources import read_digest
 from slicewise.digest.activity import runtime_of
-from slicewise.digest.beside import Surroundings
+from slicewise.digest.surroundings import Surroundings
 from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.coverage import coverage_words

@@ -15,16 +15,15 @@ from slicewise.analysis.blame.servers import let_clients_tell, let_servers_tell
 from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
 from slicewise.analysis.runs.limits import has_limits, is_apart
 from slicewise.analysis.runs.matching import company as in_company
-from slicewise.catalog.beside import Around
 from slicewise.catalog.kept import KeptDigest, KeptJob
-from slicewise.catalog.sources import beside as find_beside
-from slicewise.catalog.sources import counted_beside, kept_job, read_digests
+from slicewise.catalog.neighbours import Neighbourhood
+from slicewise.catalog.sources import counted_beside, find_nearby, kept_job, read_digests
 from slicewise.catalog.store import Catalog
 from slicewise.digest import large
-from slicewise.digest.beside import MOST_PROFILES, Beside, Surroundings, job_directory
 from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import Digest
 from slicewise.digest.shared import with_names_of_their_own
+from slicewise.digest.surroundings import MOST_PROFILES, Nearby, Surroundings, job_directory
 from slicewise.errors import UserError
 from slicewise.text import words
 
@@ -99,7 +98,7 @@ class ByTheWay:
     or such that cannot be compared with it.
     """
 
-    beside: Beside
+    beside: Nearby
     case: Case | None = None
     result: Blame | None = None
 
@@ -112,7 +111,7 @@ class ByTheWay:
 def by_the_way(profile: Path, surroundings: Surroundings) -> ByTheWay:
     """What `blame` would say of a job, for an answer about the job by itself."""
     surroundings.together_of = _together
-    beside = find_beside(profile, surroundings)
+    beside = find_nearby(profile, surroundings)
     if not beside.neighbours or beside.looked_at > MOST_BY_THE_WAY:
         return ByTheWay(beside)
     try:
@@ -134,7 +133,7 @@ def case_of(
         return kept_case(*kept, neighbours, alone)[0]
     around = surroundings or Surroundings()
     around.together_of = _together
-    beside = Beside([], [], 0) if neighbours and alone else around.beside(job)
+    beside = Nearby([], [], 0) if neighbours and alone else around.nearby(job)
     company = [around.place(one) for one in neighbours] or beside.neighbours
     quiet = [] if alone else [run for run in beside.quiet if not _is_in(run, company)]
     apart = [] if alone else _apart_among(job, beside, around)
@@ -167,20 +166,20 @@ def case_of(
     )
 
 
-def _apart_among(job: Path, beside: Beside, around: Surroundings) -> list[Path]:
+def _apart_among(job: Path, beside: Nearby, around: Surroundings) -> list[Path]:
     """The job's runs that had company, from which limits of control groups kept them apart. Few jobs have limits."""
     if not beside.with_company or not has_limits(read_digests([around.place(job)])[0]):
         return []
     return [
         run
         for run in beside.with_company
-        if is_apart(read_digests([run])[0], read_digests(around.beside(run).neighbours))
+        if is_apart(read_digests([run])[0], read_digests(around.nearby(run).neighbours))
     ]
 
 
 def _kept_apart(catalog: Catalog, job: KeptJob) -> list[KeptJob]:
     """The same of a job that a catalog keeps."""
-    around = Around(catalog)
+    around = Neighbourhood(catalog)
     return [
         run
         for run in around.runs_like_it(job, had_company=True)
@@ -193,12 +192,12 @@ def kept_case(
     job: KeptJob,
     neighbours: Sequence[Path] = (),
     alone: Sequence[Path] = (),
-    around: Around | None = None,
+    around: Neighbourhood | None = None,
 ) -> tuple[Case, dict[str, KeptJob]]:
     """The case of a job that a catalog keeps; what is not given is looked for there, and of neighbours that were found
     it is told by name which jobs they are. around: looks for them, if that is not the catalog itself.
     """
-    look = around or Around(catalog)
+    look = around or Neighbourhood(catalog)
     company = [] if neighbours else look.neighbours_of(job)
     beside = {one.key for one in company}
     quiet = [] if alone else [run for run in look.quiet_runs(job) if run.key not in beside]
@@ -246,13 +245,13 @@ def read_with_runs(
     for at, job in enumerate([] if alone else jobs):
         found = kept_job(job)
         if found is None:
-            there = around.beside(job)
+            there = around.nearby(job)
             quiet = dict.fromkeys([*there.quiet, *_apart_among(job, there, around)])
             places[at] = [run for run in quiet if job_directory(run) not in own_places]
         else:
             catalog, own = found
             apart = _kept_apart(catalog, own) if has_limits(KeptDigest(catalog, own)) else []
-            kept[at] = [KeptDigest(catalog, run) for run in [*Around(catalog).quiet_runs(own), *apart]]
+            kept[at] = [KeptDigest(catalog, run) for run in [*Neighbourhood(catalog).quiet_runs(own), *apart]]
     every = list(dict.fromkeys(place for some in places for place in some))
     read = read_digests([*jobs, *alone, *every])
     given, found_runs = read[len(jobs) : len(jobs) + len(alone)], read[len(jobs) + len(alone) :]

@@ -23,10 +23,10 @@ from slicewise.analysis.runs.limits import limits_of
 from slicewise.analysis.runs.matching import company, require_different
 from slicewise.analysis.runs.storage import busy_on, describe_all
 from slicewise.digest.activity import runtime_of
-from slicewise.digest.beside import Surroundings
 from slicewise.digest.company import is_same_work
 from slicewise.digest.digest import Digest
 from slicewise.digest.outlines import Progress
+from slicewise.digest.surroundings import Surroundings
 from slicewise.estimate import Estimate
 
 UNPROFILED = "traffic without a profile"

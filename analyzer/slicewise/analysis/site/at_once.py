@@ -18,19 +18,19 @@ from slicewise.analysis.calls import (
     calls_of_processes,
     named_rows,
 )
-from slicewise.catalog.beside import (
+from slicewise.catalog.clients import IS_PROFILED
+from slicewise.catalog.kept import FrameCache, KeptDigest, KeptJob
+from slicewise.catalog.neighbours import (
     AMOUNTS,
     LEAST_GRID_NS,
     MOVED,
     PLACES,
     RUNS,
-    Around,
+    Neighbourhood,
     copies_in,
     partners_among,
     rows_of_slices,
 )
-from slicewise.catalog.clients import IS_PROFILED
-from slicewise.catalog.kept import FrameCache, KeptDigest, KeptJob
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog
 from slicewise.digest.counters import counters_of
@@ -50,13 +50,13 @@ RECORDS_AT_ONCE = 1_000_000
 NS = ("read_ns", "write_ns", "meta_ns", "sync_ns", "sync_ops", "read_request_ns", "write_request_ns")
 
 
-def around_jobs(catalog: Catalog, start_ns: int, end_ns: int, count: int) -> tuple[Around, Rows]:
+def neighbourhood_of_jobs(catalog: Catalog, start_ns: int, end_ns: int, count: int) -> tuple[Neighbourhood, Rows]:
     """What the catalog has around each of the jobs that ran between two instants, and what they all did: in memory, if
     that is not too much, and no process is two jobs'; else its files are asked for each job, as where few are asked.
     count: how many of the jobs are asked about.
     """
     if count < FEWEST_AT_ONCE:
-        return Around(catalog), Rows()
+        return Neighbourhood(catalog), Rows()
     asked = catalog.scan("jobs", catalog.batches_between(start_ns, end_ns))
     asked = asked.filter(pl.col("start_ns") <= end_ns, pl.col("end_ns") >= start_ns)
     bounds = (pl.col("start_ns").min(), pl.col("end_ns").max(), pl.col("slice_ns").max())
@@ -65,12 +65,12 @@ def around_jobs(catalog: Catalog, start_ns: int, end_ns: int, count: int) -> tup
     if sum(batch.rows.get("process_slices", 0) for batch in batches) <= MOST_RECORDS:
         twice = catalog.scan("processes", batches).select(pl.col("process").is_duplicated().any())
         if not twice.collect().item():
-            many = AroundMany(catalog, batches, first - longest, last + longest)
+            many = NeighbourhoodOfMany(catalog, batches, first - longest, last + longest)
             return many, many
-    return Around(catalog), Rows()
+    return Neighbourhood(catalog), Rows()
 
 
-class AroundMany(Around, Rows):
+class NeighbourhoodOfMany(Neighbourhood, Rows):
     """What a catalog has around each of the jobs of some batches, and what they did, in memory; a copy once."""
 
     def __init__(

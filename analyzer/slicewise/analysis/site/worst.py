@@ -18,12 +18,12 @@ import polars as pl
 from slicewise.analysis.blame.case import kept_case
 from slicewise.analysis.blame.result import Blame
 from slicewise.analysis.calls import Rows
-from slicewise.analysis.site.at_once import RECORDS_AT_ONCE, AroundMany, around_jobs
+from slicewise.analysis.site.at_once import RECORDS_AT_ONCE, NeighbourhoodOfMany, neighbourhood_of_jobs
 from slicewise.analysis.site.jobs import with_key_text
 from slicewise.catalog.answers import Answers
-from slicewise.catalog.beside import MOVED, PLACES, RUNS, Around, Company, with_company
 from slicewise.catalog.clients import IS_PROFILED
 from slicewise.catalog.kept import KeptJob, key_text
+from slicewise.catalog.neighbours import MOVED, PLACES, RUNS, Company, Neighbourhood, with_company
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.catalog.sums import Damaged
@@ -149,8 +149,8 @@ class _Day:
         self._answers, self._name = Answers(catalog, self._batches, its_runs), f"blame-{day_ns}"
 
     @cached_property
-    def around(self) -> AroundMany:
-        return AroundMany(
+    def neighbourhood(self) -> NeighbourhoodOfMany:
+        return NeighbourhoodOfMany(
             self._catalog, self._batches, self._begin_ns - MARGIN_NS, self._last_ns + MARGIN_NS, self._runs
         )
 
@@ -162,22 +162,22 @@ class _Day:
         self._answers.keep(self._name, known)
 
     def _company(self) -> pl.DataFrame:
-        jobs = self.around.jobs_with_company([day_of(self._begin_ns)])
+        jobs = self.neighbourhood.jobs_with_company([day_of(self._begin_ns)])
         return pl.concat([KEPT.to_frame(), jobs], how="diagonal")
 
     def asked(self, keys: Sequence[int]) -> Iterator[list[_Answer]]:
         some, records = list[int](), 0
         for key in keys:
             some.append(key)
-            records += self.around.records(key)
+            records += self.neighbourhood.records(key)
             if records >= RECORDS_AT_ONCE:
                 yield self._asked_together(some)
                 some, records = [], 0
         yield self._asked_together(some)
 
     def _asked_together(self, keys: Sequence[int]) -> list[_Answer]:
-        self.around.expect(keys)
-        return [_answer(self.around, self.around, self.around.job(key)) for key in keys]
+        self.neighbourhood.expect(keys)
+        return [_answer(self.neighbourhood, self.neighbourhood, self.neighbourhood.job(key)) for key in keys]
 
 
 @lru_cache(maxsize=1)
@@ -257,8 +257,8 @@ def _answer_alone(catalog: Path, day_ns: int, key: int, is_one_day: bool) -> _An
     opened = Catalog(catalog)
     if is_one_day:
         day = _day(catalog, day_ns, opened.state())
-        return _answer(day.around, day.around, day.around.job(key))
-    around = Around(opened)
+        return _answer(day.neighbourhood, day.neighbourhood, day.neighbourhood.job(key))
+    around = Neighbourhood(opened)
     (job,) = around.jobs_of_keys([key], day_ns, day_ns + DAY_NS)
     return _answer(around, Rows(), job)
 
@@ -345,7 +345,7 @@ def together(found: Worst, by: Group) -> pl.DataFrame:
     return _by_cost(pl.DataFrame(rows, schema=schema, orient="row"), by)
 
 
-def _answer(around: Around, rows: Rows, job: KeptJob) -> _Answer:
+def _answer(around: Neighbourhood, rows: Rows, job: KeptJob) -> _Answer:
     result, neighbours = _asked(around, rows, job)
     if result is None or result.lost is None or not result.is_claimed:
         return _Answer(job.key, None, "unknown", {})
@@ -383,13 +383,13 @@ def with_slowdown(catalog: Catalog, jobs: pl.DataFrame) -> pl.DataFrame:
         return jobs.with_columns(slowdown=pl.lit(None, pl.Float64), confidence=pl.lit("unknown"))
     keys = [int(key, 16) for key in jobs[KEY]]
     start_ns, end_ns = int(jobs["start_ns"].min()), int(jobs["end_ns"].max())  # type: ignore[arg-type]
-    around, rows = around_jobs(catalog, start_ns, end_ns, len(keys))
+    around, rows = neighbourhood_of_jobs(catalog, start_ns, end_ns, len(keys))
     told = {key_text(job.key): _asked(around, rows, job)[0] for job in around.jobs_of_keys(keys, start_ns, end_ns)}
     found = [(one.slowdown, one.confidence) if (one := told.get(key)) else (None, "unknown") for key in jobs[KEY]]
     return jobs.hstack(pl.DataFrame(found, {"slowdown": pl.Float64, "confidence": pl.String}, orient="row"))
 
 
-def _asked(around: Around, rows: Rows, job: KeptJob) -> tuple[Blame | None, dict[str, KeptJob]]:
+def _asked(around: Neighbourhood, rows: Rows, job: KeptJob) -> tuple[Blame | None, dict[str, KeptJob]]:
     """What blame says of a job, and its neighbours by their names there. None where it cannot be asked."""
     case, neighbours = kept_case(around.catalog, job, around=around)
     try:

@@ -25,7 +25,7 @@ MOST_PROFILES = 2000
 
 
 @dataclass(frozen=True)
-class Beside:
+class Nearby:
     """What lies beside a job's profile. neighbours: of jobs that were active on a storage while it was. quiet: of runs
     of its program that did the same kind of work and had no company. looked_at: how many profiles
     there are. unread: those of them that cannot be read. with_company: the same of runs that had company.
@@ -54,17 +54,17 @@ class Surroundings:
         """Where to read a job."""
         return self.copies.get(job_directory(job), job)
 
-    def beside(self, job: Path) -> Beside:
+    def nearby(self, job: Path) -> Nearby:
         """What lies in the directory that a job's directory (or file) lies in."""
         directory = job_directory(job)
         try:
             places = self._places(directory)
         except OSError:
-            return Beside([], [], 0)
+            return Nearby([], [], 0)
         if len(places) > MOST_PROFILES:
-            return Beside([], [], len(places))
+            return Nearby([], [], len(places))
         if not places:  # its own outline would be compared with nobody's
-            return Beside([], [], 0)
+            return Nearby([], [], 0)
         if directory.parent not in self._known:
             own_place = self.place(directory)
             of_large = None
@@ -78,8 +78,8 @@ class Surroundings:
         jobs = self._known[directory.parent]
         own = next(iter(outlines([self.place(job)])), None) if job.is_file() else jobs.at(self.place(directory))
         if own is None:
-            return Beside([], [], len(places))
-        return jobs.beside(own, places)
+            return Nearby([], [], len(places))
+        return jobs.nearby(own, places)
 
     def _places(self, directory: Path) -> list[Path]:
         there = {one for one in directory.parent.iterdir() if is_job_directory(one) and not is_of_servers(one)}
@@ -121,7 +121,7 @@ class _DirectoryJobs:
     def at(self, place: Path) -> Outline | None:
         return next((job for job in self.jobs if job.place == place), None)
 
-    def beside(self, own: Outline, places: Sequence[Path]) -> Beside:
+    def nearby(self, own: Outline, places: Sequence[Path]) -> Nearby:
         wanted = set(places)
         others = {
             at: job
@@ -139,7 +139,7 @@ class _DirectoryJobs:
             return [run["place"] for run in runs_like({**own.did, "command": own.command}, runs)]
 
         read = {job.place for job in self.jobs}
-        return Beside(
+        return Nearby(
             [others[at].place for at in sorted(near) if at in others],
             like(had_company=False),
             len(places),
@@ -148,7 +148,7 @@ class _DirectoryJobs:
         )
 
 
-def servers_beside(place: Path) -> list[Path]:
+def servers_nearby(place: Path) -> list[Path]:
     try:
         there = sorted(one for one in job_directory(place).parent.iterdir() if is_of_servers(one))
         return [one for one in there if os.access(one, os.R_OK | os.X_OK) and is_job_directory(one)]

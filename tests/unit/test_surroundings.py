@@ -4,13 +4,13 @@ import io
 import shutil
 
 import polars as pl
-from slicewise.catalog.beside import Around, Company
 from slicewise.catalog.kept import find_job
+from slicewise.catalog.neighbours import Company, Neighbourhood
 from slicewise.catalog.store import Catalog, day_of
-from slicewise.digest.beside import Surroundings, servers_beside
 from slicewise.digest.company import MOST_RUNS
 from slicewise.digest.digest import read_digest
 from slicewise.digest.outlines import JOBS_AT_ONCE, outlines
+from slicewise.digest.surroundings import Surroundings, servers_nearby
 from slicewise.terminal.progress import reading_profiles
 from support.catalogs import catalog_of
 from support.jobs import write_competing_jobs
@@ -65,12 +65,12 @@ def test_neighbours_quiet_runs_and_what_cannot_be_read(tmp_path):
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "n1.swz").write_bytes(b"no profile")
     (tmp_path / "empty").mkdir()
-    found = Surroundings().beside(own)
+    found = Surroundings().nearby(own)
     assert names(found.neighbours) == ["neighbour"]
     assert names(found.quiet) == [*(f"quiet{place}" for place in (6, 5, 4, 3, 2)), "larger"]
     assert names(found.unread) == ["damaged"]
     assert found.looked_at == 15
-    assert Surroundings().beside(next(own.glob("*.swz"))) == found
+    assert Surroundings().nearby(next(own.glob("*.swz"))) == found
 
 
 def test_runs_on_the_same_storage_come_before_nearer_ones_elsewhere(tmp_path):
@@ -82,9 +82,9 @@ def test_runs_on_the_same_storage_come_before_nearer_ones_elsewhere(tmp_path):
     few = [{at: wrote(1, 0.5) for at in range(2)}]
     write_run(tmp_path / "jobs" / "other-work", 2, few, program="/opt/simulation", begin=900)
     expected = ["same0", "same1", "elsewhere0", "elsewhere1", "elsewhere2"]
-    assert names(Surroundings().beside(own).quiet) == expected
+    assert names(Surroundings().nearby(own).quiet) == expected
     catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
-    assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "own"))] == expected
+    assert [run.job for run in Neighbourhood(catalog).quiet_runs(find_job(catalog, "own"))] == expected
 
 
 def test_a_quiet_run_is_found_behind_many_with_company(tmp_path):
@@ -95,8 +95,8 @@ def test_a_quiet_run_is_found_behind_many_with_company(tmp_path):
         writer(tmp_path / "jobs" / f"with{place:02}", 1100 + 10 * place, program="/opt/other")
     writer(tmp_path / "jobs" / "quiet", 9000)
     catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
-    assert names(Surroundings().beside(own).quiet) == ["quiet"]
-    assert [run.job for run in Around(catalog).quiet_runs(find_job(catalog, "own"))] == ["quiet"]
+    assert names(Surroundings().nearby(own).quiet) == ["quiet"]
+    assert [run.job for run in Neighbourhood(catalog).quiet_runs(find_job(catalog, "own"))] == ["quiet"]
 
 
 def test_jobs_that_follow_each_other_within_a_slice_have_no_company(tmp_path):
@@ -127,9 +127,9 @@ def test_a_job_that_was_active_only_between_is_no_neighbour_beside_a_profile_nor
     for name, when in (("between", range(2, 8)), ("at-once", range(5, 10))):
         write_run(tmp_path / "jobs" / name, 10, [{at: wrote(10, 0.5) for at in when}], **nfs)
     write_run(tmp_path / "jobs" / "after", 12, [{at: wrote(10, 0.5) for at in (10, 11)}], spans=[(10, 12)], **nfs)
-    assert names(Surroundings().beside(own).neighbours) == ["at-once"]
+    assert names(Surroundings().nearby(own).neighbours) == ["at-once"]
     catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
-    assert [job.job for job in Around(catalog).neighbours_of(find_job(catalog, "own"))] == ["at-once"]
+    assert [job.job for job in Neighbourhood(catalog).neighbours_of(find_job(catalog, "own"))] == ["at-once"]
 
 
 def test_a_server_of_several_names_is_one_storage_by_its_address(tmp_path):
@@ -143,9 +143,9 @@ def test_a_server_of_several_names_is_one_storage_by_its_address(tmp_path):
     ):
         write_run(tmp_path / "jobs" / name, 10, rows, mounts={"type": kind, "source": source, "address": address})
     own = tmp_path / "jobs" / "own"
-    assert names(Surroundings().beside(own).neighbours) == ["alias"]
+    assert names(Surroundings().nearby(own).neighbours) == ["alias"]
     catalog = catalog_of(tmp_path / "catalog", tmp_path / "jobs")
-    assert [job.job for job in Around(catalog).neighbours_of(find_job(catalog, "own"))] == ["alias"]
+    assert [job.job for job in Neighbourhood(catalog).neighbours_of(find_job(catalog, "own"))] == ["alias"]
 
 
 def test_two_file_systems_of_beegfs_are_apart_though_their_source_is_one(tmp_path):
@@ -155,7 +155,7 @@ def test_two_file_systems_of_beegfs_are_apart_though_their_source_is_one(tmp_pat
     for name, address in (("own", usual), ("older", ""), ("home", "/etc/beegfs/home.conf"), ("managed", "10.0.0.8")):
         mounts = {"type": "beegfs", "source": "beegfs_nodev", "address": address}
         write_run(tmp_path / "jobs" / name, 10, rows, mounts=mounts)
-    assert names(Surroundings().beside(tmp_path / "jobs" / "own").neighbours) == ["older"]
+    assert names(Surroundings().nearby(tmp_path / "jobs" / "own").neighbours) == ["older"]
 
 
 def test_profiles_of_servers_beside_jobs_are_none_of_them(tmp_path):
@@ -164,8 +164,8 @@ def test_profiles_of_servers_beside_jobs_are_none_of_them(tmp_path):
     servers = tmp_path / "servers.disk.2026-11-27"
     servers.mkdir()
     (servers / "disk.swz").write_bytes(next(own.glob("*.swz")).read_bytes())
-    assert servers_beside(own) == [servers]
-    found = Surroundings().beside(own)
+    assert servers_nearby(own) == [servers]
+    found = Surroundings().nearby(own)
     assert (found.neighbours, found.unread) == ([other], [])
 
 
@@ -174,7 +174,7 @@ def test_a_directory_is_read_once_for_all_jobs_of_a_command_and_says_how_far_it_
     told = []
     around = Surroundings(progress=lambda done, total: told.append((done, total)))
     for run in (runs[0], runs[50]):
-        assert len(around.beside(run).quiet) == MOST_RUNS
+        assert len(around.nearby(run).quiet) == MOST_RUNS
     assert told == [(JOBS_AT_ONCE, len(runs)), (len(runs), len(runs))]
 
 
@@ -183,7 +183,7 @@ def test_running_jobs_are_read_from_their_copies(tmp_path):
     other = writer(tmp_path / "copies" / "other", 1002, program="/opt/other")
     (tmp_path / "jobs").mkdir()
     around = Surroundings({own: copy, tmp_path / "jobs" / "other": other})
-    assert around.beside(own).neighbours == [other]
+    assert around.nearby(own).neighbours == [other]
     assert around.place(own) == copy
 
 
@@ -223,4 +223,4 @@ def test_runs_of_one_interpreter_that_do_something_else_are_no_standalone_runs(t
     for place, (name, did) in enumerate(others.items()):
         write_run(tmp_path / name, 10, [did], begin=100 * place, **python)
     # What did less in the same time may have a set length.
-    assert sorted(names(Surroundings().beside(own).quiet)) == ["again", "less", "nearly"]
+    assert sorted(names(Surroundings().nearby(own).quiet)) == ["again", "less", "nearly"]

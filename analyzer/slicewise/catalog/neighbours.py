@@ -142,7 +142,7 @@ class Company:
         return self._known[day]
 
 
-class Around:
+class Neighbourhood:
     """Who and what a catalog has around a job. Its files are asked each time."""
 
     def __init__(self, catalog: Catalog) -> None:
