@@ -105,7 +105,7 @@ bool async_drain_is_due(void)
         return false;
     union commit commit = { .word = atomic_load_explicit(&home->segment->commit, memory_order_relaxed) };
     return async_drain.helper != NULL ||
-           (home->is_drained_apart && (commit.frame_bytes > FRAMES_DUE_BYTES || (home->is_short && commit.frame_bytes > FRAMES_KEPT_BYTES / 2)));
+           (home->is_drained_apart && (commit.frame_bytes > FRAMES_DUE_BYTES || (home->is_short && commit.frame_bytes > 0)));
 }
 
 /* Caller holds the lock. */

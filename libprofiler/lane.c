@@ -154,7 +154,8 @@ static void spread(uint32_t lane, const struct call *call, uint64_t first, uint6
         *ns_in(&record, kind) = until_ns - given_ns;
         if (bytes_in(&record, kind) != NULL)
             *bytes_in(&record, kind) = until_bytes - given_bytes;
-        record_append(&engine.home, &record);
+        if (!record_append(&engine.home, &record))
+            continue; /* this part goes into the next slice that has room, at last into the call's own */
         given_ns = until_ns;
         given_bytes = until_bytes;
     }
@@ -202,7 +203,8 @@ static bool settle_communication(struct thread *thread, const struct call *call)
     add_closed(thread->lane_index, MOUNT_OTHER, RECORD_COMMUNICATION, thread->mpi_class, share.ns, 0);
     struct record record = { .slice = last, .mount = MOUNT_OTHER, .layer = RECORD_COMMUNICATION };
     record.communicated[thread->mpi_class].ns = share.ns;
-    record_append(&engine.home, &record);
+    if (!record_append(&engine.home, &record))
+        thread->lane->communicated[thread->mpi_class].ns += share.ns;
     return true;
 }
 
@@ -229,11 +231,14 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
     bool is_turned = lane->slice != last, is_in_mpi = is_turned && settle_communication(thread, call);
     if (is_turned) {
         if (lane->slice != 0)
-            segment_reserve(&engine.home, segment->frames, FRAMES_KEPT_BYTES);
+            segment_reserve_kept(&engine.home);
         hardware_read(end_ns, false);
         site_settle(thread);
-        thread->closed_file_ns += open_file_ns(lane);
-        lane_close(&engine.home, thread->lane_index);
+        uint64_t file_ns = open_file_ns(lane);
+        if (lane_close(&engine.home, thread->lane_index, false))
+            thread->closed_file_ns += file_ns;
+        else /* nothing is lost: the lane keeps the counts of the slice that ends, and its next record has both slices' */
+            notice_problem(PROBLEM_slices_joined, NULL);
         notice_problems_of_store();
         lane->slice = last;
     }
@@ -279,7 +284,7 @@ static void divide_slice(struct thread *thread)
     site_settle(thread);
     thread->closed_file_ns += open_file_ns(lane);
     struct held_lock held = lock_take(&engine.lock);
-    lane_close(&engine.home, thread->lane_index);
+    lane_close(&engine.home, thread->lane_index, true); /* there is no other place for what comes next */
     lock_give_keeping_signals(held);
     memcpy(lane->was_counted, was_counted, sizeof was_counted);
 }

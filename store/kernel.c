@@ -224,11 +224,12 @@ void kernel_sample(struct segment_home *home, uint64_t slice)
     for (int i = 0; i < FIELDS; i++) {
         uint64_t more = now.field[i] > kernel.reported.field[i] ? now.field[i] - kernel.reported.field[i] : 0;
         record.counts.counter[counters[i]] = more;
-        kernel.reported.field[i] += more;
         any |= more;
     }
-    if (any != 0)
-        record_append(home, &record);
+    if (any == 0 || !record_append(home, &record)) /* without room the next slice's record has this one's counts, too */
+        return;
+    for (int i = 0; i < FIELDS; i++)
+        kernel.reported.field[i] += record.counts.counter[counters[i]];
 }
 
 bool kernel_minds_children(void)

@@ -18,15 +18,27 @@ static int reserve_records(struct segment_home *home, uint32_t first, unsigned c
     return segment_reserve(home, segment_record(home->segment, first + count - 1), count * sizeof(struct record));
 }
 
+/* What would be lost otherwise goes straight to the spool, if that is on a disk of the node's own: for no other does a program wait here. */
+static int pack_closed(struct segment_home *home, bool may_drop)
+{
+    int packed = pack_records(home, false, 0);
+    if (packed == 0 || !may_drop || !home->is_drained_apart)
+        return packed;
+    home->is_drained_apart = false;
+    packed = pack_records(home, false, 0);
+    home->is_drained_apart = true;
+    return packed;
+}
+
 /* Makes room for `count` more records, and reserves their memory: what is closed becomes a frame where there is no more of either. Returns
- * false if that is not to be had; then records that were closed before are lost, unless nothing may be. */
+ * false if there is none; then records that were closed before are lost, but only where they may be. */
 static bool make_room(struct segment_home *home, unsigned count, bool may_drop)
 {
     struct segment *segment = home->segment;
     union commit commit = commit_of(segment);
     if (commit.records + count <= RECORDS_MAX && reserve_records(home, commit.records, count) == 0)
         return true;
-    if (commit.records > 0 && pack_records(home, false, 0) < 0) {
+    if (commit.records > 0 && pack_closed(home, may_drop) < 0) {
         if (!may_drop)
             return false;
         segment_count_problem(segment, PROBLEM_records_dropped);
@@ -68,17 +80,18 @@ static void add_to_totals(struct segment *segment, const struct record *record)
         bytes[kind] += counter[COUNTER_read_bytes + kind];
 }
 
-void record_append(struct segment_home *home, const struct record *record)
+bool record_append(struct segment_home *home, const struct record *record)
 {
     struct segment *segment = home->segment;
-    if (!make_room(home, 1, true))
-        return;
+    if (!make_room(home, 1, !home->is_drained_apart))
+        return false;
     union commit commit = commit_of(segment);
     *segment_record(segment, commit.records++) = *record;
     begin_totals(segment);
     add_to_totals(segment, record);
     end_totals(segment);
     atomic_store_explicit(&segment->commit, commit.word, memory_order_release);
+    return true;
 }
 
 /* MPI-IO's calls have calls below them that are counted as well, and requests run beside the program: they take no time of it. */
@@ -115,8 +128,7 @@ static void empty_lane(struct lane *lane)
     atomic_fetch_add_explicit(&lane->generation, 1, memory_order_release);
 }
 
-/* Returns false if there was no room for the lane's counts: they are lost, or, if nothing may be, still in it. */
-static bool close_lane(struct segment_home *home, uint32_t index, bool may_drop)
+bool lane_close(struct segment_home *home, uint32_t index, bool may_drop)
 {
     struct segment *segment = home->segment;
     struct lane *lane = segment_lane(segment, index);
@@ -155,11 +167,6 @@ static bool close_lane(struct segment_home *home, uint32_t index, bool may_drop)
     empty_lane(lane);
     end_totals(segment);
     return has_room;
-}
-
-void lane_close(struct segment_home *home, uint32_t index)
-{
-    close_lane(home, index, true);
 }
 
 /* If a process died while it closed a lane, this empties the lane, provided that its counts are in the records already. It comes before any other
@@ -226,7 +233,7 @@ int segment_close(struct segment_home *home, enum ending ending, uint64_t end_ns
         for (unsigned s = 0; s < STREAMS; s++)
             if (lane->streams[s].descriptor != 0)
                 stream_settle(home, lane, &lane->streams[s]);
-        if (!close_lane(home, i, may_drop) && !may_drop)
+        if (!lane_close(home, i, may_drop) && !may_drop)
             return -ENOBUFS;
     }
     files_close(home);

@@ -5,14 +5,16 @@
 
 #include "segment.h"
 
-/* Adds a closed record; packs the batch first if it is full. */
-void record_append(struct segment_home *home, const struct record *record);
+/* Adds a closed record; packs the batch first if it is full. Returns false if there was no room: of a segment that is drained apart nothing is
+ * lost then, and the caller adds the same counts to a later record. */
+bool record_append(struct segment_home *home, const struct record *record);
 
 /* What a lane that had a region has counted for regions so far, of all its owners. */
 void lane_sums(struct segment *segment, uint32_t lane, uint64_t sums[REGION_SUMS]);
 
-/* Turns all that the lane counted in its open slice into records. Afterwards the lane is empty. */
-void lane_close(struct segment_home *home, uint32_t lane);
+/* Turns all that the lane counted in its open slice into records, and empties the lane. Returns false if there was no room for them: they are
+ * lost if they may be, and so are those closed before; else they are still in the lane. */
+bool lane_close(struct segment_home *home, uint32_t lane, bool may_drop);
 
 /* Adds a lane's sums per file to the table of files, and frees the places that held them. */
 void stream_settle(struct segment_home *home, struct lane *lane, struct stream *stream);

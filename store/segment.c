@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 
 uint64_t segment_layout(void)
 {
@@ -107,7 +108,7 @@ static int reserve_beginning(struct segment_home *home)
     } parts[] = {
         { home->segment, PAGE_BYTES },
         { home->segment->mounts, sizeof home->segment->mounts + 512 },
-        { segment_record(home->segment, RECORDS_NEAR - 1), PAGE_BYTES }, /* records are used from the end of theirs */
+        { segment_record(home->segment, CELLS), (CELLS + 1) * sizeof(struct record) + 1 }, /* of a full lane, and a first frame's beginning */
         { home->segment->lanes, LANE_BYTES },
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -120,6 +121,20 @@ static int reserve_beginning(struct segment_home *home)
             home->reserved[page / 64] |= 1ull << (page % 64);
     }
     return 0;
+}
+
+int segment_reserve_kept(struct segment_home *home)
+{
+    int reserved = segment_reserve(home, segment_record(home->segment, RECORDS_KEPT - 1), RECORDS_KEPT * sizeof(struct record));
+    int frames = segment_reserve(home, home->segment->frames, FRAMES_KEPT_BYTES);
+    return reserved < 0 ? reserved : frames;
+}
+
+static bool is_scarce(int fd)
+{
+    struct statfs space;
+    return syscall(SYS_fstatfs, fd, &space) == 0 && space.f_blocks > 0 && /* else the file system has no limit */
+           (uint64_t)space.f_bavail * (uint64_t)space.f_bsize < SCARCE_BYTES;
 }
 
 CALL_DATA _Atomic bool sparse_is_new_memory_locked;
@@ -170,9 +185,10 @@ static bool create_in(struct segment_home *home, enum place place, const char *d
         return false;
     bool is_sized = raw_may_grow_to(sizeof(struct segment)) && raw_truncate_fd(fd, sizeof(struct segment)) == 0;
     home->segment = is_sized ? map(MAP_SHARED, fd) : MAP_FAILED;
+    bool may_be_full_soon = is_scarce(fd);
     raw_close(fd);
     if (home->segment != MAP_FAILED) {
-        if (reserve_beginning(home) == 0)
+        if (reserve_beginning(home) == 0 && (!may_be_full_soon || segment_reserve_kept(home) == 0))
             return true;
         segment_unmap(home);
     }

@@ -26,9 +26,11 @@ enum {
     TEXT_BYTES = 48 << 10,
     RECORDS_MAX = 96,
     RECORDS_NEAR = 5, /* on the same page as the first frame */
+    RECORDS_KEPT = 16, /* with memory from the first slice's turn on: two slices of a full lane */
     FRAMES_DUE_BYTES = 96 << 10, /* of frames: then a process drains while it runs */
     FRAMES_BYTES = 256 << 10,    /* what there is room for while the spool does not answer */
-    FRAMES_KEPT_BYTES = 16 << 10, /* of memory that a process has for them, from its first slice's turn on, wherever it has memory at all */
+    FRAMES_KEPT_BYTES = 16 << 10, /* with memory from the first slice's turn on */
+    SCARCE_BYTES = 64 << 20, /* of free memory, all that a container has by default: then a process reserves both as it begins, or goes elsewhere */
     LANES_MAX = 4096,
     LANE_BYTES = 8192,
     CELL_UNIT_BYTES = 32, /* where a cell lies in its lane is a byte that counts these */
@@ -387,6 +389,10 @@ struct segment_home {
 /* Makes a segment NAME in `dir`, else in TMPDIR, else in private memory, and reserves its head. Returns 0, or -errno if there is no
  * memory at all. */
 int segment_create(struct segment_home *home, const char *dir, const char *name);
+
+/* Reserves what a process needs from its first slice's turn on, so that its slices can be closed and packed while memory is full. Returns 0 or
+ * -errno. */
+int segment_reserve_kept(struct segment_home *home);
 
 /* Reserves memory for part of the segment before it is touched, since touching a page that shared memory has no room for would kill the
  * process. Returns 0 or -errno. */

@@ -190,6 +190,13 @@ def small_disk(place: Path, kilobytes: int) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", place], check=True)
 
 
+def fill(filler: Path) -> None:
+    """With all that its file system has room for."""
+    with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+        while file.write(bytes(1024)):
+            pass
+
+
 def test_the_disk_is_full_and_then_freed(attempts: Attempts) -> None:
     for attempt in attempts():
         disk = attempt.job.folder / "disk"
@@ -201,9 +208,7 @@ def test_the_disk_is_full_and_then_freed(attempts: Attempts) -> None:
             with Collector(attempt.job):
                 victims = [attempt.start(mode="steady") for _ in range(2)]
                 attempt.wait()
-                with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
-                    while True:
-                        file.write(bytes(1024))
+                fill(filler)
                 time.sleep(0.25)
                 filler.unlink()
                 end(*victims)
@@ -305,14 +310,29 @@ def test_a_thousand_processes_on_a_node(attempts: Attempts, apps: Apps) -> None:
 
 @pytest.mark.parametrize("with_collector", [False, True])
 def test_more_processes_than_fit_into_shared_memory(attempts: Attempts, apps: Apps, with_collector: bool) -> None:
-    """64 MiB, most of it in use by an MPI, for a thousand: the rest finds a place in TMPDIR, and says so."""
+    """64 MiB, most of it an MPI's, for a thousand that live for many slices: the rest finds a place in TMPDIR, and says so."""
     for attempt in attempts(REPEATS_OF_CROWDS):
         job = attempt.job
-        job.settings["TMPDIR"] = str(job.folder)
+        job.settings |= {"TMPDIR": str(job.folder), "SLICEWISE_SLICE": SLICE}
         with small_disk(job.segment_dir, 64 << 10):
             (job.segment_dir / "mpi").write_bytes(bytes(48 << 20))
             profile, _ = run_crowd(attempt, apps, every=5, with_collector=with_collector)
             assert set(profile.processes["place"]) == {"shm", "tmpdir"}
+
+
+@pytest.mark.parametrize("with_collector", [False, True])
+def test_shared_memory_fills_up_meanwhile(attempts: Attempts, with_collector: bool) -> None:
+    """Others take all of it before the first slice is over: slices may be joined then, and nothing is lost."""
+    for attempt in attempts(REPEATS_OF_CROWDS):
+        with small_disk(attempt.job.segment_dir, 128 << 10):
+            with Collector(attempt.job) if with_collector else contextlib.nullcontext():
+                victims = [attempt.start(SLICEWISE_SLICE="0.5") for _ in range(2)]
+                attempt.wait()
+                fill(attempt.job.segment_dir / "filler")
+                time.sleep(2)
+                end(*victims)
+            profile = attempt.assert_nothing_is_lost(threads=4)
+            assert set(profile.processes["place"]) == {"shm"}
 
 
 @pytest.mark.parametrize("way", ["missing", "read-only"])

@@ -353,7 +353,7 @@ TEST_CASE("a lone thread trusts a descriptor until any descriptor becomes anothe
     }
     SECTION("it is used otherwise") { work.write(NO_OFFSET, 0); }
     SECTION("another one has its place in the lane") { serve(neighbour); }
-    SECTION("its slice is closed") { lane_close(&engine.home, thread_state.lane_index); }
+    SECTION("its slice is closed") { lane_close(&engine.home, thread_state.lane_index, true); }
     SECTION("the thread has another lane") { lane_release(&thread_state); }
     CHECK_FALSE(is_served(work.fd));
     serve(work.fd);

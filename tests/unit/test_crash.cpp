@@ -50,7 +50,7 @@ TEST_CASE_METHOD(OneSegment, "death at any moment of closing, packing, draining 
     SECTION("one lane, and then all")
     {
         run = [&] {
-            lane_close(&segment.home, 1);
+            lane_close(&segment.home, 1, true);
             segment_finish(&segment.home, ENDING_exit, 1, 0);
         };
     }
@@ -60,15 +60,15 @@ TEST_CASE_METHOD(OneSegment, "death at any moment of closing, packing, draining 
         commit.records = RECORDS_MAX - 1;
         std::memset(segment->records, 0, sizeof segment->records);
         segment->commit = commit.word;
-        run = [&] { lane_close(&segment.home, 2); lane_close(&segment.home, 1); };
+        run = [&] { lane_close(&segment.home, 2, true); lane_close(&segment.home, 1, true); };
     }
     SECTION("a drain while the program runs")
     {
         run = [&] {
-            lane_close(&segment.home, 0);
+            lane_close(&segment.home, 0, true);
             pack_records(&segment.home, false, 0);
             drain_frames(&segment.home);
-            lane_close(&segment.home, 2);
+            lane_close(&segment.home, 2, true);
         };
     }
     std::set<uint64_t> sums;
@@ -143,7 +143,7 @@ TEST_CASE_METHOD(OneSegment, "whoever finishes a segment may die too", "[crash]"
     fill(segment.lane(2), 1, 5);
     /* The first to die had closed lane 1, and not emptied it. */
     std::vector<unsigned char> before((unsigned char *)segment.lane(1), (unsigned char *)segment.lane(1) + LANE_BYTES);
-    lane_close(&segment.home, 1);
+    lane_close(&segment.home, 1, true);
     std::memcpy((void *)segment.lane(1), before.data(), LANE_BYTES);
     bool is_removed = false;
     step_through_system_calls([&] { adopt_segment(segment.home.path, ""); }, [&] {

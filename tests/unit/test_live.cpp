@@ -86,7 +86,7 @@ TEST_CASE_METHOD(OneSegment, "closed slices and the open one are added up, by mo
     CHECK(holds(open, "\"write_bytes\": 111"));
     CHECK(holds(open, "\"kernel_write_bytes\": 100"));
     CHECK(holds(open, "\"closed_write_bytes\": 100"));
-    lane_close(&segment.home, 0);
+    lane_close(&segment.home, 0, true);
     std::string closed = look(sandbox);
     CHECK(holds(closed, "\"write_bytes\": 111"));
     CHECK(holds(closed, "\"closed_write_bytes\": 111"));

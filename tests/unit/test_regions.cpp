@@ -250,7 +250,7 @@ TEST_CASE_METHOD(OneSegment, "death at any moment of a region's end or a slice's
     SECTION("the slice turns first")
     {
         run = [&] {
-            lane_close(&segment.home, 0);
+            lane_close(&segment.home, 0, true);
             region_end(&segment.home, region, 1, false);
             pack_records(&segment.home, false, 0);
         };
