@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import takewhile
-from pathlib import Path
 from types import ModuleType
 
 import polars as pl
+from slicewise import contract
 from slicewise.digest import activity, full, nodes
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES, Field, Frame
@@ -46,7 +46,6 @@ systems.
 FEWEST_USUAL = 2
 # Frames with columns as the profile's table of that name has them: the page of tables explains these.
 SAME_AS = ("unprofiled", "launches", "communication", "library_calls", "regions", "thread_waits", "usage")
-TABLES = Path(__file__).resolve().parents[1] / "schema" / "tables.def"
 # What stands in names of columns for a kind of call: columns that differ in no more are one item.
 KIND = re.compile(r"(?:^|(?<=_))(?:read|write|meta|sync)(?=_|$)")
 # The most words in which meanings of such columns differ.
@@ -141,9 +140,9 @@ def sections(frames: Mapping[str, Frame], usual: Mapping[str, Field] | None = No
 
 
 def _is_same(table: str, column: str, about: Field) -> bool:
-    """Whether a profile's table has the column. A null is the digest's alone."""
-    is_there = re.search(rf"^COLUMN\({table},\s*{column},", TABLES.read_text(encoding="utf-8"), re.MULTILINE)
-    return is_there is not None and "null" not in about.meaning
+    """Whether a profile's table has the column, with that meaning."""
+    listed = next(each["columns"] for each in contract.TABLES if each["name"] == table)
+    return any(each["name"] == column and each["meaning"] == about.meaning for each in listed)
 
 
 PYTHON_OPENING = """# Slicewise in Python

@@ -9,6 +9,8 @@ from typing import Literal
 
 import polars as pl
 
+from slicewise import contract
+
 Unit = Literal["", "bytes", "calls", "ns", "s", "slices", "threads", "processes", "share", "UNIX time, ns"]
 
 
@@ -62,7 +64,25 @@ STORAGE = Field(pl.UInt64(), "", "which file system: one number for the same sto
 SLICE = number("", "number of the slice")
 NODE = _name("the node's name")
 NODE_SLICE = number("", "number of the node's slice")
+# Columns of the profile's tables: those that number its rows (here the slice is a key), and times since 1970.
+NUMBERS = ("number", "slice")
+MOMENTS = ("time_ns", "begin_ns", "end_ns")
 CALLS = {"read": "read calls", "write": "write calls", "meta": "metadata calls", "sync": "sync calls"}
+
+
+def _as_profiled(table: str, *without: str) -> dict[str, Field]:
+    """The columns of the profile's table of that name (schema/tables.def), less NUMBERS and those named."""
+    listed = next(each["columns"] for each in contract.TABLES if each["name"] == table)
+    return {column["name"]: _profiled(column) for column in listed if column["name"] not in (*NUMBERS, *without)}
+
+
+def _profiled(column: dict[str, str]) -> Field:
+    if column["type"] in ("STRING", "ENUM"):
+        return _name(column["meaning"])
+    is_of_calls = column["name"] in ("calls", "opens") or column["name"].endswith("_ops")
+    counted: Unit = "calls" if is_of_calls else ""
+    units: dict[str, Unit] = {"bytes": "bytes", "ns": "UNIX time, ns" if column["name"] in MOMENTS else "ns"}
+    return number(units.get(column["unit"], counted), column["meaning"])
 
 
 def _of_kinds() -> dict[str, Field]:
@@ -251,22 +271,7 @@ FRAMES: dict[str, Frame] = {
         "one row for each process and file that transferred much or took long; "
         "all its other files are in its row with an empty path",
         ("process", "file"),
-        {
-            "file": number("", "number within the process; 0 is all files without a row"),
-            "path": _name("path as the program opened it, made absolute; its end where it is long"),
-            "opens": number("calls", "times opened"),
-            "read_ops": number("calls", "read calls"),
-            "write_ops": number("calls", "write calls"),
-            "read_bytes": number("bytes", "bytes read"),
-            "write_bytes": number("bytes", "bytes written"),
-            "read_ns": number("ns", "time in read calls"),
-            "write_ns": number("ns", "time in write calls"),
-            "error_bytes": number(
-                "bytes",
-                "the most bytes missing here, since the file had no row yet; without a path: the most of one file",
-            ),
-            "error_ns": number("ns", "the same for the time in read and write calls"),
-        },
+        _as_profiled("files", "mount", "past_cache"),
     ),
     "coverage": _frame(
         "one row for each process: what was covered of it on all descriptors, and what the kernel counted. The share "
@@ -297,27 +302,13 @@ FRAMES: dict[str, Frame] = {
     "unprofiled": _frame(
         "one row for each program that could not be profiled, and process that began it",
         ("process", "program", "pid"),
-        {
-            "program": _name("the executable's path"),
-            "reason": _name("why it could not be profiled"),
-            "times": number("", "how often it was begun"),
-            "pid": number("", "process id of the last one; 0 where it is not known"),
-            "time_ns": number("UNIX time, ns", "when the last one was begun"),
-        },
+        _as_profiled("unprofiled"),
     ),
     "launches": _frame(
         "one row for each command that `slicewise run` began, with the kernel's counts of it and the "
         "descendants that their parents waited for",
         ("node", "pid"),
-        {
-            "pid": number("", "process id of the command"),
-            "program": _name("the executable's path"),
-            "reason": _name("why the command itself could not be profiled; `unknown` if it was profiled"),
-            "read_bytes": number("bytes", "bytes read"),
-            "write_bytes": number("bytes", "bytes written"),
-            "own_bytes": number("bytes", "the part of the bytes written that is this profile itself"),
-            "command": _name("its command line, as that of processes; empty in profiles of older versions"),
-        },
+        _as_profiled("launches", "host", "read_ops", "write_ops", "start_ns", "end_ns"),
     ),
     "sampled_processes": Frame(
         "one row for each process of the job that no library profiled and that its node's collector sampled from "
@@ -404,32 +395,17 @@ FRAMES: dict[str, Frame] = {
     "waits": _frame(
         "one row for each process and slice in which it waited for its turn at I/O; no call's time includes that time",
         ("process", "slice"),
-        {
-            "waited_ns": number("ns", "time that it waited in the slice"),
-            "waits": number("", "waits that began in the slice"),
-        },
+        _as_profiled("waits"),
     ),
     "communication": _frame(
         "one row for each process, slice and class of calls of MPI; times of a process's threads add up",
         ("process", "slice", "class"),
-        {
-            "class": _name("what the calls are for; [counters.md](counters.md#names-of-mpi_classes) lists the classes"),
-            "calls": number("calls", "calls that ended in the slice"),
-            "ns": number("ns", "time in calls in the slice"),
-            "bytes": number("bytes", "bytes that the calls' arguments name"),
-        },
+        _as_profiled("communication"),
     ),
     "library_calls": _frame(
         "one row for each process and function of an I/O library (HDF5, netCDF, ...); times of threads add up",
         ("process", "function"),
-        {
-            "library": _name("the library"),
-            "function": _name("[counters.md](counters.md#names-of-library_functions) lists the functions"),
-            "calls": number("calls", "how many"),
-            "ns": number("ns", "time in calls"),
-            "file_ns": number("ns", "of that the time in POSIX and stdio calls on files"),
-            "mpi_ns": number("ns", "of that the time in calls of MPI, less the time in POSIX and stdio calls within"),
-        },
+        {"library": _name("its library"), **_as_profiled("library_calls", "library")},
     ),
     "regions": _frame(
         "one row for each process and occurrence of a region that the program marked, with what its thread did in it; "
@@ -437,47 +413,20 @@ FRAMES: dict[str, Frame] = {
         ("process", "region", "occurrence"),
         {
             "region": _name("the region's name; empty: all names that found no room"),
-            "occurrence": number("", "1: the first of this name that ended in the process; 0: all others together"),
-            "occurrences": number("", "how many the row is of"),
-            "thread": number("", "thread id on its node; of several the last one's"),
-            "begin_ns": number("UNIX time, ns", "when it began; of several the first"),
-            "end_ns": number("UNIX time, ns", "when it ended; of several the last"),
-            "ns": number("ns", "time in it, regions within it included; of several added up, like the following"),
-            "slowest_ns": number("ns", "time in it; of several that of the longest"),
-            "read_bytes": number("bytes", "bytes read from files"),
-            "write_bytes": number("bytes", "bytes written to files"),
-            "calls": number("calls", "calls on files"),
-            "io_ns": number("ns", "time in calls on files"),
-            "mpi_ns": number("ns", "time in calls of MPI"),
-            "left": number("", "1: it was not ended by itself, but by the end of what was around it"),
+            **_as_profiled("regions", "name"),
         },
     ),
     "thread_waits": _frame(
         "one row for each process, slice and kind of waits of its threads for each other, where these were counted",
         ("process", "slice", "kind"),
-        {
-            "kind": _name("what was waited for; [counters.md](counters.md#names-of-thread_waits) lists the kinds"),
-            "waits": number("", "waits that ended in the slice"),
-            "ns": number("ns", "time of waits in the slice; times of a process's threads add up"),
-            "main_ns": number("ns", "of that the waits of the process's first thread, which runs `main`"),
-        },
+        _as_profiled("thread_waits"),
     ),
     "usage": _frame(
         "one row for each process and slice in which Slicewise looked at the kernel's counts of the process: what the "
         "kernel counted until the next look",
         ("process", "slice"),
         {
-            "late_ns": number("ns", "how long after the slice's begin this look was"),
-            "sampled_ns": number(
-                "ns", "time from this look to the next one: more than a slice if no call ended in the next slice"
-            ),
-            "user_ns": number("ns", "processor time of the program's code"),
-            "system_ns": number("ns", "processor time of the kernel for it"),
-            "voluntary_switches": number("", "times that a thread gave its processor up"),
-            "involuntary_switches": number("", "times that a thread's processor was taken away"),
-            "minor_faults": number("", "page faults without I/O"),
-            "major_faults": number("", "page faults that read from storage"),
-            "peak_bytes": number("bytes", "the most memory that the process had until the end of that time"),
+            **_as_profiled("usage"),
             "delayed_ns": number(
                 "ns", "time in which its first thread was ready to run and waited for a processor; null: not counted"
             ),
