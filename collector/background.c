@@ -35,16 +35,16 @@ void background_complain(const char *variable, const char *value, const char *wr
     tell(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
 }
 
-int background_open_lock(const struct settings *settings, const char *job, bool may_make, char path[BESIDE_PATH_BYTES])
+int background_open_lock(const struct settings *settings, const char *job, bool may_make, char path[SEGMENT_DIR_PATH_BYTES])
 {
     char name[160];
     snprintf(name, sizeof name, ".node.%s", job);
-    return beside_open(settings->segment_dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | (may_make ? O_CREAT : 0), path);
+    return segment_dir_open_file(settings->segment_dir, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | (may_make ? O_CREAT : 0), path);
 }
 
 const struct flock background_whole_file = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 
-bool background_take_lock(const struct settings *settings, const char *job, char path[BESIDE_PATH_BYTES])
+bool background_take_lock(const struct settings *settings, const char *job, char path[SEGMENT_DIR_PATH_BYTES])
 {
     for (;;) {
         struct stat held, named;

@@ -3,7 +3,7 @@
 #ifndef SLICEWISE_BACKGROUND_H
 #define SLICEWISE_BACKGROUND_H
 
-#include "beside.h"
+#include "segment_dir.h"
 #include "settings.h"
 
 #include <fcntl.h>
@@ -15,12 +15,12 @@ void background_take_signals(void);
 void background_complain(const char *variable, const char *value, const char *wrong);
 
 /* The file that a job's collector holds locked, and its path. Returns its descriptor, or -errno. */
-int background_open_lock(const struct settings *settings, const char *job, bool may_make, char path[BESIDE_PATH_BYTES]);
+int background_open_lock(const struct settings *settings, const char *job, bool may_make, char path[SEGMENT_DIR_PATH_BYTES]);
 
 extern const struct flock background_whole_file;
 
 /* Returns false if somebody else is a job's collector; else it is ours to be, though without a file where none can be made. */
-bool background_take_lock(const struct settings *settings, const char *job, char path[BESIDE_PATH_BYTES]);
+bool background_take_lock(const struct settings *settings, const char *job, char path[SEGMENT_DIR_PATH_BYTES]);
 
 uint64_t background_next_multiple(uint64_t now, uint64_t of);
 

@@ -1,10 +1,10 @@
 #include "own_segments.h"
 
 #include "adopt.h"
-#include "beside.h"
 #include "bounded_io.h"
 #include "clock.h"
 #include "raw.h"
+#include "segment_dir.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ static void visit_place(const struct visiting *visiting)
         return;
     }
     for (unsigned i = 0; i < place->used; i++) {
-        int fd = beside_open_dir(AT_FDCWD, place->own[i]);
+        int fd = segment_dir_open(AT_FDCWD, place->own[i]);
         if (fd < 0)
             continue;
         visit_dir(fd, place->own[i], visiting);

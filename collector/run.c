@@ -97,7 +97,7 @@ static void name_own(char name[OWN_NAME_BYTES], const char *job)
 /* Whom the kernel names as a lock's holder: no file's word is taken for it. 0: nobody. */
 static int holder_of(const struct settings *settings, const char *name)
 {
-    char path[BESIDE_PATH_BYTES];
+    char path[SEGMENT_DIR_PATH_BYTES];
     struct flock held = background_whole_file;
     int fd = background_open_lock(settings, name, false, path);
     bool is_held = fd >= 0 && fcntl(fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK;
@@ -108,7 +108,8 @@ static int holder_of(const struct settings *settings, const char *name)
 
 /* A collector that runs beside a command serves the jobs of its name whose profile lies where its own does: another command may have the name, and
  * another directory. One that a node's prologue began serves all of the name. Returns false if the job has its collector. */
-static bool take_locks(bool is_wide, const struct settings *settings, const char *job, char wide[BESIDE_PATH_BYTES], char own[BESIDE_PATH_BYTES])
+static bool take_locks(bool is_wide, const struct settings *settings, const char *job, char wide[SEGMENT_DIR_PATH_BYTES],
+                       char own[SEGMENT_DIR_PATH_BYTES])
 {
     char name[OWN_NAME_BYTES];
     name_own(name, job);
@@ -128,7 +129,7 @@ static int run_attached(const struct node_options *options, const struct setting
     static struct node node;
     char spool[1100];
     uint64_t began_ns = clock_read(CLOCK_MONOTONIC);
-    char wide_path[BESIDE_PATH_BYTES], lock_path[BESIDE_PATH_BYTES];
+    char wide_path[SEGMENT_DIR_PATH_BYTES], lock_path[SEGMENT_DIR_PATH_BYTES];
     identity_note(settings, job);
     bool is_wide = options->parent == 0 || options->is_attached;
     if (!take_locks(is_wide, settings, job, wide_path, lock_path)) {
@@ -197,7 +198,7 @@ int node_run(const struct node_options *options)
 
 static void wait_for_lock(const struct settings *settings, const char *name)
 {
-    char path[BESIDE_PATH_BYTES];
+    char path[SEGMENT_DIR_PATH_BYTES];
     struct flock held = background_whole_file;
     int fd = background_open_lock(settings, name, false, path);
     while (fd >= 0 && fcntl(fd, F_SETLKW, &held) != 0 && errno == EINTR)

@@ -290,7 +290,7 @@ static void sample(struct servers *servers)
 
 static int run_attached(struct servers *servers, int ready)
 {
-    char lock_path[BESIDE_PATH_BYTES];
+    char lock_path[SEGMENT_DIR_PATH_BYTES];
     if (!background_take_lock(&servers->settings, "servers", lock_path)) {
         tell(stdout, "slicewise: this node's servers are sampled already\n");
         return 0;

@@ -1,12 +1,12 @@
 #include "adopt.h"
 
-#include "beside.h"
 #include "clock.h"
 #include "format.h"
 #include "keep.h"
 #include "raw.h"
 #include "record.h"
 #include "sections.h"
+#include "segment_dir.h"
 #include "spool.h"
 #include "text.h"
 #include "unfinished.h"
@@ -395,7 +395,7 @@ struct adoption_result adopt_predecessor(const char *path, enum ending ending, u
 
 int adopt_open_dir(const char *user_dir)
 {
-    return beside_open_dir(AT_FDCWD, user_dir);
+    return segment_dir_open(AT_FDCWD, user_dir);
 }
 
 static bool is_dot_or_two(const char *name)
@@ -432,7 +432,7 @@ void adopt_each_dir(const char *dir, void (*visit)(int fd, const char *user_dir,
             /* A node may have a directory of each of a thousand users: theirs cost a look, and are not opened. */
             bool is_own = segment_is_user_dir(name) && strlen(dir) + strlen(name) + 2 <= sizeof user_dir &&
                           raw_statx(all, name, AT_SYMLINK_NOFOLLOW, &status) == 0 && status.stx_uid == user;
-            int fd = is_own ? beside_open_dir(all, name) : -ENOENT;
+            int fd = is_own ? segment_dir_open(all, name) : -ENOENT;
             if (fd < 0)
                 continue;
             snprintf(user_dir, sizeof user_dir, "%s/%s", dir, name);

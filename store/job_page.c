@@ -1,9 +1,9 @@
 #include "job_page.h"
 
-#include "beside.h"
 #include "clock.h"
 #include "raw.h"
 #include "segment.h"
+#include "segment_dir.h"
 #include "text.h"
 #include "unsignalled.h"
 
@@ -41,12 +41,12 @@ static struct job_page *map(int fd, bool may_make)
     return NULL;
 }
 
-static struct job_page *open_page(const char *segment_dir, int dir, const char *job, bool may_make, char path[BESIDE_PATH_BYTES])
+static struct job_page *open_page(const char *segment_dir, int dir, const char *job, bool may_make, char path[SEGMENT_DIR_PATH_BYTES])
 {
     char name[JOB_NAME_BYTES + sizeof JOB_PAGE_NAME];
     const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | (may_make ? O_CREAT : 0);
     text_put(text_put(name, name + sizeof name, JOB_PAGE_NAME), name + sizeof name, job);
-    int fd = segment_dir != NULL ? beside_open(segment_dir, name, flags, path) : raw_open_at(dir, name, flags, 0600);
+    int fd = segment_dir != NULL ? segment_dir_open_file(segment_dir, name, flags, path) : raw_open_at(dir, name, flags, 0600);
     if (fd < 0)
         return NULL;
     struct job_page *page = map(fd, may_make);
@@ -56,7 +56,7 @@ static struct job_page *open_page(const char *segment_dir, int dir, const char *
 
 struct job_page *job_page_open(const char *segment_dir, const char *job, bool may_make)
 {
-    char path[BESIDE_PATH_BYTES];
+    char path[SEGMENT_DIR_PATH_BYTES];
     return open_page(segment_dir, -1, job, may_make, path);
 }
 
@@ -119,7 +119,7 @@ bool job_page_may_speak(const char *segment_dir, const char *job)
 
 void job_page_end(const char *segment_dir, const char *job)
 {
-    char path[BESIDE_PATH_BYTES];
+    char path[SEGMENT_DIR_PATH_BYTES];
     struct job_page *page = open_page(segment_dir, -1, job, false, path);
     uint64_t noted = page == NULL || atomic_load(&page->silent_spool) != 0;
     for (int note = 0; page != NULL && note < JOB_NOTES; note++)

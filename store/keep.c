@@ -1,10 +1,10 @@
 #include "keep.h"
 
-#include "beside.h"
 #include "clock.h"
 #include "job_page.h"
 #include "kernel.h"
 #include "raw.h"
+#include "segment_dir.h"
 
 #include <dirent.h>
 #include <string.h>
@@ -124,7 +124,7 @@ bool keep_own_segment(const struct segment_home *home)
         return true;
     memcpy(parent, home->path, sizeof parent);
     parent[slash - home->path] = '\0';
-    int dir = beside_open_dir(AT_FDCWD, parent);
+    int dir = segment_dir_open(AT_FDCWD, parent);
     bool stays = dir < 0 || keep_segment(dir, slash + 1, home->segment, true);
     if (dir >= 0)
         raw_close(dir);

@@ -1,11 +1,11 @@
-#include "beside.h"
+#include "segment_dir.h"
 
 #include "raw.h"
 #include "segment.h"
 #include "settings.h"
 #include "text.h"
 
-int beside_open_dir(int dir, const char *name)
+int segment_dir_open(int dir, const char *name)
 {
     struct statx status;
     int fd = raw_open_at(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -15,18 +15,18 @@ int beside_open_dir(int dir, const char *name)
     return -EPERM;
 }
 
-int beside_open(const char *segment_dir, const char *name, int flags, char path[BESIDE_PATH_BYTES])
+int segment_dir_open_file(const char *segment_dir, const char *name, int flags, char path[SEGMENT_DIR_PATH_BYTES])
 {
     const char *tmpdir = settings_environment("TMPDIR");
     const char *const dirs[] = { segment_dir, tmpdir != NULL && tmpdir[0] == '/' ? tmpdir : "/tmp" };
-    char user_dir[256], *end = path + BESIDE_PATH_BYTES;
+    char user_dir[256], *end = path + SEGMENT_DIR_PATH_BYTES;
     int fd = -ENOENT;
     path[0] = '\0';
     for (unsigned i = 0; i < USER_DIRS * sizeof dirs / sizeof *dirs && fd < 0; i++) {
         segment_user_dir(user_dir, sizeof user_dir, dirs[i / USER_DIRS], raw_geteuid(), i % USER_DIRS);
         if ((flags & O_CREAT) != 0)
             raw_mkdir(user_dir, 0700);
-        int dir = beside_open_dir(AT_FDCWD, user_dir);
+        int dir = segment_dir_open(AT_FDCWD, user_dir);
         if (dir < 0) {
             fd = dir;
             continue;
