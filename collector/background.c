@@ -1,8 +1,8 @@
 #include "background.h"
 
 #include "clock.h"
+#include "print_line.h"
 #include "raw.h"
-#include "tell.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ void background_take_signals(void)
 
 void background_complain(const char *variable, const char *value, const char *wrong)
 {
-    tell(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
+    print_line(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
 }
 
 int background_open_lock(const struct settings *settings, const char *job, bool may_make, char path[SEGMENT_DIR_PATH_BYTES])
@@ -87,7 +87,7 @@ int background_detach(int *status)
     }
     *status = 1;
     if (child < 0) {
-        tell(stderr, "slicewise: no process can be started (%s)\n", strerror(errno));
+        print_line(stderr, "slicewise: no process can be started (%s)\n", strerror(errno));
         return -1;
     }
     close(pipe_ends[1]);

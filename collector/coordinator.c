@@ -2,8 +2,8 @@
 
 #include "clock.h"
 #include "listener.h"
+#include "print_line.h"
 #include "raw.h"
-#include "tell.h"
 #include "turn.h"
 #include "turns.h"
 
@@ -221,7 +221,7 @@ static void write_log(void)
     if (service.turns.log == NULL || service.is_log_broken || (fflush(service.turns.log) == 0 && !ferror(service.turns.log)))
         return;
     service.is_log_broken = true;
-    tell(stderr, "slicewise-collect: the log of decisions cannot be written (%s); the coordinator goes on without it\n", strerror(errno));
+    print_line(stderr, "slicewise-collect: the log of decisions cannot be written (%s); the coordinator goes on without it\n", strerror(errno));
 }
 
 /* Until it is told to end. */
@@ -276,11 +276,11 @@ int coordinator_serve(const struct coordinator_options *options)
     if (service.listener < 0)
         return 1;
     if (!watch(service.listener, &service.listener) || !watch(service.signals, &service.signals)) {
-        tell(stderr, "slicewise-collect: the coordinator cannot wait for its jobs (%s)\n", strerror(errno));
+        print_line(stderr, "slicewise-collect: the coordinator cannot wait for its jobs (%s)\n", strerror(errno));
         return 1;
     }
     turns_start(&service.turns, now_ns());
-    tell(stdout, "listening %s\n", options->listen);
+    print_line(stdout, "listening %s\n", options->listen);
     fflush(stdout);
     serve();
     while (service.connections != NULL)

@@ -1,7 +1,7 @@
 /* What `slicewise-collect coordinate` is told. */
 #include "coordinator.h"
 
-#include "tell.h"
+#include "print_line.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -47,11 +47,11 @@ static bool read_secret(uint8_t secret[SHA256_BYTES], const char *path)
     size_t size = file != NULL ? fread(text, 1, sizeof text, file) : 0;
     bool is_open_to_all = file != NULL && fstat(fileno(file), &status) == 0 && (status.st_mode & S_IROTH) != 0;
     if (file == NULL)
-        tell(stderr, "slicewise-collect: %s: cannot be read (%s); give a file with the secret that jobs know\n", path, strerror(errno));
+        print_line(stderr, "slicewise-collect: %s: cannot be read (%s); give a file with the secret that jobs know\n", path, strerror(errno));
     else if (is_open_to_all)
-        tell(stderr, "slicewise-collect: %s: everybody may read this secret; chmod o-r it, and let a group read it\n", path);
+        print_line(stderr, "slicewise-collect: %s: everybody may read this secret; chmod o-r it, and let a group read it\n", path);
     else if (size < 8)
-        tell(stderr, "slicewise-collect: %s: a secret needs 8 bytes at least; for example: head -c 32 /dev/urandom | base64\n", path);
+        print_line(stderr, "slicewise-collect: %s: a secret needs 8 bytes at least; for example: head -c 32 /dev/urandom | base64\n", path);
     if (file != NULL)
         fclose(file);
     turn_secret(secret, text, size);
@@ -66,7 +66,7 @@ static bool read_number(const char *name, const char *text, double lowest, doubl
         *number = value;
         return true;
     }
-    tell(stderr, "slicewise-collect: --%s %s: not a number from %g to %g\n", name, text, lowest, highest);
+    print_line(stderr, "slicewise-collect: --%s %s: not a number from %g to %g\n", name, text, lowest, highest);
     return false;
 }
 
@@ -74,7 +74,7 @@ static bool read_name(const char *option, const char *const *names, int count, c
 {
     *value = policy_of_name(names, count, name);
     if (*value < 0)
-        tell(stderr, "slicewise-collect: --%s %s: is not known; see slicewise-collect coordinate --help\n", option, name);
+        print_line(stderr, "slicewise-collect: --%s %s: is not known; see slicewise-collect coordinate --help\n", option, name);
     return *value >= 0;
 }
 
@@ -154,15 +154,15 @@ int coordinator(int argc, char **argv)
     if (optind < argc || options.listen == NULL)
         return usage(stderr);
     if (!turn_read_address(&options.address, options.listen)) {
-        tell(stderr, "slicewise-collect: --listen %s: neither unix:/PATH nor tcp:ADDRESS:PORT with the address in digits\n", options.listen);
+        print_line(stderr, "slicewise-collect: --listen %s: neither unix:/PATH nor tcp:ADDRESS:PORT with the address in digits\n", options.listen);
         return 2;
     }
     if (options.address.at.any.sa_family != AF_UNIX && !has_secret) {
-        tell(stderr, "slicewise-collect: --listen %s: anybody can come over a network; give --secret-file\n", options.listen);
+        print_line(stderr, "slicewise-collect: --listen %s: anybody can come over a network; give --secret-file\n", options.listen);
         return 2;
     }
     if (log != NULL && (options.turns.log = fopen(log, "ae")) == NULL) {
-        tell(stderr, "slicewise-collect: --log %s: cannot be written (%s)\n", log, strerror(errno));
+        print_line(stderr, "slicewise-collect: --log %s: cannot be written (%s)\n", log, strerror(errno));
         return 2;
     }
     raise_limit();

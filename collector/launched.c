@@ -4,13 +4,13 @@
 #include "command.h"
 #include "identity.h"
 #include "job_page.h"
+#include "print_line.h"
 #include "program.h"
 #include "raw.h"
 #include "record.h"
 #include "samples.h"
 #include "settings.h"
 #include "spool.h"
-#include "tell.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ void launched_look(const char *command)
     settings_read(&settings, NULL);
     if (settings.is_off)
         program.reason = REASON_off;
-    tell(stdout, "%s %s\n", reasons[program.reason], program.path);
+    print_line(stdout, "%s %s\n", reasons[program.reason], program.path);
 }
 
 /* By a segment of our own, as a collector's samples go: it is gone when this returns, whatever became of the row. */
@@ -106,9 +106,9 @@ int launched(int count, char *const *arguments)
     settings_read(&settings, NULL);
     identity_job(job, sizeof job, &settings);
     if (job_page_is_worth_a_look(settings.segment_dir, job))
-        tell(stdout, "worth a look\n");
+        print_line(stdout, "worth a look\n");
     int appended = append(numbers, arguments + NUMBERS, count - NUMBERS, &settings, job);
     if (appended < 0)
-        tell(stderr, "slicewise: the command's own counts could not be added to the profile (%s)\n", spool_words(appended));
+        print_line(stderr, "slicewise: the command's own counts could not be added to the profile (%s)\n", spool_words(appended));
     return appended < 0;
 }

@@ -5,9 +5,9 @@
 #include "job_page.h"
 #include "keep.h"
 #include "own_segments.h"
+#include "print_line.h"
 #include "raw.h"
 #include "settings.h"
-#include "tell.h"
 #include "user.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void say_notes(int dir, const char *path, void *argument)
     for (int i = 0; page != NULL && i < JOB_NOTES; i++) {
         uint64_t times = asked->is_last ? atomic_exchange(&page->notes[i], 0) : atomic_load(&page->notes[i]);
         if (times > 0)
-            tell(asked->out, "slicewise: job %s: %lu process%s %s\n", job, times, times == 1 ? "" : "es", meanings[i]);
+            print_line(asked->out, "slicewise: job %s: %lu process%s %s\n", job, times, times == 1 ? "" : "es", meanings[i]);
         asked->said += times > 0;
     }
     job_page_close(page);
@@ -63,8 +63,8 @@ static void visit_to_tidy(const char *segment_dir, struct asked *asked)
     const struct kept *removed = &tidying.removal.removed;
     own_segments_each(segment_dir, NULL, tidy, NULL, &tidying);
     if (removed->segments > 0)
-        tell(stderr, "slicewise: removed the counts of %u process%s (%lu KiB): their profile could not be written for %d days\n", removed->segments,
-             removed->segments == 1 ? "" : "es", removed->bytes >> 10, KEPT_DAYS);
+        print_line(stderr, "slicewise: removed the counts of %u process%s (%lu KiB): their profile could not be written for %d days\n",
+                   removed->segments, removed->segments == 1 ? "" : "es", removed->bytes >> 10, KEPT_DAYS);
 }
 
 void left_remove_old(const char *segment_dir)
@@ -87,12 +87,13 @@ static int say_all(void *argument)
     bounded_io_begin(settings.exit_ns);
     own_segments_each(settings.segment_dir, "", keep_count, NULL, &staying);
     if (staying.kept.segments > 0)
-        tell(stdout,
-             "slicewise: %u process%s of user %u could not write a profile: their counts (%lu KiB) stay here for %d days, the oldest since %.1f h; "
-             "%s saves them, or says what is wrong\n",
-             staying.kept.segments, staying.kept.segments == 1 ? "" : "es", geteuid(), staying.kept.bytes >> 10, KEPT_DAYS,
-             ((double)clock_read(CLOCK_REALTIME) - (double)staying.since_ns) / 3600e9,
-             *is_for_all ? "slicewise-collect recover --all-users" : "slicewise recover");
+        print_line(
+            stdout,
+            "slicewise: %u process%s of user %u could not write a profile: their counts (%lu KiB) stay here for %d days, the oldest since %.1f h; "
+            "%s saves them, or says what is wrong\n",
+            staying.kept.segments, staying.kept.segments == 1 ? "" : "es", geteuid(), staying.kept.bytes >> 10, KEPT_DAYS,
+            ((double)clock_read(CLOCK_REALTIME) - (double)staying.since_ns) / 3600e9,
+            *is_for_all ? "slicewise-collect recover --all-users" : "slicewise recover");
     own_segments_each(settings.segment_dir, JOB_PAGE_NAME, say_notes, NULL, &asked);
     return staying.kept.segments + asked.said > 0;
 }

@@ -1,6 +1,6 @@
 #include "listener.h"
 
-#include "tell.h"
+#include "print_line.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -39,8 +39,8 @@ int listener_open(const struct turn_address *address, const char *name)
     if (fd >= 0 && bind(fd, &address->at.any, address->size) == 0 && (!is_local(address) || chmod(address->at.local.sun_path, 0666) == 0) &&
         listen(fd, QUEUE) == 0)
         return fd;
-    tell(stderr, "slicewise-collect: cannot listen at %s (%s)%s\n", name, strerror(errno),
-         errno == EADDRINUSE ? ": another coordinator may be there; stop it, or choose another address" : "");
+    print_line(stderr, "slicewise-collect: cannot listen at %s (%s)%s\n", name, strerror(errno),
+               errno == EADDRINUSE ? ": another coordinator may be there; stop it, or choose another address" : "");
     if (fd >= 0)
         close(fd);
     return -1;

@@ -7,11 +7,11 @@
 #include "live.h"
 #include "node.h"
 #include "others_link.h"
+#include "print_line.h"
 #include "recover.h"
 #include "servers.h"
 #include "snapshot.h"
 #include "stacks.h"
-#include "tell.h"
 #include "user.h"
 
 #include "format.h"
@@ -148,17 +148,18 @@ static int begin_others(struct options *options)
     uid_t user = geteuid();
     bool is_named = strcmp(options->others, "named") == 0;
     if (!is_named && strcmp(options->others, "hidden") != 0) {
-        tell(stderr, "slicewise: --others %s: say whether users are told by number, or all together: named or hidden\n", options->others);
+        print_line(stderr, "slicewise: --others %s: say whether users are told by number, or all together: named or hidden\n", options->others);
         return 2;
     }
     if (user != 0) {
-        tell(stderr, "slicewise: --others: only root may see what other users' processes move; run this as root, with --user for the job's user\n");
+        print_line(stderr,
+                   "slicewise: --others: only root may see what other users' processes move; run this as root, with --user for the job's user\n");
         return 2;
     }
     int wrong = options->user != NULL ? user_find(options->user, &user) : 0;
     int fd = wrong == 0 ? others_link_begin(user, is_named) : 0;
     if (fd < 0)
-        tell(stderr, "slicewise: --others: no process can be started (%s)\n", strerror(-fd));
+        print_line(stderr, "slicewise: --others: no process can be started (%s)\n", strerror(-fd));
     options->node.others_fd = fd;
     return wrong != 0 ? wrong : fd < 0;
 }
@@ -174,7 +175,7 @@ static void begin_bpf(struct options *options)
     int map = bpf_begin(&job, options->others != NULL && strcmp(options->others, "named") == 0, &why);
     options->node.moved_fd = map > 0 ? map : 0;
     if (map <= 0)
-        tell(stderr, "slicewise: --bpf: %s (%s): reads and writes are not counted by file system; sampling goes on\n", why, strerror(-map));
+        print_line(stderr, "slicewise: --bpf: %s (%s): reads and writes are not counted by file system; sampling goes on\n", why, strerror(-map));
 }
 
 int main(int argc, char **argv)

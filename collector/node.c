@@ -6,11 +6,11 @@
 #include "encode.h"
 #include "identity.h"
 #include "own_segments.h"
+#include "print_line.h"
 #include "raw.h"
 #include "record.h"
 #include "samples.h"
 #include "spool.h"
-#include "tell.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void say_refusal(struct node *node)
 {
     int error = node->reading.connections.error;
     if (error < 0 && !node->has_said_refusal)
-        tell(stderr, "slicewise: TCP connections to storage are not sampled: the kernel does not tell of them (%s)\n", strerror(-error));
+        print_line(stderr, "slicewise: TCP connections to storage are not sampled: the kernel does not tell of them (%s)\n", strerror(-error));
     node->has_said_refusal = node->has_said_refusal || error < 0;
 }
 
@@ -36,8 +36,8 @@ static void say_moved(struct node *node)
     int error = node->reading.bpf.error;
     if (error == 0)
         return;
-    tell(stderr, "slicewise: --bpf: the sums cannot be read (%s): reads and writes are not counted by file system; sampling goes on\n",
-         strerror(-error));
+    print_line(stderr, "slicewise: --bpf: the sums cannot be read (%s): reads and writes are not counted by file system; sampling goes on\n",
+               strerror(-error));
     node->reading.bpf.map = node->reading.bpf.error = 0;
 }
 
@@ -46,17 +46,17 @@ static void say_cgroup(const struct cgroup *cgroup, const char *wanted)
 {
     char missing[64] = "";
     if (cgroup->path[0] == '\0' && wanted[0] != '\0')
-        tell(stderr,
-             "slicewise: SLICEWISE_CGROUP=%s: no control group of cgroup v2 can be sampled; give a path as in the line \"0::\" of "
-             "/proc/PID/cgroup, or own\n",
-             wanted);
+        print_line(stderr,
+                   "slicewise: SLICEWISE_CGROUP=%s: no control group of cgroup v2 can be sampled; give a path as in the line \"0::\" of "
+                   "/proc/PID/cgroup, or own\n",
+                   wanted);
     if (cgroup->path[0] == '\0' || cgroup->missing == 0)
         return;
     for (unsigned file = 0; file < CGROUP_FILES; file++)
         if (cgroup->missing & 1u << file)
             snprintf(missing + strlen(missing), sizeof missing - strlen(missing), "%s%s", missing[0] != '\0' ? ", " : "", cgroup_file_name(file));
-    tell(stderr, "slicewise: control group %s: %s cannot be read and is not sampled (that controller is off there, or it may not be read)\n",
-         cgroup->path, missing);
+    print_line(stderr, "slicewise: control group %s: %s cannot be read and is not sampled (that controller is off there, or it may not be read)\n",
+               cgroup->path, missing);
 }
 
 static int begin_processes(struct node *node, const struct settings *settings, uint32_t launcher)
@@ -92,8 +92,8 @@ int node_begin(struct node *node, const char *root, const struct settings *setti
     segment->is_of_node = segment->is_last_packed = 1; /* whoever finishes it writes its samples, and makes no process of it */
     atomic_store(&segment->state, SEGMENT_LIVE);
     if (!connections_ask_for(&node->reading.connections, settings->storage_ports))
-        tell(stderr, "slicewise: SLICEWISE_STORAGE_PORTS=%s: not ports or ranges of ports with commas between them, as 2222,49152-60999\n",
-             settings->storage_ports);
+        print_line(stderr, "slicewise: SLICEWISE_STORAGE_PORTS=%s: not ports or ranges of ports with commas between them, as 2222,49152-60999\n",
+                   settings->storage_ports);
     cgroup_find(&node->reading.cgroup, root, settings->cgroup, identity_scheduler_job());
     if (launcher != 0) /* its children begin in its groups */
         limits_meet_one(&node->reading.limits, root, launcher);
@@ -279,8 +279,8 @@ void node_look(struct node *node)
         return;
     sampled_look(node->sampled, node->profiled);
     if (node->sampled->refused > 0 && !node->has_said_processes)
-        tell(stderr, "slicewise: the kernel does not tell what some processes of the job read and write, as of set-user-ID programs: "
-                     "they are named in the profile and not counted\n");
+        print_line(stderr, "slicewise: the kernel does not tell what some processes of the job read and write, as of set-user-ID programs: "
+                           "they are named in the profile and not counted\n");
     node->has_said_processes |= node->sampled->refused > 0;
 }
 

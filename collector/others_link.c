@@ -1,8 +1,8 @@
 #include "others_link.h"
 
+#include "print_line.h"
 #include "raw.h"
 #include "settings.h"
-#include "tell.h"
 
 #include <fcntl.h>
 #include <grp.h>
@@ -113,7 +113,7 @@ int others_link_begin(uint32_t job_user, bool is_named)
 
 static void end(struct others_link *link)
 {
-    tell(stderr, "slicewise: everybody else on the node is sampled no longer: the process that looks does not answer\n");
+    print_line(stderr, "slicewise: everybody else on the node is sampled no longer: the process that looks does not answer\n");
     close(link->fd);
     link->fd = 0;
     link->is_asked = false;
@@ -155,10 +155,10 @@ void others_link_take(struct others_link *link)
     link->rows_used = reply.rows_used;
     memcpy(link->rows, reply.rows, reply.rows_used * sizeof *reply.rows);
     if (link->refused > 0 && !link->has_said)
-        tell(stderr,
-             "slicewise: the kernel does not tell what others' processes read and write, %lu so far (root needs CAP_SYS_PTRACE and "
-             "CAP_DAC_READ_SEARCH, which containers often lack): they are not counted\n",
-             link->refused);
+        print_line(stderr,
+                   "slicewise: the kernel does not tell what others' processes read and write, %lu so far (root needs CAP_SYS_PTRACE and "
+                   "CAP_DAC_READ_SEARCH, which containers often lack): they are not counted\n",
+                   link->refused);
     link->has_said |= link->refused > 0;
 }
 

@@ -7,9 +7,9 @@
 #include "keep.h"
 #include "left.h"
 #include "own_segments.h"
+#include "print_line.h"
 #include "settings.h"
 #include "spool.h"
-#include "tell.h"
 #include "user.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static bool has_complained; /* for all users, of whom each is asked in a child *
 static void complain(const char *variable, const char *value, const char *wrong)
 {
     if (!has_complained)
-        tell(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
+        print_line(stderr, "slicewise: %s%s%s: %s\n", variable, value != NULL ? "=" : "", value != NULL ? value : "", wrong);
 }
 
 static void note_refusal(struct tally *tally, const char *path, const struct adoption_result *result)
@@ -69,13 +69,14 @@ static void say_refusals(const struct tally *tally)
     for (unsigned i = 0; i < tally->refusals_used; i++) {
         const struct refusal *refusal = &tally->refusals[i];
         const char *s = refusal->processes == 1 ? "" : "es";
-        tell(stderr,
-             "slicewise: %s: cannot write the profile of %u process%s (%s); their counts stay in %s for %d days: mend that, then run `slicewise "
-             "recover`\n",
-             refusal->spool, refusal->processes, s, spool_words(refusal->error), refusal->dir, KEPT_DAYS);
+        print_line(
+            stderr,
+            "slicewise: %s: cannot write the profile of %u process%s (%s); their counts stay in %s for %d days: mend that, then run `slicewise "
+            "recover`\n",
+            refusal->spool, refusal->processes, s, spool_words(refusal->error), refusal->dir, KEPT_DAYS);
     }
     if (tally->refused_elsewhere > 0)
-        tell(stderr, "slicewise: the profiles of %u more processes cannot be written either, at other places\n", tally->refused_elsewhere);
+        print_line(stderr, "slicewise: the profiles of %u more processes cannot be written either, at other places\n", tally->refused_elsewhere);
 }
 
 static void finish(int dir, const char *path, void *argument)
@@ -96,7 +97,7 @@ static void finish(int dir, const char *path, void *argument)
 
 static void pass_over(const char *place, void *argument)
 {
-    tell(stderr, "slicewise: %s: does not answer; segments that may lie there are left alone\n", place);
+    print_line(stderr, "slicewise: %s: does not answer; segments that may lie there are left alone\n", place);
     ((struct tally *)argument)->failed++;
 }
 
@@ -104,14 +105,15 @@ static void say_recovered(unsigned killed, unsigned ended, unsigned alive)
 {
     const char *s = killed + ended == 1 ? "" : "es", *still = alive == 1 ? "s" : "";
     if (ended == 0)
-        tell(stdout, "slicewise: recovered %u process%s killed before %s profile was finished; %u still run%s\n", killed, s,
-             killed == 1 ? "its" : "their", alive, still);
+        print_line(stdout, "slicewise: recovered %u process%s killed before %s profile was finished; %u still run%s\n", killed, s,
+                   killed == 1 ? "its" : "their", alive, still);
     else if (killed == 0)
-        tell(stdout, "slicewise: recovered %u process%s that had ended without writing %s profile; %u still run%s\n", ended, s,
-             ended == 1 ? "its" : "their", alive, still);
+        print_line(stdout, "slicewise: recovered %u process%s that had ended without writing %s profile; %u still run%s\n", ended, s,
+                   ended == 1 ? "its" : "their", alive, still);
     else
-        tell(stdout, "slicewise: recovered %u processes: %u killed before their profile was finished, %u ended without writing it; %u still run%s\n",
-             killed + ended, killed, ended, alive, still);
+        print_line(stdout,
+                   "slicewise: recovered %u processes: %u killed before their profile was finished, %u ended without writing it; %u still run%s\n",
+                   killed + ended, killed, ended, alive, still);
 }
 
 static void count_earlier(int dir, const char *path, void *argument)
@@ -155,10 +157,11 @@ static void finish_ending(const struct settings *settings, const char *prefix, s
         nap_ns = began_ns - looked_ns > NAP_NS ? began_ns - looked_ns : NAP_NS;
     }
     if (tally->alive > 0)
-        tell(stderr,
-             "slicewise: processes of the job that still run: %u. Their counts are added when they end; if they are killed, run: slicewise recover "
-             "%s\n",
-             tally->alive, tally->only_spool_dir);
+        print_line(
+            stderr,
+            "slicewise: processes of the job that still run: %u. Their counts are added when they end; if they are killed, run: slicewise recover "
+            "%s\n",
+            tally->alive, tally->only_spool_dir);
 }
 
 int recover(const char *job_dir, const char *job, const char *into, uint64_t until_ns)
@@ -182,7 +185,7 @@ int recover(const char *job_dir, const char *job, const char *into, uint64_t unt
     spool_is_kept = true; /* segments are removed: what they held must be safe */
     bounded_io_begin(settings.exit_ns);
     if (job_dir != NULL && !bounded_io_answers(spool_dir)) {
-        tell(
+        print_line(
             stderr,
             "slicewise: %s: does not answer; nothing can be written there. Counts stay in %s for %d days: when it answers, run `slicewise recover`\n",
             job_dir, settings.segment_dir, KEPT_DAYS);
@@ -202,16 +205,18 @@ int recover(const char *job_dir, const char *job, const char *into, uint64_t unt
     left_say_and_remove_old(settings.segment_dir, only_job);
     unsigned met = tally.killed + tally.ended + tally.alive + tally.unseen + tally.failed + tally.busy + earlier;
     if (job_dir != NULL && met == 0 && access(job_dir, F_OK) != 0 && errno == ENOENT) {
-        tell(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
+        print_line(stderr, "slicewise: %s: no such directory, and no segment of such a job; name the directory of a job's profile\n", job_dir);
         return 2;
     }
     say_recovered(tally.killed, tally.ended, tally.alive);
     if (tally.busy > 0)
-        tell(stdout, "slicewise: %u more %s being finished by somebody else at this moment\n", tally.busy, tally.busy == 1 ? "is" : "are");
+        print_line(stdout, "slicewise: %u more %s being finished by somebody else at this moment\n", tally.busy, tally.busy == 1 ? "is" : "are");
     if (earlier > 0 && job_dir == NULL) /* whose they are is not known: they may be of other jobs */
-        tell(stdout, "slicewise: %u more %s of another build of Slicewise: running, or to be finished by that build's slicewise-collect recover\n",
-             earlier, earlier == 1 ? "is" : "are");
+        print_line(stdout,
+                   "slicewise: %u more %s of another build of Slicewise: running, or to be finished by that build's slicewise-collect recover\n",
+                   earlier, earlier == 1 ? "is" : "are");
     if (tally.unseen > 0)
-        tell(stdout, "slicewise: %u more cannot be judged from within this pid namespace (a container?): run it on the node itself\n", tally.unseen);
+        print_line(stdout, "slicewise: %u more cannot be judged from within this pid namespace (a container?): run it on the node itself\n",
+                   tally.unseen);
     return tally.failed > 0;
 }

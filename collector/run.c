@@ -7,10 +7,10 @@
 #include "format.h"
 #include "identity.h"
 #include "left.h"
+#include "print_line.h"
 #include "raw.h"
 #include "record.h"
 #include "spool.h"
-#include "tell.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -78,10 +78,10 @@ static void say_end(const struct node *node, const struct node_options *options,
         sampled_print(node->sampled);
         printf("}\n");
     } else
-        tell(stdout,
-             "slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; "
-             "wrote %lu bytes to the profile, for up to %u processes at once\n",
-             node->samples, (double)ran_ns / 1e9, share, (double)node_most_bytes() / (1 << 20), own_io.spool_bytes, node->most_alive);
+        print_line(stdout,
+                   "slicewise: %lu samples in %.1f s; cost %.3f %% of one core and %.1f MiB; "
+                   "wrote %lu bytes to the profile, for up to %u processes at once\n",
+                   node->samples, (double)ran_ns / 1e9, share, (double)node_most_bytes() / (1 << 20), own_io.spool_bytes, node->most_alive);
     fflush(stdout);
 }
 
@@ -133,20 +133,20 @@ static int run_attached(const struct node_options *options, const struct setting
     identity_note(settings, job);
     bool is_wide = options->parent == 0 || options->is_attached;
     if (!take_locks(is_wide, settings, job, wide_path, lock_path)) {
-        tell(stdout, "slicewise: job %s has its collector on this node already\n", job);
+        print_line(stdout, "slicewise: job %s has its collector on this node already\n", job);
         return 0;
     }
     background_take_signals();
     int parent_fd = options->parent != 0 ? (int)syscall(SYS_pidfd_open, options->parent, 0) : -1;
     if (options->parent != 0 && parent_fd < 0) {
-        tell(stderr, "slicewise: process %d: cannot be watched (%s); give the id of a living process to --parent\n", options->parent,
-             strerror(errno));
+        print_line(stderr, "slicewise: process %d: cannot be watched (%s); give the id of a living process to --parent\n", options->parent,
+                   strerror(errno));
         return 2;
     }
     bounded_io_begin(settings->exit_ns);
     int begun = node_begin(&node, "", settings, job, options->is_attached ? 0 : (uint32_t)options->parent, options->moved_fd);
     if (begun < 0) {
-        tell(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
+        print_line(stderr, "slicewise: no memory for the collector (%s)\n", strerror(-begun));
         return 1;
     }
     left_remove_old(settings->segment_dir);
@@ -161,8 +161,8 @@ static int run_attached(const struct node_options *options, const struct setting
     int ended = node_end(&node);
     spool_path(spool, sizeof spool, node.home.segment);
     if (ended < 0 || node.visits.failed > 0)
-        tell(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s: mend that, then run `slicewise recover`\n", spool,
-             spool_words(ended < 0 ? ended : node.visits.error), settings->segment_dir);
+        print_line(stderr, "slicewise: %s: cannot write the profile (%s); its counts are kept in %s: mend that, then run `slicewise recover`\n",
+                   spool, spool_words(ended < 0 ? ended : node.visits.error), settings->segment_dir);
     say_end(&node, options, began_ns);
     raw_unlink(lock_path);
     if (is_wide)
@@ -177,7 +177,7 @@ static bool settle(struct settings *settings, const char *given, char *job, size
         settings->job = given;
     if (!identity_job(job, room, settings))
         return true;
-    tell(stderr, "slicewise: no job is named: give --job NAME, or set SLICEWISE_JOB\n");
+    print_line(stderr, "slicewise: no job is named: give --job NAME, or set SLICEWISE_JOB\n");
     return false;
 }
 
@@ -222,7 +222,7 @@ int node_stop(const char *given)
         if (holder <= 0)
             continue;
         if (kill(holder, SIGTERM) != 0) {
-            tell(stderr, "slicewise: process %d: cannot be ended (%s)\n", holder, strerror(errno));
+            print_line(stderr, "slicewise: process %d: cannot be ended (%s)\n", holder, strerror(errno));
             return 1;
         }
         wait_for_lock(&settings, names[i]);

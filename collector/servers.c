@@ -7,11 +7,11 @@
 #include "format.h"
 #include "identity.h"
 #include "node.h"
+#include "print_line.h"
 #include "raw.h"
 #include "record.h"
 #include "served.h"
 #include "spool.h"
-#include "tell.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -205,7 +205,7 @@ static int drain(struct servers_file *file)
         file->late++;
         spool_path(spool, sizeof spool, file->home.segment);
         if (!file->has_failed)
-            tell(stderr, "slicewise: %s: cannot be written (%s): counts are kept, and written when it can be\n", spool, spool_words(drained));
+            print_line(stderr, "slicewise: %s: cannot be written (%s): counts are kept, and written when it can be\n", spool, spool_words(drained));
     }
     file->has_failed = drained < 0;
     return drained;
@@ -292,15 +292,16 @@ static int run_attached(struct servers *servers, int ready)
 {
     char lock_path[SEGMENT_DIR_PATH_BYTES];
     if (!background_take_lock(&servers->settings, "servers", lock_path)) {
-        tell(stdout, "slicewise: this node's servers are sampled already\n");
+        print_line(stdout, "slicewise: this node's servers are sampled already\n");
         return 0;
     }
     background_take_signals();
     bounded_io_begin(servers->settings.exit_ns);
     sample(servers);
     if (servers->served.targets_used == 0)
-        tell(stderr, "slicewise: nothing here keeps counts by job or client that may be read: neither obdfilter.*.job_stats and mdt.*.job_stats of "
-                     "Lustre nor connections of clients; looking on\n");
+        print_line(stderr,
+                   "slicewise: nothing here keeps counts by job or client that may be read: neither obdfilter.*.job_stats and mdt.*.job_stats of "
+                   "Lustre nor connections of clients; looking on\n");
     if (ready >= 0)
         background_let_go(ready);
     while (background_sleep_until(background_next_multiple(clock_read(CLOCK_REALTIME), servers->settings.slice_ns), -1))
@@ -312,9 +313,9 @@ static int run_attached(struct servers *servers, int ready)
         ended = closed < 0 ? closed : ended;
     }
     if (ended < 0)
-        tell(stderr, "slicewise: counts are kept in %s: mend that, then run `slicewise recover`\n", servers->settings.segment_dir);
-    tell(stdout, "slicewise: %lu samples of %u targets; cost %.2f s of a processor and %.1f MiB\n", servers->samples, servers->served.targets_used,
-         (double)clock_read(CLOCK_PROCESS_CPUTIME_ID) / 1e9, (double)node_most_bytes() / (1 << 20));
+        print_line(stderr, "slicewise: counts are kept in %s: mend that, then run `slicewise recover`\n", servers->settings.segment_dir);
+    print_line(stdout, "slicewise: %lu samples of %u targets; cost %.2f s of a processor and %.1f MiB\n", servers->samples,
+               servers->served.targets_used, (double)clock_read(CLOCK_PROCESS_CPUTIME_ID) / 1e9, (double)node_most_bytes() / (1 << 20));
     fflush(stdout);
     raw_unlink(lock_path);
     return ended < 0;

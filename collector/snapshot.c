@@ -6,11 +6,11 @@
 #include "format.h"
 #include "living.h"
 #include "own_segments.h"
+#include "print_line.h"
 #include "raw.h"
 #include "record.h"
 #include "settings.h"
 #include "spool.h"
-#include "tell.h"
 
 #include <limits.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void write_one(int dir, const char *path, void *argument)
         struct segment_home home = { .place = PLACE_private, .segment = copy };
         int error = segment_finish(&home, ENDING_running, clock_read(CLOCK_REALTIME), FORMAT_RECOVERED);
         if (error < 0 && all->failed++ == 0)
-            tell(stderr, "slicewise: %s: cannot write a snapshot (%s)\n", spool_into, spool_words(error));
+            print_line(stderr, "slicewise: %s: cannot write a snapshot (%s)\n", spool_into, spool_words(error));
         all->processes++;
     }
     adopt_drop_copy(copy);
@@ -53,6 +53,6 @@ int snapshot(const char *dir, const char *into)
     spool_into = into;
     bounded_io_begin(settings.exit_ns);
     own_segments_each(settings.segment_dir, "", write_one, NULL, &all);
-    tell(stdout, "%u\n", all.processes);
+    print_line(stdout, "%u\n", all.processes);
     return all.failed > 0;
 }

@@ -2,8 +2,8 @@
 
 #include "clock.h"
 #include "json_text.h"
+#include "print_line.h"
 #include "stack_walk.h"
-#include "tell.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -241,7 +241,7 @@ int stacks(int argc, char **argv)
                 under_way--;
             if (looks[i].child == 0 && optind < argc) {
                 if (!start(&looks[i], atoi(argv[optind++]), job, seconds)) {
-                    tell(stderr, "slicewise-collect: cannot look at processes: %s\n", strerror(errno));
+                    print_line(stderr, "slicewise-collect: cannot look at processes: %s\n", strerror(errno));
                     return 1;
                 }
                 under_way++;

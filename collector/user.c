@@ -1,7 +1,7 @@
 #include "user.h"
 
+#include "print_line.h"
 #include "segment.h"
-#include "tell.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ static int become(uid_t uid)
         return 0;
     if ((known != NULL ? initgroups(known->pw_name, gid) : setgroups(0, NULL)) != 0 || setresgid(gid, gid, gid) != 0 ||
         setresuid(uid, uid, uid) != 0) {
-        tell(stderr, "slicewise: user %u: cannot act for that user (%s); run this as root or as the user\n", uid, strerror(errno));
+        print_line(stderr, "slicewise: user %u: cannot act for that user (%s); run this as root or as the user\n", uid, strerror(errno));
         return 2;
     }
     return 0;
@@ -38,7 +38,7 @@ int user_find(const char *name, uid_t *uid)
     unsigned long number = strtoul(name, &end, 10);
     struct passwd *known = *end != '\0' || end == name ? getpwnam(name) : NULL;
     if (known == NULL && (*end != '\0' || end == name || number >= (uid_t)-1)) {
-        tell(stderr, "slicewise: user %s: there is no such user; give a name or a number\n", name);
+        print_line(stderr, "slicewise: user %s: there is no such user; give a name or a number\n", name);
         return 2;
     }
     *uid = known != NULL ? known->pw_uid : (uid_t)number;

@@ -1,10 +1,10 @@
-#include "tell.h"
+#include "print_line.h"
 
 #include "visible.h"
 
 #include <stdarg.h>
 
-void tell(FILE *out, const char *format, ...)
+void print_line(FILE *out, const char *format, ...)
 {
     char line[16 << 10], shown[sizeof line];
     va_list arguments;
