@@ -116,11 +116,11 @@ void slicewise_thread_wait_end(unsigned kind, uint64_t start_tick)
     struct call call = { .operation = (enum operation)(OPERATIONS + kind), .start_tick = start_tick, .end_tick = tick_now() };
     thread_state.is_waiting = false;
     site_threads_code = (uint64_t)(uintptr_t)__builtin_return_address(0);
-    if (kind < THREAD_WAITS && !communication_is_around(__builtin_frame_address(0)))
+    if (kind < THREAD_WAITS && !communication_contains(__builtin_frame_address(0)))
         count_unusually(RECORD_THREAD_WAITS, kind, &call, 0);
 }
 
-bool communication_is_around(const void *here)
+bool communication_contains(const void *here)
 {
     return guard_is_within(here, thread_state.mpi_frame, thread_state.mpi_return);
 }

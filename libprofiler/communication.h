@@ -26,6 +26,6 @@ __attribute__((visibility("default"))) uint64_t slicewise_thread_wait_begin(void
 __attribute__((visibility("default"))) void slicewise_thread_wait_end(unsigned kind, uint64_t start_tick);
 
 /* Whether a call in the frame `here` lies within the MPI call of the thread (guard_is_within). */
-bool communication_is_around(const void *here);
+bool communication_contains(const void *here);
 
 #endif

@@ -189,7 +189,7 @@ uint64_t lane_file_ticks(const struct thread *thread, uint64_t file_ns)
  * All of its time on files since it was last counted lies in the slice that ends. Returns false if there is no such call. */
 static bool settle_communication(struct thread *thread, const struct call *call)
 {
-    if (thread->mpi_open == NULL || thread->mpi_open != thread->mpi_frame || !communication_is_around(__builtin_frame_address(0)))
+    if (thread->mpi_open == NULL || thread->mpi_open != thread->mpi_frame || !communication_contains(__builtin_frame_address(0)))
         return false;
     struct call own = { .start_tick = thread->mpi_own_since + lane_file_ticks(thread, thread->mpi_file_ns), .end_tick = call->start_tick };
     if (own.start_tick >= own.end_tick)

@@ -390,7 +390,7 @@ void site_computes(struct unwind_state *interrupted, uint64_t samples, bool (*is
     if (!is_after_system_call(interrupted->pc)) /* stdio's own work, most of which is no I/O */
         is_call = NULL;
     uint64_t began = tick_now();
-    bool is_in_mpi = communication_is_around((const void *)(uintptr_t)interrupted->value[UNWIND_STACK_POINTER]);
+    bool is_in_mpi = communication_contains((const void *)(uintptr_t)interrupted->value[UNWIND_STACK_POINTER]);
     if (began > profiler_clock.base_tick + clock_trusted_ticks() && clock_calibrate())
         notice_problem(PROBLEM_clock_stepped, NULL);
     if (take_stack(interrupted, is_call)) {

@@ -19,7 +19,7 @@
 static inline __attribute__((always_inline)) bool mpi_enter(void)
 {
     struct thread *thread = &thread_state;
-    if (__builtin_expect(thread->mpi_frame != NULL, 0) && communication_is_around(__builtin_frame_address(0)))
+    if (__builtin_expect(thread->mpi_frame != NULL, 0) && communication_contains(__builtin_frame_address(0)))
         return false;
     thread->mpi_frame = __builtin_frame_address(0);
     thread->mpi_return = __builtin_return_address(0);
