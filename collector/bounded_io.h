@@ -1,5 +1,5 @@
-/* File systems that may not answer: the collector waits for each no longer than SLICEWISE_EXIT_WAIT, says which one it was, and goes on with the
- * rest. */
+/* I/O on file systems that may not answer, with a deadline: the collector waits for each no longer than SLICEWISE_EXIT_WAIT, says which one did not
+ * answer, and goes on with the rest. */
 #ifndef SLICEWISE_BOUNDED_IO_H
 #define SLICEWISE_BOUNDED_IO_H
 

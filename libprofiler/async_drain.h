@@ -1,6 +1,7 @@
-/* How a living process's frames get to the spool without the program waiting for a file system that does not answer. While the program
- * computes, a drain helper takes them; at its end it waits for that, but no longer than it may. A spool on a disk of the node's own is written by
- * the process itself. Every call here is made without the engine's lock, so that no signal is blocked meanwhile, unless it says otherwise. */
+/* How a living process's frames get to the spool without the program waiting for a file system that does not answer. While the program computes, a
+ * drain helper writes them; at the program's end it waits for the helper, but no longer than SLICEWISE_EXIT_WAIT. A spool on a disk of the node's own
+ * is written by the process itself. Every call here is made without the engine's lock, so that no signal is blocked meanwhile, unless it says
+ * otherwise. */
 #ifndef SLICEWISE_ASYNC_DRAIN_H
 #define SLICEWISE_ASYNC_DRAIN_H
 

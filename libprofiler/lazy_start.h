@@ -1,7 +1,7 @@
-/* A process before its first counted call: it has no segment, no table of descriptors, nothing that is mapped or opened. What little it does
- * meanwhile is noted on one page, which a child of fork finds zeroed, however it was forked. Calls that move nothing and only keep house
- * among descriptors (close, dup, fclose of an empty stream) do not start the engine: they wait on the page, and are counted when it
- * starts. For any thread at any time, signal handlers and vforked children included. */
+/* A process before its first counted call: it has no segment, no table of descriptors, nothing that is mapped or opened. One page, which a child of
+ * fork finds zeroed however it was forked, notes what the process does meanwhile. Calls that transfer nothing and only manage descriptors (close,
+ * dup, fclose of an empty stream) do not start the engine: they are deferred on that page, and counted when it starts. For any thread at any time,
+ * signal handlers and vforked children included. */
 #ifndef SLICEWISE_LAZY_START_H
 #define SLICEWISE_LAZY_START_H
 
@@ -41,20 +41,19 @@ extern union own_page_bytes {
 } lazy_start_bytes HIDDEN;
 #define lazy_start_page (lazy_start_bytes.page)
 
-/* A process that begins: it learns who it is, and has the kernel zero the page in children of fork. */
+/* At a process's beginning: notes who it is, and has the kernel zero the page in children of fork. */
 void lazy_start_begin(void);
 
 /* From now on nothing is noted and nothing looked at. */
 void lazy_start_stop(void);
 
-/* The process whose memory this is learns who it is, if it is a child of fork and has not done so. Returns its id: that of a vforked child's
- * parent, where a vforked child asks. */
+/* Returns the id of the process whose memory this is: where a vforked child asks, its parent's. A child of fork asks the kernel first. */
 uint32_t lazy_start_pid(void);
 
-/* A child of fork, told by itself. Where the kernel is too old to have zeroed the page, this does it. */
+/* In a child of fork. Where the kernel is too old to have zeroed the page, this does it. */
 void lazy_start_begin_child(void);
 
-/* What a descriptor leads to, as a word that no table has: for a call that is put off. It means the same in a child of fork, whose mounts have
+/* What a descriptor leads to, as a word that no table has: for a call that is deferred. It means the same in a child of fork, whose mounts have
  * numbers of their own. */
 descriptor lazy_start_look(int fd);
 descriptor lazy_start_word(enum object object, uint64_t device);

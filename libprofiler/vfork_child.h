@@ -1,6 +1,6 @@
-/* Children that run in our memory but not on our descriptors, until they exec or end: of vfork, and of clone with CLONE_VM and without
- * CLONE_FILES. What such a child opens, closes and copies changes a table of its own, so it must not be noted in ours, and what is noted in
- * ours says nothing of the child's. Only while there is such a child does anybody ask the kernel who he is. For any thread. */
+/* Children that run in our memory but not on our descriptors, until they exec or end: of vfork, and of clone with CLONE_VM and without CLONE_FILES.
+ * What such a child opens, closes and copies changes its own table of descriptors, so it must not be noted in ours; and ours says nothing of the
+ * child's. Only while there is such a child do callers ask the kernel which of the two processes they are. For any thread. */
 #ifndef SLICEWISE_VFORK_CHILD_H
 #define SLICEWISE_VFORK_CHILD_H
 
