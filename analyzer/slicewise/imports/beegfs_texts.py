@@ -11,8 +11,9 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.errors import UserError
-from slicewise.imports.served_counts import COUNTS, MOST, SERVED_SCHEMA, stamp_ns
+from slicewise.imports.served_counts import MOST, SERVED_SCHEMA, stamp_ns
 from slicewise.imports.served_tables import FileCounts
+from slicewise.profile.servers import COUNTS
 
 BATCH = re.compile(rb"^(?P<stamp>[^\n=]{0,100})={6} (?P<at>\d{1,10}) s ={6}[ \t\r]*$", re.MULTILINE)
 ROW = re.compile(

@@ -12,9 +12,8 @@ import polars as pl
 
 from slicewise.constants import SECOND_NS
 from slicewise.profile.plausible import MOST_NS
+from slicewise.profile.servers import COUNTS
 
-# What is counted, of a job (or client) and target. busy_ns: time that the server took for its reads and writes.
-COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops", "busy_ns")
 # Operations on metadata, by Lustre's names. A rename is counted once more by its sort (samedir_rename, ...), and statfs
 # is what `df` asks: neither is here.
 OPERATIONS = frozenset({

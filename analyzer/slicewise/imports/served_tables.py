@@ -13,15 +13,8 @@ import polars as pl
 
 from slicewise.constants import SECOND_NS
 from slicewise.errors import UserError
-from slicewise.imports.served_counts import (
-    COUNTS,
-    MOST,
-    OF_METADATA,
-    OPERATIONS,
-    READING_SCHEMA,
-    SERVED_SCHEMA,
-    stamp_ns,
-)
+from slicewise.imports.served_counts import MOST, OF_METADATA, OPERATIONS, READING_SCHEMA, SERVED_SCHEMA, stamp_ns
+from slicewise.profile.servers import COUNTS
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")
 # What others call a column, most certain first, in small letters and without the prefixes of Telegraf.

@@ -21,10 +21,9 @@ from slicewise.errors import UserError
 from slicewise.imports import write
 from slicewise.imports.events import in_parts
 from slicewise.imports.job import identity
-from slicewise.imports.served_counts import COUNTS
 from slicewise.imports.write import FrameWriter
 from slicewise.profile.files import SUFFIX
-from slicewise.profile.servers import read_servers
+from slicewise.profile.servers import COUNTS, read_servers
 
 OF_SERVERS = ("server_runs", "server_targets", "server_jobs", "server_slices")
 # The tables that every profile has are empty here.

@@ -25,6 +25,7 @@ SWZ_MAGIC, MARKER_AT, LENGTH_AT, ENVELOPE_BYTES = b"\x53\x2a\x4d\x18", 8, 24, 40
 JOBS_A_PART = 10_000
 # What samplers write in 16 slices, after which names are there again, of 1,000 jobs on 16 targets: 2 MiB.
 END_BYTES = 4 << 20
+# What is counted, of a job (or client) and target. busy_ns: time that the server took for its reads and writes.
 COUNTS = ("read_bytes", "write_bytes", "read_ops", "write_ops", "meta_ops", "busy_ns")
 # No server counts more than this of anything in one slice: sums of many rows stay below 2^63.
 MOST = 1 << 50

@@ -17,6 +17,7 @@ from slicewise.analysis.runs.campaign import campaign_there
 from slicewise.analysis.runs.matching import Job, company, each_once, run_of
 from slicewise.analysis.runs.on_storage import on_storage
 from slicewise.analysis.runs.storage import Storage, busier_direction, describe
+from slicewise.analysis.sharing.runtimes import WEIGHTS, Weight
 from slicewise.constants import LEAST_ERROR, LEAST_OF_JOB, MOST_ERROR_OF_A_RUN, TAKES_TURNS
 from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage
 from slicewise.digest.digest import Digest
@@ -125,7 +126,6 @@ SETTLED_CHANCE = 1e-6
 # The low end, the middle and the high end of what jobs ask for against what the storage serves: at the low end they ask
 # for little, it serves much, and the loss is least.
 End = Literal[-1, 0, 1]
-Weight = Literal["processes", "nodes"]
 
 
 class Customer(NamedTuple):
@@ -551,7 +551,7 @@ def _rows(losses: Losses, limit: int, most_loss: float) -> list[Row]:
 
 def _row(number: int, losses: Losses) -> Row:
     # What shares go by matters beside other jobs alone.
-    weights: tuple[Weight, ...] = ("processes", "nodes") if losses.others else ("processes",)
+    weights: tuple[Weight, ...] = WEIGHTS if losses.others else ("processes",)
     ends: tuple[End, ...] = (0, -1, 1)
     found = [_no_less_than_none(losses.expected(number, end, weight)) for end in ends for weight in weights]
     return Row(

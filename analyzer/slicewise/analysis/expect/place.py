@@ -32,6 +32,7 @@ from slicewise.analysis.expect.expectation import (
     merged,
     reached,
 )
+from slicewise.analysis.job.job_calls import CLOSES
 from slicewise.analysis.job.period import runs_above
 from slicewise.analysis.runs.storage import Storage, describe
 from slicewise.constants import LEAST_OF_JOB, LEAST_OF_RATE, ONE_DIRECTION
@@ -47,7 +48,6 @@ GIB = 1 << 30
 MOST_COVERED = 0.8
 # Functions by what they do (names of schema/operations.def).
 OPENS = ("open", "openat", "creat", "fopen", "freopen")
-CLOSES = ("close", "fclose")
 # Of a row of `process_slices`: ns in calls and requests of all kinds.
 SPENT = pl.sum_horizontal(*TIMES, *REQUEST_TIMES)
 
