@@ -310,7 +310,7 @@ def test_a_thousand_processes_on_a_node(attempts: Attempts, apps: Apps) -> None:
 
 @pytest.mark.parametrize("with_collector", [False, True])
 def test_more_processes_than_fit_into_shared_memory(attempts: Attempts, apps: Apps, with_collector: bool) -> None:
-    """64 MiB, most of it an MPI's, for a thousand that live for many slices: the rest finds a place in TMPDIR, and says so."""
+    """64 MiB, most an MPI's, for a thousand that live for many slices: the rest finds room in TMPDIR, and says so."""
     for attempt in attempts(REPEATS_OF_CROWDS):
         job = attempt.job
         job.settings |= {"TMPDIR": str(job.folder), "SLICEWISE_SLICE": SLICE}
