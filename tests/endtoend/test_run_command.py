@@ -162,7 +162,7 @@ def test_the_end_says_that_there_was_no_memory_to_count_in(slicewise, tmp_path):
     assert "slicewise: job short: 2 processes not profiled: no memory was available" in done.stderr
 
 
-def test_the_end_says_what_mishaps_are_worth_a_line(slicewise, tmp_path):
+def test_the_end_says_what_problems_are_worth_a_line(slicewise, tmp_path):
     script = "SLICEWISE_SLICE=never dd if=/dev/zero of=file bs=1k count=1 status=none"
     done = slicewise("run", "--job", "mistaken", "--", "bash", "-c", script)
     assert "slicewise: 1 process: a setting that is unknown or out of range was left at its default." in done.stderr
