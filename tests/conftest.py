@@ -21,7 +21,7 @@ pytest_plugins = ["support.second_look", "support.skips"]
 
 # What a property takes on a loaded machine says nothing about the property. `make soak` tries more examples.
 hypothesis.settings.register_profile(
-    "untimed", deadline=None, max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "30"))
+    "untimed", deadline=None, max_examples=int(os.environ.get("PROPERTY_EXAMPLES", "20"))
 )
 hypothesis.settings.load_profile("untimed")
 
