@@ -21,7 +21,7 @@ $(BUILD)/objects/collector/%.o: ROOMS = -Istore -Iturns
 $(BUILD)/objects/collector/%.o: OF_ROOM = -fstack-protector-strong -Os
 $(BUILD)/objects/interface/%.o: ROOMS = -Istore -Iturns -Iinterface
 $(BUILD)/objects/turns/%.o: ROOMS = -Istore -Ilibprofiler -Iwrappers
-$(BUILD)/objects/threads/%.o: ROOMS = -Istore -Ilibprofiler
+$(BUILD)/objects/threads/%.o $(BUILD)/objects/accelerators/%.o: ROOMS = -Istore -Ilibprofiler
 C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec $(OF_ROOM) -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
@@ -30,7 +30,7 @@ ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a
 STARTING = $(addprefix libprofiler/,lazy_start.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c $(addprefix libprofiler/,symbol.c elf_object.c)
 ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
 # What few processes use lies last, so that what all use is on fewer pages: a division of libgcc's, too.
-SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,computing filter hardware io_uring memory_lock module mpi_library python regions site unwind) \
+SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,accelerated computing filter hardware io_uring memory_lock module mpi_library python regions site unwind) \
   $(addprefix store/,drain_helper keep local region samples sha256 volume))
 STORE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard store/*.c))
 USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/spawn.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c
@@ -46,7 +46,9 @@ COLLECTOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard collector/*.c
 INTERFACE_OBJECTS = $(BUILD)/objects/interface/coordinate.o
 NVTX_OBJECTS = $(BUILD)/objects/interface/nvtx.o
 TURN_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard turns/*.c) libprofiler/key_table.c wrappers/raw_syscall.c)
-THREAD_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard threads/*.c) libprofiler/symbol.c libprofiler/elf_object.c store/peek.c store/kernel.c wrappers/raw_syscall.c)
+LOOK_UP_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,libprofiler/symbol.c libprofiler/elf_object.c store/peek.c store/kernel.c wrappers/raw_syscall.c)
+THREAD_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard threads/*.c)) $(LOOK_UP_OBJECTS)
+ACCELERATOR_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard accelerators/*.c)) $(LOOK_UP_OBJECTS)
 READER_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard reader/*.c))
 GENERATED = $(addprefix $(BUILD)/generated/,schema_frame.inc size_bins.inc exports.map)
 
@@ -57,7 +59,7 @@ WORKLOAD = $(addprefix $(BUILD)/bin/slicewise-,load trials)
 include make/packages.mk
 
 .DEFAULT_GOAL = all
-NATIVE = lib/libslicewise.so lib/libslicewise-reader.so lib/libslicewise-coordinate.so lib/libslicewise-threads.so lib/libslicewise-nvtx.so bin/slicewise-collect
+NATIVE = lib/libslicewise.so lib/libslicewise-reader.so lib/libslicewise-coordinate.so lib/libslicewise-threads.so lib/libslicewise-accelerators.so lib/libslicewise-nvtx.so bin/slicewise-collect
 
 .PHONY: all native
 all: native  ## build the library, the collector and, where Python is, the command
@@ -131,6 +133,11 @@ $(LINKED)/lib/libslicewise-threads.so: $(THREAD_OBJECTS) threads/versions.map
 	@mkdir -p $(@D)
 	$(CC) -shared -o $@ $(THREAD_OBJECTS) $(NAMES_OF_GLIBC) $(LDFLAGS) -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--gc-sections \
 	  $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),-Xlinker --version-script=threads/versions.map) -Wl,-z,relro,-z,now,-z,defs
+
+# What accelerators do, and waits for them: likewise preloaded.
+$(LINKED)/lib/libslicewise-accelerators.so: $(ACCELERATOR_OBJECTS)
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $^ $(NAMES_OF_GLIBC) $(LDFLAGS) -Wl,--wrap=syscall -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,defs -ldl
 
 # NVTX's ranges as regions: NVTX opens it by itself.
 $(LINKED)/lib/libslicewise-nvtx.so: $(NVTX_OBJECTS)
@@ -280,9 +287,9 @@ install-man: $(VENV)/.installed
 
 # What is not Python. INSTALL_MPI: the workload of campaigns, where there is an MPI compiler.
 INSTALL_MPI = $(if $(MPICC),$(WORKLOAD))
-install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordinate.so $(LINKED)/lib/libslicewise-threads.so $(LINKED)/lib/libslicewise-nvtx.so $(LINKED)/bin/slicewise-collect $(INSTALL_MPI)  ## install library and collector alone below PREFIX: no Python is needed
+install-native: $(LINKED)/lib/libslicewise.so $(LINKED)/lib/libslicewise-coordinate.so $(LINKED)/lib/libslicewise-threads.so $(LINKED)/lib/libslicewise-accelerators.so $(LINKED)/lib/libslicewise-nvtx.so $(LINKED)/bin/slicewise-collect $(INSTALL_MPI)  ## install library and collector alone below PREFIX: no Python is needed
 	install -D -m 755 $(LINKED)/lib/libslicewise.so $(DESTDIR)$(PREFIX)/lib/libslicewise.so
-	for part in coordinate threads nvtx; do install -D -m 755 $(LINKED)/lib/libslicewise-$$part.so $(DESTDIR)$(PREFIX)/lib/libslicewise-$$part.so || exit; done
+	for part in coordinate threads accelerators nvtx; do install -D -m 755 $(LINKED)/lib/libslicewise-$$part.so $(DESTDIR)$(PREFIX)/lib/libslicewise-$$part.so || exit; done
 	for file in slicewise/coordinate.h slicewise/region.h slicewise_coordinate.f90 slicewise_region.f90 slicewise_region.py; do \
 	  install -D -m 644 interface/$$file $(DESTDIR)$(PREFIX)/include/slicewise/$${file##*/} || exit; \
 	done
@@ -334,4 +341,4 @@ help:  ## list the targets
 
 include make/pages.mk make/engine.mk make/site.mk make/lint.mk make/fuzz.mk make/bench.mk make/cross.mk make/validation.mk
 
--include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS) $(TURN_OBJECTS) $(THREAD_OBJECTS) $(NVTX_OBJECTS))
+-include $(patsubst %.o,%.d,$(ENGINE_OBJECTS) $(WRAPPER_OBJECTS) $(COLLECTOR_OBJECTS) $(READER_OBJECTS) $(INTERFACE_OBJECTS) $(TURN_OBJECTS) $(THREAD_OBJECTS) $(ACCELERATOR_OBJECTS) $(NVTX_OBJECTS))

@@ -69,7 +69,8 @@ struct thread {
     uint64_t site_debt_ns;  /* what stacks cost beyond what their samples pay */
     uint64_t closed_file_ns; /* in calls on files, in slices that are closed (lane_file_ns) */
     uint32_t region;         /* 1 + place of the innermost region; 0: none (regions.h) */
-    bool is_waiting;         /* for another thread, which is timed (threads/) */
+    bool is_waiting;         /* for another thread or an accelerator, which is timed (threads/, accelerators/) */
+    bool is_at_accelerator;  /* of these the latter */
     uint32_t timer;          /* 1 + its place among the timers of computing.c; 0: none */
     uint64_t missed;         /* samples of computing that the next one stands for, too */
     uint64_t waited_ticks;  /* of the call that is counted next, spent waiting for its turn (waits.h) */

@@ -106,15 +106,26 @@ void communication_count(enum mpi_class class, uint64_t start_tick, uint64_t end
 
 uint64_t slicewise_thread_wait_begin(void)
 {
+    if (thread_state.is_at_accelerator)
+        return 0;
     engine_prepare();
     thread_state.is_waiting = true;
     return tick_now();
+}
+
+uint64_t slicewise_accelerator_wait_begin(void)
+{
+    uint64_t tick = slicewise_thread_wait_begin();
+    thread_state.is_at_accelerator = true;
+    return tick;
 }
 
 void slicewise_thread_wait_end(unsigned kind, uint64_t start_tick)
 {
     struct call call = { .operation = (enum operation)(OPERATIONS + kind), .start_tick = start_tick, .end_tick = tick_now() };
     thread_state.is_waiting = false;
+    if (kind == THREAD_WAIT_accelerator)
+        thread_state.is_at_accelerator = false;
     site_threads_code = (uint64_t)(uintptr_t)__builtin_return_address(0);
     if (kind < THREAD_WAITS && !communication_contains(__builtin_frame_address(0)))
         count_unusually(RECORD_THREAD_WAITS, kind, &call, 0);

@@ -20,9 +20,10 @@ void communication_close(enum mpi_class which, uint64_t start_tick, uint64_t end
 /* The call that is open is of another class. */
 void communication_open_is(enum mpi_class which);
 
-/* For libslicewise-threads.so: a wait for other threads of the process (enum thread_wait) begins, and ends. One within a call of MPI is that
- * call's time, and not counted. */
+/* For libslicewise-threads.so and libslicewise-accelerators.so: a wait (enum thread_wait) begins, and ends. One within a call of MPI is that
+ * call's time, and not counted. Within one for an accelerator no other begins (0): what its library waits for is that wait. */
 __attribute__((visibility("default"))) uint64_t slicewise_thread_wait_begin(void);
+__attribute__((visibility("default"))) uint64_t slicewise_accelerator_wait_begin(void);
 __attribute__((visibility("default"))) void slicewise_thread_wait_end(unsigned kind, uint64_t start_tick);
 
 /* Whether a call in the frame `here` lies within the MPI call of the thread (guard_is_within). */

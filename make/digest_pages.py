@@ -45,7 +45,9 @@ systems.
 # A column that so many frames have, with one meaning, is explained once.
 FEWEST_USUAL = 2
 # Frames with columns as the profile's table of that name has them: the page of tables explains these.
-SAME_AS = ("unprofiled", "launches", "communication", "library_calls", "regions", "thread_waits", "usage")
+SAME_AS = (
+    "unprofiled", "launches", "communication", "library_calls", "regions", "thread_waits", "accelerated", "usage",
+)  # fmt: skip
 # What stands in names of columns for a kind of call: columns that differ in no more are one item.
 KIND = re.compile(r"(?:^|(?<=_))(?:read|write|meta|sync)(?=_|$)")
 # The most words in which meanings of such columns differ.

@@ -2,8 +2,8 @@
 # clang-tidy leaves a stamp for each file that it found nothing in; it looks again when the file or a header of it changes.
 # It follows a function's paths to its own limit where a file changed, and in `make soak`; in all files at once for a fortieth as far, in a sixth of the time.
 
-TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c turns/*.c collector/*.c interface/*.c reader/*.c schema/*.c threads/*.c)
-FORMATTED = $(filter-out turns/mpi_turns_%.c,$(foreach room,store libprofiler turns collector interface interface/slicewise reader schema threads,$(wildcard $(room)/*.[ch])))
+TIDY_SOURCES = $(wildcard store/*.c libprofiler/*.c wrappers/*.c turns/*.c collector/*.c interface/*.c reader/*.c schema/*.c threads/*.c accelerators/*.c)
+FORMATTED = $(filter-out turns/mpi_turns_%.c,$(foreach room,store libprofiler turns collector interface interface/slicewise reader schema threads accelerators,$(wildcard $(room)/*.[ch])))
 PYTHON_SOURCES = analyzer tests demo make/audit make/catalog_page make/digest_pages.py make/layout make/pack_wheel make/slim make/wheel_file.py make/man_pages make/options_page make/sbom
 RUFF = $(VENV)/bin/ruff
 LINT_PARTS = lint-exports lint-c lint-format lint-python lint-types lint-rooms lint-shell lint-layout lint-audit docs-check

@@ -238,7 +238,8 @@ static void print_exports(FILE *out)
     fprintf(out, "{\nglobal:\n");
     /* No functions that are intercepted: AddressSanitizer's runtime asks for the first, programs for the regions', our other libraries for the rest. */
     fprintf(out, "    __asan_default_options;\n    slicewise_count_wait;\n    slicewise_region_begin;\n    slicewise_region_end;\n"
-                 "    slicewise_thread_wait_begin;\n    slicewise_thread_wait_end;\n");
+                 "    slicewise_thread_wait_begin;\n    slicewise_thread_wait_end;\n    slicewise_accelerator_wait_begin;\n"
+                 "    slicewise_accelerated;\n    slicewise_accelerators_failed;\n");
     for (size_t i = 0; i < COUNT_OF(operations); i++) {
         char *symbols = strdup(operations[i].symbols);
         for (char *symbol = strtok(symbols, " "); symbol != NULL; symbol = strtok(NULL, " ")) {

@@ -55,6 +55,10 @@ static const struct named mpi_classes[] = {
 static const struct named thread_waits[] = {
 #include "enums.def"
 };
+#define ACCELERATED ENTRY
+static const struct named accelerated[] = {
+#include "enums.def"
+};
 #define ACTIVITY ENTRY
 static const struct named activities[] = {
 #include "enums.def"
@@ -173,6 +177,7 @@ static const struct {
     { "library_functions", library_functions, COUNT_OF(library_functions) },
     { "thread_waits", thread_waits, COUNT_OF(thread_waits) },
     { "activities", activities, COUNT_OF(activities) },
+    { "accelerated", accelerated, COUNT_OF(accelerated) },
 };
 
 enum row_kind { ROW_TABLE, ROW_COLUMN };

@@ -267,6 +267,10 @@ _Static_assert((int)THREAD_WAIT_COLUMNS == (int)COMMUNICATION_COLUMNS && (int)th
                    (int)thread_waits_kind == (int)communication_class && (int)thread_waits_waits == (int)communication_calls &&
                    (int)thread_waits_ns == (int)communication_ns && (int)thread_waits_main_ns == (int)communication_bytes,
                "both tables have rows of one form");
+_Static_assert((int)ACCELERATED_COLUMNS == (int)COMMUNICATION_COLUMNS && (int)accelerated_slice == (int)communication_slice &&
+                   (int)accelerated_kind == (int)communication_class && (int)accelerated_times == (int)communication_calls &&
+                   (int)accelerated_ns == (int)communication_ns && (int)accelerated_bytes == (int)communication_bytes,
+               "so has this one");
 
 static void encode_classes(struct encoder *encoder, const struct segment *segment, enum table table, uint32_t layer, const struct record *records,
                            unsigned count)
@@ -290,6 +294,7 @@ void encode_communication(struct encoder *encoder, const struct segment *segment
 {
     encode_classes(encoder, segment, TABLE_communication, RECORD_COMMUNICATION, records, count);
     encode_classes(encoder, segment, TABLE_thread_waits, RECORD_THREAD_WAITS, records, count);
+    encode_classes(encoder, segment, TABLE_accelerated, RECORD_ACCELERATED, records, count);
 }
 
 void encode_records(struct encoder *encoder, const struct record *records, unsigned count)

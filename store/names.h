@@ -53,6 +53,11 @@ enum thread_wait {
 #include "enums.def"
     THREAD_WAITS,
 };
+enum accelerated {
+#define ACCELERATED(name, meaning) ACCELERATED_##name,
+#include "enums.def"
+    ACCELERATED_KINDS,
+};
 enum activity {
 #define ACTIVITY(name, meaning) ACTIVITY_##name,
 #include "enums.def"
@@ -162,7 +167,8 @@ enum {
     SERVER_SLICE_COLUMNS = TABLE_START_library_calls - TABLE_START_server_slices - 1,
     LIBRARY_CALL_COLUMNS = TABLE_START_regions - TABLE_START_library_calls - 1,
     REGION_COLUMNS = TABLE_START_thread_waits - TABLE_START_regions - 1,
-    THREAD_WAIT_COLUMNS = TABLE_START_end - TABLE_START_thread_waits - 1,
+    THREAD_WAIT_COLUMNS = TABLE_START_accelerated - TABLE_START_thread_waits - 1,
+    ACCELERATED_COLUMNS = TABLE_START_end - TABLE_START_accelerated - 1,
 };
 
 /* The counters of one (process, mount, layer, slice). */

@@ -62,13 +62,14 @@ enum {
     REGION_ROWS_MAX = 128,
 };
 
-/* What a thread did in calls of MPI of one class; or its waits of one kind for other threads, and in the place of bytes those of the first thread. */
+/* What a thread did in calls of MPI of one class; its waits of one kind for other threads, and in the place of bytes those of the first thread; or
+ * what accelerators did. */
 struct communicated {
     uint64_t calls, ns, bytes;
 };
 
-/* What is no I/O has these in the place of a layer: MPI's communication, and waits for other threads. */
-enum { RECORD_COMMUNICATION = LAYERS, RECORD_THREAD_WAITS };
+/* What is no I/O has these in the place of a layer: MPI's communication, waits for other threads, and what accelerators did. */
+enum { RECORD_COMMUNICATION = LAYERS, RECORD_THREAD_WAITS, RECORD_ACCELERATED };
 
 /* A mount's counters of the open slice, in one lane and layer; or, in a cell of its own, waits for other threads. `served`: reads and writes of at
  * most SIZE_BIN_0_END bytes each that a stream's buffer served, and that went on where the one before ended; they are not in `counts` but for their
@@ -186,10 +187,10 @@ struct record {
     uint32_t mount, layer;
     union {
         struct counts counts;
-        struct communicated communicated[MPI_CLASSES]; /* waits: the first THREAD_WAITS of them */
+        struct communicated communicated[MPI_CLASSES]; /* waits: the first THREAD_WAITS of them; likewise what accelerators did */
     };
 };
-_Static_assert((int)THREAD_WAITS <= (int)MPI_CLASSES, "waits have room among the classes");
+_Static_assert((int)THREAD_WAITS <= (int)MPI_CLASSES && (int)ACCELERATED_KINDS <= (int)MPI_CLASSES, "they have room among the classes");
 
 /* What a process did on a mount in slices that are closed, by kind of call (the layers posix, stdio and async): for those who look on. So few
  * that they fit beside the head; the last one is that of all further mounts. */

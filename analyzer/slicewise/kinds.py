@@ -3,6 +3,8 @@
 from typing import Literal, get_args
 
 KINDS = ("read", "write", "meta", "sync")
+# The kind of waits of threads that are no waits for each other.
+ACCELERATOR = "accelerator"
 # The direction in which jobs are compared; auto: whichever moved more bytes.
 CampaignDirection = Literal["auto", "read", "write"]
 # What a folded stack counts.

@@ -15,6 +15,7 @@ FLAGS = {
     "--collector": ("has_collector", True), "--no-collector": ("has_collector", False),
     "--threads": ("has_threads", True), "--no-threads": ("has_threads", False),
     "--nvtx": ("has_nvtx", True), "--no-nvtx": ("has_nvtx", False),
+    "--accelerators": ("has_accelerators", True), "--no-accelerators": ("has_accelerators", False),
 }  # fmt: skip
 
 
@@ -27,6 +28,7 @@ def asked(arguments: list[str]) -> tuple[dict[str, object], list[str]] | None:
         "has_collector": True,
         "has_threads": False,
         "has_nvtx": False,
+        "has_accelerators": False,
     }
     at = 0
     while at < len(arguments) and arguments[at].startswith("-"):

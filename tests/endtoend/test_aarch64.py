@@ -51,7 +51,7 @@ def test_it_links_for_the_oldest_glibc(made: Path) -> None:
     archive = made / "libzstd.a"
     stand_in = made / "aarch64/emulated/tests/apps/zstd_stand_in.o"
     subprocess.run(["aarch64-linux-gnu-ar", "rc", archive, stand_in], check=True)
-    libraries = [f"lib/libslicewise{part}.so" for part in ("", "-coordinate", "-threads")]
+    libraries = [f"lib/libslicewise{part}.so" for part in ("", "-coordinate", "-threads", "-accelerators")]
     parts = [*libraries, "bin/slicewise-collect"]
     make = ["make", "--no-print-directory", "portable", "ARCHITECTURE=aarch64", f"BUILD={made}", "CFLAGS=-O1"]
     make += [f"CROSS_ZSTD_ARCHIVE={archive}", f"NATIVE={' '.join(parts)}"]

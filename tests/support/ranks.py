@@ -56,6 +56,7 @@ def digest_of(
         usage=usage,
         fetched=pl.DataFrame(schema=FRAMES["fetched"].polars_schema),
         thread_waits=pl.DataFrame(schema=FRAMES["thread_waits"].polars_schema),
+        accelerated=pl.DataFrame(schema=FRAMES["accelerated"].polars_schema),
         not_kept={},
         slice_ns=SECOND,
     )

@@ -6,7 +6,9 @@ import subprocess
 import pytest
 from support.programs import BUILD, need, need_built
 
-LIBRARIES = [BUILD / "lib" / f"libslicewise{part}.so" for part in ("", "-reader", "-coordinate", "-threads")]
+LIBRARIES = [
+    BUILD / "lib" / f"libslicewise{part}.so" for part in ("", "-reader", "-coordinate", "-threads", "-accelerators")
+]
 BINARIES = [*LIBRARIES, BUILD / "bin" / "slicewise-collect"]
 
 

@@ -19,7 +19,8 @@ GOLDEN = ROOT / "tests" / "golden"
 CHECK = ROOT / "packaging" / "old_glibc" / "check"
 NATIVE = (
     "lib/libslicewise.so", "lib/libslicewise-coordinate.so", "lib/libslicewise-threads.so",
-    "lib/libslicewise-nvtx.so", "lib/libslicewise-reader.so", "bin/slicewise-collect",
+    "lib/libslicewise-accelerators.so", "lib/libslicewise-nvtx.so", "lib/libslicewise-reader.so",
+    "bin/slicewise-collect",
 )  # fmt: skip
 # What a plain install does not bring.
 EXTRAS = (

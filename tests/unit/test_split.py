@@ -28,13 +28,20 @@ def test_what_the_first_thread_waited_for_others_is_no_part_of_the_sum():
     digest = digest_of(10, [(0, 0, "barrier", 1.0), (1, 0, "barrier", 1.0)], [])
     before = split(digest)
     assert "main waited" not in [column.heading for column in split_table(before).columns]
-    waits = [(0, 7, "lock", 2, 5 * SECOND, SECOND), (0, 8, "join", 1, SECOND, SECOND // 2)]
+    waits = [
+        (0, 7, "lock", 2, 5 * SECOND, SECOND),
+        (0, 8, "join", 1, SECOND, SECOND // 2),
+        (1, 8, "accelerator", 1, 2 * SECOND, 2 * SECOND),
+    ]
     digest.thread_waits = pl.DataFrame(waits, schema=FRAMES["thread_waits"].polars_schema, orient="row")
     found = split(digest)
     assert found.processes["threads"].to_list() == [1.5, 0.0]
-    assert found.processes.drop("threads").equals(before.processes.drop("threads"))
-    assert "main waited" in [column.heading for column in split_table(found).columns]
+    assert found.processes["accelerators"].to_list() == [0.0, 2.0]
+    beside = ("threads", "accelerators")
+    assert found.processes.drop(beside).equals(before.processes.drop(beside))
+    assert {"main waited", "for accelerators"} <= {column.heading for column in split_table(found).columns}
     assert split_record(found)["processes"][0]["threads_seconds"] == 1.5
+    assert split_record(found)["processes"][1]["accelerators_seconds"] == 2.0
 
 
 def test_waits_for_mapped_files_are_reads_that_hold_others_up():

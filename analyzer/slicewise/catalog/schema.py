@@ -23,7 +23,8 @@ NOT_KEPT = {
     "communication": "calls of MPI",
     "library_calls": "calls of I/O libraries",
     "regions": "regions that programs marked",
-    "thread_waits": "waits of threads for each other",
+    "thread_waits": "waits of threads for each other and for accelerators",
+    "accelerated": "what accelerators did",
 }
 
 MORE_OF_JOBS = {

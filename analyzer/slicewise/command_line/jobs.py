@@ -33,6 +33,10 @@ COMMANDS = [
             "--threads/--no-threads", "Also time how long threads wait for each other: at locks, barriers, joins, ..."
         ),
         flag("--nvtx/--no-nvtx", "Also take ranges that the program pushes by NVTX for regions."),
+        flag(
+            "--accelerators/--no-accelerators",
+            "Also count what accelerators do by CUDA and HIP, and how long threads wait for them.",
+        ),
         needs_settings=False,
         allow_interspersed_args=False,
     ),

@@ -14,6 +14,7 @@ from slicewise.report.blame import blame_words
 from slicewise.report.blame.anonymous import anonymous as without_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import unseen_lines
+from slicewise.report.job.accelerator_words import accelerator_record
 from slicewise.report.job.advice_words import advice_record
 from slicewise.report.job.beside_words import beside_record
 from slicewise.report.job.job_page import job_page, job_report, opening
@@ -56,6 +57,7 @@ def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
             "advice": advice_record(result.advice, runtime_of(digest)),
             "split": split_record(result.split),
             **beside_record(digest, of_waits(result.all_sites)),
+            "accelerators": accelerator_record(digest),
             "usage": usage_record(result.usage),
             "nodes": moved(result.digest).to_dicts(),
             "others": others_record(result.digest),

@@ -517,8 +517,13 @@ class Digest:
 
     @_frame
     def thread_waits(self) -> pl.DataFrame:
-        """How long threads of each process waited for each other, by kind and slice."""
+        """How long threads of each process waited for each other and for accelerators, by kind and slice."""
         return self._if_there("thread_waits", self._profile.thread_waits, "process", "slice", "kind")
+
+    @_frame
+    def accelerated(self) -> pl.DataFrame:
+        """What accelerators did for each process, by kind and slice."""
+        return self._if_there("accelerated", self._profile.accelerated, "process", "slice", "kind")
 
     @_frame
     def usage(self) -> pl.DataFrame:

@@ -33,7 +33,7 @@ FORMAT = 2
 # What no blame asks of a neighbour, and most of a large profile.
 LEFT_OUT = (
     "slices", "other_slices", "requests", "files", "calls", "sites", "frames", "modules", "communication",
-    "library_calls", "regions", "thread_waits", "usage", "hardware",
+    "library_calls", "regions", "thread_waits", "accelerated", "usage", "hardware",
 )  # fmt: skip
 # Of these what mapped files fetched is known, of the few jobs that fetched by such.
 OF_FETCHED = ("usage", "communication")

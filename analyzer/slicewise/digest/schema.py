@@ -417,9 +417,15 @@ FRAMES: dict[str, Frame] = {
         },
     ),
     "thread_waits": _frame(
-        "one row for each process, slice and kind of waits of its threads for each other, where these were counted",
+        "one row for each process, slice and kind of waits of its threads for each other and for accelerators, where "
+        "these were counted",
         ("process", "slice", "kind"),
         _as_profiled("thread_waits"),
+    ),
+    "accelerated": _frame(
+        "one row for each process, slice and kind of what accelerators did for it, where this was counted",
+        ("process", "slice", "kind"),
+        _as_profiled("accelerated"),
     ),
     "usage": _frame(
         "one row for each process and slice in which Slicewise looked at the kernel's counts of the process: what the "

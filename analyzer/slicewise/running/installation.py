@@ -22,10 +22,11 @@ class Installation:
     def __init__(self, library: Path, collector: Path) -> None:
         self.library, self.collector = library, collector
 
-    @property
-    def threads(self) -> Path:
-        """What times threads' waits for each other, preloaded beside the library. Raises UserError if it is missing."""
-        found = self.library.with_name("libslicewise-threads.so")
+    def beside(self, part: str) -> Path:
+        """What is preloaded beside the library for waits of `threads`, or for `accelerators`. Raises UserError if it is
+        missing.
+        """
+        found = self.library.with_name(f"libslicewise-{part}.so")
         if not found.is_file():
             raise UserError(f"{found}: is not there; build it with `make`")
         return found

@@ -63,10 +63,11 @@ class Unanswered(Exception):
 
 def run(
     command: Sequence[str], directory: str | None, job: str | None, slice_seconds: float | None, has_collector: bool,
-    has_threads: bool = False, has_nvtx: bool = False,
+    has_threads: bool = False, has_nvtx: bool = False, has_accelerators: bool = False,
 ) -> int:  # fmt: skip
     """Runs a command under the profiler. has_threads: and times what its threads wait for each other; has_nvtx: and
-    takes its ranges of NVTX for regions, unless the environment names another library for them. Returns its status.
+    takes its ranges of NVTX for regions, unless the environment names another library for them; has_accelerators: and
+    counts what accelerators do. Returns its status.
     Raises UserError for a name that no job can have.
     """
     require_job_name(job)
@@ -91,7 +92,12 @@ def run(
             place = ProfilePlace(_unseen_place(directory, job, command, environment), was_there=True)
         if has_nvtx:
             environment.setdefault(NVTX, str(installation.nvtx))
-        libraries = [installation.library, *([installation.threads] if has_threads else [])]
+        libraries = [installation.library]
+        libraries += [
+            installation.beside(part)
+            for part, is_on in (("threads", has_threads), ("accelerators", has_accelerators))
+            if is_on
+        ]
         profiled = profiled_environment(environment, libraries, place.job_dir, slice_seconds, command)
         if _is_foreign(installation, command[0], profiled):
             profiled = without_library(profiled)

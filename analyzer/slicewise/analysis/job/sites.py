@@ -15,7 +15,7 @@ from slicewise.digest.activity import DIRECTIONS, Direction
 from slicewise.digest.digest import Digest
 from slicewise.digest.layers import is_call, is_own
 from slicewise.digest.slices import TIMES
-from slicewise.kinds import Cost
+from slicewise.kinds import ACCELERATOR, Cost
 from slicewise.scalars import real, whole
 from slicewise.symbols.resolve import CodePlace, resolve
 
@@ -32,6 +32,7 @@ WAITING = {
     "barrier": "waiting at a barrier",
     "join": "waiting for a thread's end",
     "semaphore": "waiting for a semaphore",
+    ACCELERATOR: "waiting for an accelerator",
     "idle": "idling (OpenMP)",
 }
 COMPUTING = {"computing": "computing", "communicating": "computing in MPI"}
@@ -112,7 +113,7 @@ def of_calls(found: Sites) -> Sites:
 
 
 def of_waits(found: Sites) -> Sites:
-    """Those of waits of threads for each other."""
+    """Those of waits of threads for each other and for accelerators."""
     return replace(found, samples=found.samples.filter(pl.col("operation").is_in(list(WAITING))), elsewhere=0.0)
 
 

@@ -25,7 +25,7 @@ from slicewise.analysis.job.period import runs_above
 from slicewise.constants import LEAST_OF_JOB, LEAST_OF_RATE
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import with_world
-from slicewise.kinds import KINDS
+from slicewise.kinds import ACCELERATOR, KINDS
 from slicewise.scalars import real
 
 # What a rank does while it keeps others waiting. mpi: moving data, not waiting.
@@ -60,7 +60,8 @@ UNKNOWN = Efficiency(None, None, None, None)
 class Split:
     """processes: process, rank, label, runtime, computing, idle, mpi, waiting (of `mpi`), begin_and_end, read, write,
     meta, sync, mpi_io, in seconds, in the order of ranks; threads: what of the runtime the first thread waited for
-    other threads of the process, while these computed, did I/O or waited, too. held: who held others up in which slice
+    other threads of the process, while these computed, did I/O or waited, too; accelerators: what it waited for these
+    (like `threads` a part of computing or idle). held: who held others up in which slice
     (`held_by_slice`). holds: the same in sum; who held others up longest comes first. phases: the critical rank of each
     phase that has one (`critical_ranks`). waiting: of each slice (`waiting_by_slice`). Ranks wait for those of their
     own MPI_COMM_WORLD. has_threads: processes whose threads were in calls at once for longer than there was time: what
@@ -136,7 +137,10 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, 
     processor = digest.usage.group_by("process").agg(
         processor=(pl.col("user_ns").sum() + pl.col("system_ns").sum()) / 1e9, sampled=pl.col("sampled_ns").sum() / 1e9
     )
-    threads = digest.thread_waits.group_by("process").agg(threads=pl.col("main_ns").sum() / 1e9)
+    main, is_accelerator = pl.col("main_ns"), pl.col("kind") == ACCELERATOR
+    waits = digest.thread_waits.group_by("process").agg(
+        threads=main.filter(~is_accelerator).sum() / 1e9, accelerators=main.filter(is_accelerator).sum() / 1e9
+    )
     in_calls = pl.sum_horizontal("mpi", "begin_and_end", "mpi_io", *KINDS)
     outside = pl.col("runtime") - in_calls
     # All processor time may have been outside of calls: what is beyond it was idle for certain.
@@ -155,8 +159,8 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, 
         .join(called, on="process", how="left")
         .join(waiting.group_by("process").agg(pl.col("waiting").sum()), on="process", how="left")
         .join(processor, on="process", how="left")
-        .join(threads, on="process", how="left")
-        .with_columns(pl.col("mpi", "begin_and_end", "mpi_io", "waiting", "threads").fill_null(0.0))
+        .join(waits, on="process", how="left")
+        .with_columns(pl.col("mpi", "begin_and_end", "mpi_io", "waiting", "threads", "accelerators").fill_null(0.0))
         .with_columns(waiting=pl.when(pl.col("world").is_not_null()).then("waiting"))
         .with_columns(pl.col("processor").fill_null(pl.col("runtime")))
         .with_columns(idle=idle)
@@ -174,6 +178,7 @@ def _by_process(digest: Digest, who: pl.DataFrame, communication: pl.DataFrame, 
             *KINDS,
             "mpi_io",
             "threads",
+            "accelerators",
         )
         .sort("rank", "process")
     )

@@ -12,6 +12,7 @@ from slicewise.analysis.job.sites import Sites
 from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
 from slicewise.digest.schema import FRAMES
+from slicewise.kinds import ACCELERATOR
 from slicewise.report import columns
 from slicewise.report.job.site_words import MOST_SITES, site_lines, sites_record
 from slicewise.report.tables import Table
@@ -26,6 +27,7 @@ WAITS_FOR = {
     "join": "for the end of threads",
     "semaphore": "for semaphores (also Python's locks)",
     "idle": "as idle workers of OpenMP",
+    ACCELERATOR: "for accelerators",
 }
 MOST_NAMED = 3
 # Less than so many seconds, or than this share of the runtime, is no news.
@@ -38,7 +40,7 @@ NOTES = {
     "without calls on files and MPI, such as compressing, converting and waiting for the library's own lock. netCDF's "
     "time includes that of the HDF5 and PnetCDF calls that it makes. Slicewise does not see a library that is linked "
     "into the program statically, and calls that only put work off (H5Dwrite_async, ncmpi_iput_...).",
-    "Threads that waited for each other": "The time of waits, added up over threads and processes. It is no time that "
+    "Threads that waited": "The time of waits, added up over threads and processes. It is no time that "
     "the job lost: threads that wait let others run. The runtime holds what the first thread of a process (main) "
     "waits. A wait within a call of MPI counts as MPI. Slicewise does not see threads that wait by system calls of "
     "their own (GCC's OpenMP, Rust, Go).",
@@ -195,22 +197,25 @@ def _thread_rows(digest: Digest, *keys: str) -> pl.DataFrame:
 
 
 def _thread_lines(digest: Digest, runtime: float, sites: Sites) -> Iterator[str]:
-    """How long threads waited for each other, where most of it was, and what the first thread of a process waited."""
+    """How long threads waited for each other and for accelerators, where most of it was, and what of it the first
+    thread of a process waited.
+    """
     rows = _thread_rows(digest, "kind")
     least = max(LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME * runtime)
     if rows.is_empty() or float(rows["seconds"].sum()) < least:
         return
-    yield f"Threads waited {_by_kind(rows, 'seconds', 'for each other, added up')}."
+    also = " and for accelerators" if (rows["kind"] == ACCELERATOR).any() else ""
+    yield f"Threads waited {_by_kind(rows, 'seconds', f'for each other{also}, added up')}."
     yield from site_lines(sites, "time of these waits")
     most = _thread_rows(digest, "process").sort("main_seconds", "process", descending=(True, False)).row(0, named=True)
     if most["main_seconds"] < least:
-        yield "No process's first thread (main) waited long for others."
+        yield f"No process's first thread (main) waited long for others{also}."
         return
     own = _thread_rows(digest, "process", "kind").filter(process=most["process"])
     label = digest.processes.filter(process=most["process"])["label"].item()
     whose = f"of {label} (main)" if digest.processes.filter("is_of_job").height > 1 else "(main)"
     yield (
-        f"The first thread {whose} waited {_by_kind(own, 'main_seconds', 'for others')}, in a runtime of "
+        f"The first thread {whose} waited {_by_kind(own, 'main_seconds', f'for others{also}')}, in a runtime of "
         f"{words.duration(runtime)}."
     )
 

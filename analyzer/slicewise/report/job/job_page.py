@@ -33,6 +33,7 @@ from slicewise.digest.processes import program_names
 from slicewise.report.coverage import coverage_words
 from slicewise.report.coverage.unseen import seen_section, with_marks
 from slicewise.report.job import job_tables
+from slicewise.report.job.accelerator_words import accelerator_lines, accelerator_tables
 from slicewise.report.job.advice_words import advice_lines, nothing_to_change, what_to_do
 from slicewise.report.job.beside_words import beside_lines, beside_tables
 from slicewise.report.job.job_tables import NOTE as USAGE_NOTE
@@ -164,6 +165,7 @@ def opening(report: JobReport) -> list[str]:
         *turn_lines(summary),
         *split_lines(report.split),
         *beside_lines(report.digest, runtime_of(report.digest), of_waits(report.all_sites)),
+        *accelerator_lines(report.digest, runtime_of(report.digest)),
         *usage_lines(report.usage),
         f"{said}.",
         *([] if report.advice else site_lines(report.sites)),
@@ -367,6 +369,7 @@ def _tables(report: JobReport) -> list[Section]:
         ("File systems", job_tables.mounts_table(summary, analysis.per_storage_slice(report.digest), axis), ""),
         ("Busiest files", job_tables.files_table(report.files), files_note if is_partial else ""),
         *beside_tables(report.digest),
+        *accelerator_tables(report.digest),
         ("Calls", job_tables.calls_table(summary), ""),
     ]
     if report.usage is not None:

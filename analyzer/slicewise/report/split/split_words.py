@@ -180,6 +180,7 @@ def split_table(split: Split, by_slice: pl.DataFrame | None = None, axis: range 
         part("sync", "syncs", 2),
         part("mpi_io", "MPI-IO", 1),
         *([part("threads", "main waited", 1)] if (split.processes["threads"] > 0).any() else []),
+        *([part("accelerators", "for accelerators", 1)] if (split.processes["accelerators"] > 0).any() else []),
         more=split.processes.height - MOST_ROWS,
     )
 
@@ -217,7 +218,7 @@ def split_record(split: Split | None) -> dict[str, Any] | None:
     }
 
 
-RANK_SECONDS = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end", *DOES, "threads")
+RANK_SECONDS = ("runtime", "computing", "idle", "mpi", "waiting", "begin_and_end", *DOES, "threads", "accelerators")
 
 
 def _in_seconds(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
