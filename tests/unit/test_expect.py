@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from configparser import ConfigParser
 from datetime import datetime, timezone
 
 import pytest
@@ -28,7 +29,7 @@ from slicewise.report.expect import expect_report, place_words
 from slicewise.report.expect.expect_report import expectation_page, places_page
 from slicewise.report.page import html_of
 from slicewise.running import benchmarks, expect_campaign
-from slicewise.running.benchmarks import Programs, RunSize, choose, commands, ior_steps, load_steps
+from slicewise.running.benchmarks import Programs, RunSize, choose, commands, io500_config, ior_steps, load_steps
 from slicewise.running.expect_campaign import CampaignPlan, run_campaign
 from slicewise.text import words
 from support.command_line import json_of, refusal_of, slicewise_command
@@ -322,6 +323,23 @@ def test_the_most_real_benchmark_that_is_there_is_chosen():
         choose(without, "io500")
     with pytest.raises(UserError, match="io500 in PATH, or ior and mdtest in PATH, or slicewise-load"):
         choose(Programs(["mpirun"]), None)
+
+
+def test_hdf5_is_iors_and_io500s_and_mdtest_has_none(tmp_path):
+    assert choose(ALL, None, "hdf5") == "io500"
+    with pytest.raises(UserError, match="needs io500 in PATH, or ior and mdtest in PATH; install"):
+        choose(Programs(["mpirun"], {"load": "/b/load"}), None, "hdf5")
+    with pytest.raises(UserError, match="slicewise-load has no HDF5"):
+        choose(ALL, "load", "hdf5")
+    steps = [step.words[0] for step in ior_steps(ALL, SIZE, tmp_path, "hdf5")]
+    assert all(words[1:3] == ["-a", "HDF5"] for words in steps if words[0].endswith("ior"))
+    assert not any("HDF5" in words for words in steps if words[0].endswith("mdtest"))
+    config = ConfigParser()
+    config.read_string(io500_config(tmp_path, tmp_path, 1, "hdf5"))
+    assert config["global"]["api"] == "POSIX"
+    assert config["ior-easy"]["api"] == config["ior-hard"]["api"] == "HDF5"
+    config.read_string(io500_config(tmp_path, tmp_path, 1, "mpiio"))
+    assert config["global"]["api"] == "MPIIO"
 
 
 def test_processes_with_words_of_their_own_are_one_job():

@@ -138,7 +138,12 @@ COMMANDS = [
                 default="mpirun --oversubscribe",
             ),
             option("-n N", "Processes.", click.IntRange(1), name="processes", default=2),
-            option("--api", "By which the data phases move bytes.", ["posix", "mpiio"], default="posix"),
+            option(
+                "--api",
+                "By which the data phases move bytes; hdf5 needs an IOR or IO500 that has it.",
+                ["posix", "mpiio", "hdf5"],
+                default="posix",
+            ),
             option("--seconds S", "For how long at most; the first run is always finished.", Number(1), default=75.0),
             option("--most-runs N", "How many runs at most.", click.IntRange(1), default=20),
             option(

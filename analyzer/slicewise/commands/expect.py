@@ -70,7 +70,7 @@ def run(
 ) -> None:
     programs = find_programs(shlex.split(launcher))
     size = RunSize(processes, easy_mib=64, hard_transfers=400, files=400)
-    plan = CampaignPlan(programs, choose(programs, benchmark), size, seconds, most_runs, api, stonewall)
+    plan = CampaignPlan(programs, choose(programs, benchmark, api), size, seconds, most_runs, api, stonewall)
     print(f"{LABELS[plan.benchmark]} in {visible(str(directory))}, at most {seconds:g} s", file=sys.stderr)
     run_campaign(plan, directory, lambda line: print(visible(line), file=sys.stderr))
     _show_box(expectation(read_results([directory])), directory, html)

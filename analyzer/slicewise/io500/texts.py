@@ -94,6 +94,9 @@ def require_phases(phases: Mapping[str, Phase], trouble: tuple[str, ...] = ()) -
         raise Unreadable(f"{words.some(useless)} {'has' if len(useless) == 1 else 'have'} no rate above 0")
 
 
+HDF5 = "HDF5"
+
+
 def api_name(text: str) -> str:
     """How an API is called here: IOR says MPIIO, and may add a version."""
     name = text.split("(")[0].strip().upper()

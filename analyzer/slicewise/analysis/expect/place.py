@@ -42,6 +42,7 @@ from slicewise.digest.layers import MPIIO_LAYERS
 from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.errors import UserError
 from slicewise.io500.results import UNKNOWN_API
+from slicewise.io500.texts import HDF5
 
 GIB = 1 << 30
 # Where profiles explain less of a storage's traffic, somebody else was active.
@@ -182,6 +183,8 @@ def place(case: Case, found: Expectation) -> Placed:
     phase_slices = phase_rows["slice"].n_unique()
     phase = _work(phase_rows, digest.slice_ns, share_of_operations, phase_slices * digest.slice_ns / 1e9)
     api = _api(digest, whole.bytes)
+    if _is_by_hdf5(digest) and found.of(HDF5):
+        api = HDF5  # and without such a box, the API below it
     boxes = found.of(api) or found.of(UNKNOWN_API) or found.first
     if boxes is None or not boxes.union:
         raise UserError(
@@ -307,6 +310,15 @@ def _api(digest: Digest, moved: int) -> str:
     through = digest.counters.filter(pl.col("layer").is_in(MPIIO_LAYERS))
     mpiio = int(through["read_bytes"].sum()) + int(through["write_bytes"].sum())
     return "MPI-IO" if moved and mpiio >= moved / 2 else "POSIX"
+
+
+def _is_by_hdf5(digest: Digest) -> bool:
+    """Whether most of the time in reads and writes of files was within calls of HDF5."""
+    if "library_calls" in digest.not_kept:
+        return False
+    within = int(digest.library_calls.filter(library="hdf5")["file_ns"].sum())
+    moving = digest.process_slices.select(pl.sum_horizontal("read_ns", "write_ns").sum()).item()
+    return within > 0 and within >= int(moving) / 2
 
 
 def _one_way(work: PlacedWork) -> Aspect | None:
