@@ -6,6 +6,7 @@ import re
 from configparser import ConfigParser
 from datetime import datetime, timezone
 
+import polars as pl
 import pytest
 from slicewise.analysis.blame.case import case_of
 from slicewise.analysis.expect.expectation import (
@@ -21,6 +22,7 @@ from slicewise.analysis.expect.expectation import (
     union_area,
 )
 from slicewise.analysis.expect.place import PlacedWork, place, position
+from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.io500 import results
 from slicewise.io500.results import IO500Run, read_results
@@ -228,6 +230,21 @@ def test_a_job_is_placed_by_what_it_did_on_its_storage(tmp_path, box):
         "sim is in the box, at 22 % of what this file system gives to well-formed I/O; bandwidth is"
     )
     assert "bandwidth is what holds it back: 1 MiB writes" in verdict
+
+
+@pytest.mark.parametrize(("in_hdf5", "api"), [(0.6, "HDF5"), (0.4, "POSIX")])
+def test_a_job_by_hdf5_is_held_against_hdf5s_box(tmp_path, box, monkeypatch, in_hdf5, api):
+    """Where there is one: in_hdf5 is the share of the time in writes that was within its calls."""
+    of_hdf5 = write_result(tmp_path / "by-hdf5" / "run", (40 / 1024, 0.1), (400 / 1024, 10))
+    for directory, name in ((of_hdf5, "HDF5"), (box, "POSIX")):
+        for phase in ("easy", "hard"):
+            (directory / f"ior_{phase}_write.txt").write_text(f"api                = {name}\n")
+    job = write_run(tmp_path / "profiles" / "sim", 20, [{at: wrote(50, 0.5) for at in range(10)}])
+    calls = pl.DataFrame({"library": ["hdf5"], "file_ns": [int(in_hdf5 * 5e9)]})
+    monkeypatch.setattr(Digest, "library_calls", calls)
+    found = place(case_of(job), expectation(read_results([box, of_hdf5])))
+    assert (found.api, found.boxes.api) == (api, api)
+    assert place(case_of(job), expectation(read_results([box]))).api == "POSIX"
 
 
 def test_programs_that_run_one_after_the_other_take_their_times_together(tmp_path, box):
