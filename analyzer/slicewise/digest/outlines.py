@@ -197,6 +197,7 @@ def outlined(read: JobsRead) -> list[Outline]:
     jobs = members.with_times_of_launches(jobs, read.tables["launches"].with_columns(job=pl.col(SOURCE)))
     used = (
         sums.filter(is_own(), (pl.col("read_bytes") + pl.col("write_bytes")) > 0)
+        .select("process", "mount")
         .join(mounts, on=["process", "mount"])
         .join(processes.select("process", "job"), on="process")
         .group_by("job")
