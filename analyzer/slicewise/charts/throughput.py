@@ -24,6 +24,11 @@ def per_slice(frame: pl.DataFrame, column: str, slices: range) -> np.ndarray:
     return values
 
 
+def _by_slice(frame: pl.DataFrame) -> pl.DataFrame:
+    """All rows of a job and slice as one: what is asked job by job is short then."""
+    return frame.group_by("job", "slice").agg(pl.col("bytes").sum())
+
+
 def steps(values: np.ndarray) -> np.ndarray:
     """Values of slices as points of a step line: a value holds until its slice ends, also where none (NaN) follows."""
     points = np.append(values, np.nan)
@@ -67,7 +72,7 @@ def stacked(
     frame: job, slice, bytes (any number of rows a job and slice). fair: the same columns: what each job's fair share
     by `fair_by` would have been; drawn are the lines between jobs. capacity: bytes/s. region: first and end slice.
     """
-    times = edges_of(slices, slice_ns)
+    frame, times = _by_slice(frame), edges_of(slices, slice_ns)
     to_mib_s = 1e9 / slice_ns / words.MIB
     below = np.zeros(len(slices))
     last = list(colours)[-1]
@@ -133,7 +138,7 @@ def progress(
     frame: job, slice, bytes (any number of rows a job and slice).
     """
     limits = {"range": [0, 100], "rangemode": "normal", "fixedrange": True}
-    chart = style.over_clock(260, slices, slice_ns, "moved by then (%)", **limits)
+    chart, frame = style.over_clock(260, slices, slice_ns, "moved by then (%)", **limits), _by_slice(frame)
     for job, colour in colours.items():
         moved = np.append(0.0, np.cumsum(per_slice(frame.filter(pl.col("job") == job), "bytes", slices)))
         # From the slice in which it begins to the one in which it ends.

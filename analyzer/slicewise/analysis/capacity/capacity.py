@@ -60,15 +60,18 @@ class RateAlone:
     source: Literal["standalone run", "own slices"]
 
 
-def own_slices_demand(activity: pl.DataFrame, others: pl.DataFrame, slice_ns: int) -> RateAlone | None:
-    """What a job reached in full slices in which none of the others moved a byte; None without two such."""
-    rate = mean_rate(own_slices_rates(activity, others, slice_ns))
+def own_slices_demand(rates: Rates) -> RateAlone | None:
+    """What a job reached in its `own_slices_rates`; None without two such."""
+    rate = mean_rate(rates)
     return None if rate is None else RateAlone(rate, "own slices")
 
 
-def own_slices_rates(activity: pl.DataFrame, others: pl.DataFrame, slice_ns: int) -> Rates:
-    """A job's rates in full slices in which none of the others moved a byte (bytes/s)."""
-    return rates_of(full_slices(activity).join(others, on="slice", how="anti"), slice_ns)
+def own_slices_rates(activity: pl.DataFrame, slice_ns: int) -> dict[str, Rates]:
+    """Jobs' rates in full slices in which none of the others moved a byte (bytes/s). activity: of all of them."""
+    quiet = activity.group_by("slice").agg(jobs=pl.col("job").n_unique()).filter(pl.col("jobs") == 1)
+    own = full_slices(activity).join(quiet, on="slice", how="semi", maintain_order="left")
+    rates = own.partition_by("job", as_dict=True)
+    return {job: rates_of(rates.get((job,), own.clear()), slice_ns) for job in activity["job"].unique()}
 
 
 def given(bytes_per_second: float) -> Capacity:

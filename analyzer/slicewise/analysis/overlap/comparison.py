@@ -80,7 +80,8 @@ def compare(
     basis = found.every_process or found.any_process
 
     alone = {job.name: _standalone(standalone[job.name], job, key, direction) for job in moved if job.span}
-    demands = {job.name: _demand(job, alone[job.name], together, grid_ns) for job in sharing}
+    by_themselves = own_slices_rates(together, grid_ns)
+    demands = {job.name: _demand(alone[job.name], by_themselves[job.name]) for job in sharing}
     data = campaign_of(sharing, key, direction, grid_ns, "all") if key is not None else None
     rates = {} if data is None else data.rates_in_full_slices_of_all()
     means = {name: float(own.mean()) if len(own) >= FEWEST_FOR_A_MEAN else None for name, own in rates.items()}
@@ -94,9 +95,10 @@ def compare(
     verdict = contention(beside)
     limit, filled = None, None
     if basis is not None:
-        by_themselves = [own_slices_rates(job.on_grid, _others(job, together), grid_ns) for job in sharing]
         combined = _combined_rates(rates, together, basis, grid_ns)
-        limit = of_these_jobs(list(demands.values()), combined, np.concatenate(by_themselves))
+        limit = of_these_jobs(
+            list(demands.values()), combined, np.concatenate([by_themselves[job.name] for job in sharing])
+        )
         filled = _filled(basis, sharing, grid_ns)
     in_basis = 0 if basis is None else sum(_bytes_in(basis, job) for job in moved)
     jobs = [_job(job, moved, basis, in_basis, filled, alone.get(job.name), demands.get(job.name)) for job in moved]
@@ -155,15 +157,10 @@ def _was_served(run: RunOnStorage, key: int | None, direction: Direction) -> boo
     return run.bytes >= MAINLY * called
 
 
-def _demand(job: _Moved, alone: StandaloneRun | None, together: pl.DataFrame, grid_ns: int) -> RateAlone | None:
+def _demand(alone: StandaloneRun | None, by_itself: Rates) -> RateAlone | None:
     if alone is not None:
         return RateAlone(alone.bytes_per_second, "standalone run")
-    return own_slices_demand(job.on_grid, _others(job, together), grid_ns)
-
-
-def _others(job: _Moved, together: pl.DataFrame) -> pl.DataFrame:
-    """The activity of all jobs but one."""
-    return together.filter(pl.col("job") != job.name)
+    return own_slices_demand(by_itself)
 
 
 def _at_its_turn(job: _Moved) -> Estimate:

@@ -9,7 +9,13 @@ from typing import Literal
 
 import polars as pl
 
-from slicewise.analysis.capacity.capacity import Capacity, fastest_alone, got_together, own_slices_demand
+from slicewise.analysis.capacity.capacity import (
+    Capacity,
+    fastest_alone,
+    got_together,
+    own_slices_demand,
+    own_slices_rates,
+)
 from slicewise.analysis.job.phases import phases_on, served_on
 from slicewise.analysis.policies.comparison import PolicyComparison, compare
 from slicewise.analysis.policies.decisions import machine_cost
@@ -182,12 +188,12 @@ def _profiled(
     origin = min(run.job.start_ns for run in runs)
     grid_ns = common_slice_ns([run.digest for run in runs])
     rows = [on_grid(activity(run.digest, direction, storage), run.digest.slice_ns, grid_ns) for run in runs]
+    quiet_rates = own_slices_rates(pl.concat(rows), grid_ns)
     found = []
-    for place, run in enumerate(runs):
+    for run in runs:
         phases = phases_on(run.digest, storage)
-        others = pl.concat([other for number, other in enumerate(rows) if number != place])
         caps, source = _caps(phases, [phases_on(one.digest, storage) for one in standalone[run.name]])
-        quiet = own_slices_demand(rows[place], others, grid_ns) if not caps else None
+        quiet = own_slices_demand(quiet_rates[run.name]) if not caps and run.name in quiet_rates else None
         if quiet is not None:
             caps, source = [quiet.bytes_per_second.value] * len(phases), "quiet slices"
         spans = [
