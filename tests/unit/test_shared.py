@@ -7,7 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from slicewise.analysis.blame.servers import shared_out
 from slicewise.analysis.runs.storage import describe_all
-from slicewise.digest.digest import Digest
+from slicewise.digest.digest import SELDOM, Digest, read_digest
 from slicewise.digest.schema import FRAMES
 from slicewise.digest.shared import frames_of, read_together, several
 from slicewise.digest.storages import lustre_name
@@ -58,6 +58,12 @@ def assert_as_by_themselves(digests: list[Digest], places: list[Path]) -> None:
 def test_frames_of_jobs_that_are_looked_at_together(places, together, monkeypatch):
     monkeypatch.setattr(many, "BYTES_AT_ONCE", together)
     assert_as_by_themselves(several(places), places)
+
+
+def test_tables_that_are_left_out_are_read_when_one_is_asked_for(places):
+    assert_as_by_themselves(several(places, without=SELDOM), places)
+    in_sum = read_digest(places[0], in_sum=True, without=("files", *SELDOM))
+    assert_frame_equal(in_sum.files, Digest(read_profile(places[0])).files)
 
 
 def test_a_frame_of_some_of_them_is_what_each_has_in_their_order(places):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,13 +85,16 @@ def read_digest(place: Path, *, in_sum: bool = False, distributions: bool = Fals
     return digest
 
 
-def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:
-    """The digests of several jobs, in order; of jobs with one name the later ones get a number."""
+def read_digests(places: Sequence[Path], *, distributions: bool = False, without: Collection[str] = ()) -> list[Digest]:
+    """The digests of several jobs, in order; of jobs with one name the later ones get a number. without: tables that
+    are read when a job is first asked for one."""
     where = [served_job(place) or place for place in places]
     kept = [kept_job(place) for place in where]
     read = iter(
         profiles.read_digests(
-            [place for place, known in zip(where, kept, strict=True) if known is None], distributions=distributions
+            [place for place, known in zip(where, kept, strict=True) if known is None],
+            distributions=distributions,
+            without=without,
         )
     )
     found: list[Digest] = [next(read) if known is None else _digest_of(known) for known in kept]

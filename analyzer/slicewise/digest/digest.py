@@ -5,7 +5,7 @@ which of them matter, which layers add up, which mounts are one storage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property, wraps
 from itertools import zip_longest
 from pathlib import Path
@@ -48,6 +48,11 @@ def outlined(about: Mapping[str, Any], frames: Iterable[str]) -> str:
     return str(Markup("<div class='slicewise'><table>{}{}</table></div>").format(title, cells))
 
 
+# Tables that are most of a large profile, and of a few questions: who asks many jobs reads them later, if at all.
+SELDOM = (
+    "sites", "frames", "modules", "communication", "library_calls", "regions", "thread_waits", "accelerated",
+    "hardware",
+)  # fmt: skip
 # files.past_cache of a file that was open with O_SYNC or O_DSYNC (schema/tables.def).
 SYNCED = 2
 PROCESS_FIGURES = (
@@ -604,14 +609,15 @@ class Digest:
 
 
 def read_digest(
-    path: str | Path, *, in_sum: bool = False, distributions: bool = False, needs_axis: bool = True
-) -> Digest:
+    path: str | Path, *, in_sum: bool = False, distributions: bool = False, needs_axis: bool = True,
+    without: Collection[str] = (),
+) -> Digest:  # fmt: skip
     """The digest of a job's directory or file, for which no more is read than its frames need. in_sum: without
-    `process_slices` and what is made of it, which are most of a large job. distributions, needs_axis: see
+    `process_slices` and what is made of it, which are most of a large job. distributions, needs_axis, without: see
     `read_profile`.
     """
-    wanted = (slices.NONE, slices.IN_WHICH) if in_sum else (slices.WANTED, slices.OTHERS, slices.REQUESTS)
-    return Digest(read_profile(path, False, needs_axis, distributions, *wanted))
+    wanted = (slices.NONE, slices.IN_WHICH, slices.NONE) if in_sum else (slices.WANTED, slices.OTHERS, slices.REQUESTS)
+    return Digest(read_profile(path, False, needs_axis, distributions, *wanted, without=without))
 
 
 def merged(counters: Iterable[PayloadColumn]) -> list[pl.Expr]:

@@ -8,14 +8,14 @@ import io
 import json
 import os
 from collections.abc import Callable, Collection
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from slicewise import user_cache
 from slicewise.digest import slices
-from slicewise.digest.digest import Digest
+from slicewise.digest.digest import SELDOM, Digest
 from slicewise.digest.fetched import may_have_fetched
 from slicewise.digest.outlines import LARGE_BYTES, JobsRead, Outline, of_parts, of_reading, outlined, state_of
 from slicewise.digest.processes import COUNTED, SERVED
@@ -31,26 +31,12 @@ KIND = "neighbours"
 # Another one as soon as what is kept says something else of the same profile.
 FORMAT = 2
 # What no blame asks of a neighbour, and most of a large profile.
-LEFT_OUT = (
-    "slices", "other_slices", "requests", "files", "calls", "sites", "frames", "modules", "communication",
-    "library_calls", "regions", "thread_waits", "accelerated", "usage", "hardware",
-)  # fmt: skip
+LEFT_OUT = ("slices", "other_slices", "requests", "files", "calls", "usage", *SELDOM)
 # Of these what mapped files fetched is known, of the few jobs that fetched by such.
 OF_FETCHED = ("usage", "communication")
 # What it did, beside its tables: see `Digest`.
 TOGETHER = "together"
 HEAD_BYTES = 8
-
-
-class _Partial(Profile):
-    """A profile without the tables of LEFT_OUT, which are read when one of them is first asked for."""
-
-    def __getattr__(self, name: str) -> pl.DataFrame:
-        return self._whole.tables[name] if name in LEFT_OUT and name not in self.tables else super().__getattr__(name)
-
-    @cached_property
-    def _whole(self) -> Profile:
-        return read_profile(self.path, slices=slices.WANTED, other_slices=slices.OTHERS, requests=slices.REQUESTS)
 
 
 Together = Callable[[Digest], pl.DataFrame]
@@ -77,8 +63,8 @@ def large_outline(place: Path, own: Outline | None, together_of: Together) -> Ou
     """The outline of a large job; None if the job must be read as any other. If it may have run while `own` did, what
     `large_neighbour` will be asked for is kept too.
     """
+    state, _ = state_of(place)  # before the reading: what is written meanwhile is of a later state
     outline, found = _made(place, together_of, own)
-    state, _ = state_of(place)
     if found is not None and state:
         user_cache.keep(KIND, _key(place, state), _packed(*found))
     return outline
@@ -97,7 +83,7 @@ def _made(
     parts, together = list[JobsRead](), list[pl.DataFrame]()
     is_near, source = True, None
     try:
-        for reading in parts_of(place, WANTS | WHAT_IT_DID | {name: plan.Want(name) for name in more}):
+        for reading in parts_of(place, OF_PARTS | WHAT_IT_DID | {name: plan.Want(name) for name in more}):
             source = reading.sources[0]
             tables = reading.tables
             is_near = is_near and _can_be_made(tables) and (bool(parts) or own is None or _is_near(tables, own))
@@ -118,11 +104,15 @@ def _made(
     outline = next(iter(outlined(whole)), None)
     if not is_near:
         return outline, None
-    kept = {name: whole.tables[name].drop(plan.SOURCE) for name in WANTS if name not in LEFT_OUT}
+    kept = {name: whole.tables[name].drop(plan.SOURCE) for name in WANTS}
     # Each process is of one part: what it did is there as a whole, and the parts add up.
     rows = pl.concat(together).group_by("storage", "slice").agg(pl.exclude("storage", "slice").sum())
-    profile = _Partial(place, source.job, source.slice_ns, source.schema, [], kept)
+    profile = Profile(place, source.job, source.slice_ns, source.schema, [], kept, partial(_whole, place))
     return outline, (profile, rows.sort("storage", "slice").select(together[0].columns))
+
+
+def _whole(place: Path) -> Profile:
+    return read_profile(place, slices=slices.WANTED, other_slices=slices.OTHERS, requests=slices.REQUESTS)
 
 
 def _can_be_made(tables: dict[str, pl.DataFrame]) -> bool:
@@ -140,9 +130,8 @@ def _is_near(tables: dict[str, pl.DataFrame], own: Outline) -> bool:
 
 PROFILED = pl.DataFrame({"source": [COUNTED]})
 NOT_FETCHED = pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
-WANTS = {
-    name: NOTHING if name in LEFT_OUT else want for name, want in wants_of(NOTHING, NOTHING, NOTHING, False).items()
-}
+WANTS = wants_of(NOTHING, NOTHING, NOTHING, False, without=LEFT_OUT)
+OF_PARTS = WANTS | dict.fromkeys(LEFT_OUT, NOTHING)
 WHAT_IT_DID = {"slices": slices.WANTED, "requests": slices.REQUESTS}
 
 
@@ -168,7 +157,6 @@ def _unpacked(place: Path, content: bytes) -> tuple[Profile, pl.DataFrame] | Non
         frames[name] = pl.read_parquet(io.BytesIO(rest[at:end]))
         at = end
     together = frames.pop(TOGETHER)
-    empty = {
-        name: plan.plan(want, (schema,), (0,), False).empty for name, want in WANTS.items() if name not in LEFT_OUT
-    }
-    return _Partial(place, head["job"], head["slice_ns"], schema, [], empty | frames), together
+    empty = {name: plan.plan(want, (schema,), (0,), False).empty for name, want in WANTS.items()}
+    tables = empty | frames
+    return Profile(place, head["job"], head["slice_ns"], schema, [], tables, partial(_whole, place)), together

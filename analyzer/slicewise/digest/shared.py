@@ -5,8 +5,8 @@ them, and each digest takes its own rows, the same as it would make by itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from slicewise.equal_rows import rows_of
 from slicewise.profile.many import batches, profile_bytes
 from slicewise.profile.plan import SOURCE, Source
 from slicewise.profile.plausible import require_axes
-from slicewise.profile.reader import Profile, profile_of, wants_of
+from slicewise.profile.reader import TABLES, Profile, profile_of, read_profile, wants_of
 from slicewise.profile.reading import read_jobs
 
 # What most analyses ask of every job.
@@ -105,7 +105,9 @@ class Jobs(Digest):
         """The profile of one of the jobs, without its slices."""
         tables = self._profile.tables
         own = {name: tables[name].slice(*rows.get(number, (0, 0))) for name, rows in self._rows.items()}
-        return profile_of(self.sources[number], {**own, "slices": pl.DataFrame()}, needs_axis=False)
+        source, rest = self.sources[number], [name for name in TABLES if name not in tables]
+        whole = partial(read_profile, source.path, needs_axis=False, tables=rest) if rest else None
+        return profile_of(source, {**own, "slices": pl.DataFrame()}, needs_axis=False, whole=whole)
 
     @cached_property
     def _rows(self) -> dict[str, dict[int, tuple[int, int]]]:
@@ -182,11 +184,12 @@ def frames_of(digests: Sequence[Digest], name: str) -> pl.DataFrame:
     return rows if rows["place"].is_sorted() else rows.sort("place", maintain_order=True)
 
 
-def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:
+def read_digests(places: Sequence[Path], *, distributions: bool = False, without: Collection[str] = ()) -> list[Digest]:
     """The digests of jobs' directories or files, read together; of jobs with one name the later ones get a number. What
-    is read is as for `read_digest`. `job_places` finds the jobs below directories.
+    is read is as for `read_digest`. without: tables that are read when a job is first asked for one. `job_places` finds
+    the jobs below directories.
     """
-    digests = several(places, distributions=distributions)
+    digests = several(places, distributions=distributions, without=without)
     if any(len(digest.node_slices) for digest in digests):
         from slicewise.digest.counters import know_each_other  # it brings numpy along
 
@@ -194,7 +197,7 @@ def read_digests(places: Sequence[Path], *, distributions: bool = False) -> list
     return digests
 
 
-def several(places: Sequence[Path], *, distributions: bool = False) -> list[Digest]:
+def several(places: Sequence[Path], *, distributions: bool = False, without: Collection[str] = ()) -> list[Digest]:
     """As `read_digests`, without `Digest.beside`."""
     order: dict[Path, list[int]] = {}
     for at in reversed(range(len(places))):
@@ -202,7 +205,7 @@ def several(places: Sequence[Path], *, distributions: bool = False) -> list[Dige
     found = [
         jobs.digest(source.number)
         for some in batches(places, profile_bytes)
-        for jobs in read_together(some, distributions=distributions)
+        for jobs in read_together(some, distributions=distributions, without=without)
         for source in jobs.sources
     ]
     return with_names_of_their_own(sorted(found, key=lambda digest: order[digest.path].pop()))
@@ -218,11 +221,11 @@ def with_names_of_their_own(digests: Sequence[Digest]) -> list[Digest]:
     return list(digests)
 
 
-def read_together(places: Sequence[Path], *, distributions: bool = False) -> list[Jobs]:
+def read_together(places: Sequence[Path], *, distributions: bool = False, without: Collection[str] = ()) -> list[Jobs]:
     """Jobs' directories or files; usually one `Jobs`, more where versions or processes differ. Raises UserError where
     any of them cannot be read.
     """
-    reading = read_jobs(places, wants_of(slices.WANTED, slices.OTHERS, slices.REQUESTS, distributions))
+    reading = read_jobs(places, wants_of(slices.WANTED, slices.OTHERS, slices.REQUESTS, distributions, without))
     if len(places) > 1:
         kinds: dict[object, list[Path]] = {}
         clashes = set(later_copies(reading.tables["processes"].select("process", job=SOURCE, place=SOURCE)))
@@ -231,6 +234,8 @@ def read_together(places: Sequence[Path], *, distributions: bool = False) -> lis
             kinds.setdefault((source.schema, source.number if is_apart else None), []).append(place)
         if len(kinds) > 1:
             alike = kinds.values()
-            return [jobs for some in alike for jobs in read_together(some, distributions=distributions)]
+            return [
+                jobs for some in alike for jobs in read_together(some, distributions=distributions, without=without)
+            ]
     require_axes(reading.sources, reading.tables)
     return [Jobs(reading.sources, reading.tables)]

@@ -363,12 +363,12 @@ def _tell_what_was_seen(job_dir: Path, writing: int) -> None:
         return
     from slicewise.analysis.job.io_time import io_time
     from slicewise.analysis.job.totals import summarize
-    from slicewise.digest.digest import Digest
-    from slicewise.profile.reader import read_profile
+    from slicewise.digest.digest import SELDOM, read_digest
     from slicewise.report.job.run_lines import problem_lines, run_lines
 
     try:
-        digest = Digest(read_profile(job_dir, needs_axis=False))
+        # What the lines are not of is most of a large job: it would take gigabytes.
+        digest = read_digest(job_dir, in_sum=True, needs_axis=False, without=("files", "usage", *SELDOM))
         lines = [*problem_lines(digest), *run_lines(summarize(digest), io_time(digest), job_dir)]
     except UserError as error:
         lines = [str(error)]

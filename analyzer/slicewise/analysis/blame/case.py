@@ -21,7 +21,7 @@ from slicewise.catalog.sources import counted_beside, find_nearby, kept_job, rea
 from slicewise.catalog.store import Catalog
 from slicewise.digest import large
 from slicewise.digest.counters import know_each_other
-from slicewise.digest.digest import Digest
+from slicewise.digest.digest import SELDOM, Digest
 from slicewise.digest.shared import with_names_of_their_own
 from slicewise.digest.surroundings import MOST_PROFILES, Nearby, Surroundings, job_directory
 from slicewise.errors import UserError
@@ -253,7 +253,7 @@ def read_with_runs(
             apart = _kept_apart(catalog, own) if has_limits(KeptDigest(catalog, own)) else []
             kept[at] = [KeptDigest(catalog, run) for run in [*Neighbourhood(catalog).quiet_runs(own), *apart]]
     every = list(dict.fromkeys(place for some in places for place in some))
-    read = read_digests([*jobs, *alone, *every])
+    read = read_digests([*jobs, *alone, *every], without=SELDOM)
     given, found_runs = read[len(jobs) : len(jobs) + len(alone)], read[len(jobs) + len(alone) :]
     of_place = dict(zip(every, found_runs, strict=True))
     runs = [[*(of_place[place] for place in some), *known] for some, known in zip(places, kept, strict=True)]
