@@ -32,6 +32,11 @@ LOAD = (
     sys.executable, "-I", "-c", "import sys; from slicewise.digest.digest import read_digest; "
     "read_digest(sys.argv[1], distributions=True).process_slices", "JOB",
 )  # fmt: skip
+# What `slicewise run` says when a job has ended, while its nodes are still held.
+ENDING = (
+    sys.executable, "-I", "-c", "import sys; from pathlib import Path; from slicewise.running import run; "
+    "run._tell_what_was_seen(Path(sys.argv[1]), 1)", "JOB",
+)  # fmt: skip
 INFO = (*SLICEWISE, "report", "--detail", "JOB")
 REPORT = (*SLICEWISE, "report", "JOB", "--html", "PAGE")
 BLAME = (*SLICEWISE, "blame", "JOB", "--html", "PAGE")
@@ -66,7 +71,7 @@ SHAPES: dict[str, tuple[Shape, dict[str, Row]]] = {
     "24 h of one process": (Shape(1, 21_600, has_collector=True), {"info": Row(INFO, 0.7)}),
     "4,096 processes x 1 h": (
         Shape(4096, 900, has_collector=True),
-        {"load": Row(LOAD, 5.0, 1024), "report": Row(REPORT, 10.0, 1024)},
+        {"load": Row(LOAD, 5.0, 1024), "ending": Row(ENDING, 5.0, 512), "report": Row(REPORT, 10.0, 1024)},
     ),
     "16,384 processes x 10 min": (
         Shape(16_384, 150, has_collector=True, processes_a_node=64),

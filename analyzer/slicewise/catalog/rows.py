@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.catalog.find import JOBS_AT_ONCE, JobFiles
-from slicewise.catalog.schema import FRAMES, KEY, NAMES, conform
+from slicewise.catalog.schema import FRAMES, KEY, NAMES, NOT_KEPT, conform
 from slicewise.catalog.store import day_of
 from slicewise.digest import slices
 from slicewise.digest.digest import text_of_path
@@ -48,7 +48,7 @@ def read_rows(places: Sequence[JobFiles], unread: list[str], salt: bytes = b"") 
 def _of_profiles(places: Sequence[JobFiles], unread: list[str], salt: bytes) -> list[dict[str, pl.DataFrame]]:
     by_path = {place.path: place for place in places}
     try:
-        return [_rows(one, by_path, salt) for one in read_together(list(by_path))] if places else []
+        return [_rows(one, by_path, salt) for one in read_together(list(by_path), without=NOT_KEPT)] if places else []
     except UserError as error:
         if len(places) == 1:
             unread.append(str(error))
@@ -64,7 +64,7 @@ def _of_servers(place: JobFiles, salt: bytes) -> Iterator[dict[str, pl.DataFrame
     with tempfile.TemporaryDirectory(dir=SHORT_LIVED if os.access(SHORT_LIVED, os.W_OK) else None) as directory:
         files = write_jobs(place.path, Path(directory))
         while some := list(islice(files, JOBS_AT_ONCE)):
-            for together in read_together(some):
+            for together in read_together(some, without=NOT_KEPT):
                 own = _rows(together, dict.fromkeys(some, place), salt)
                 path = text_of_path(place.path)
                 shown = hashed_name(path, salt) if salt else path
