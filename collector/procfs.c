@@ -1,7 +1,6 @@
 #include "procfs.h"
 
 #include "clock.h"
-#include "mount.h"
 #include "raw.h"
 #include "text.h"
 
@@ -16,9 +15,8 @@ enum {
     THREADS_LOOKED_AT = 256,
     KERNEL_THREAD_FLAG = 0x00200000,
     STATUS_BYTES = 4096,
-    MOUNTS_BYTES = 256 << 10,
-    POINT_FIELD = 4,
-    DESCRIPTORS_MAX = 1024
+    DOTS = 2,        /* . and .., before the numbers */
+    ENTRY_BYTES = 32 /* of a number in a directory, at most */
 };
 
 /* The fields of /proc/PID/stat that are asked for, from the third one on, which follows the name. */
@@ -60,6 +58,11 @@ static long read_text(const char *root, uint32_t pid, const char *name, char *te
     raw_close(fd);
     text[got > 0 ? got : 0] = '\0';
     return got;
+}
+
+long procfs_text(const char *root, uint32_t pid, const char *name, char *text, size_t room)
+{
+    return read_text(root, pid, name, text, room, NULL);
 }
 
 uint64_t procfs_began_ns(uint64_t start_ticks)
@@ -139,16 +142,19 @@ int procfs_counts(const char *root, uint32_t pid, uint64_t counts[KERNEL_COUNTS]
     return read_counts(root, pid, "io", counts);
 }
 
-/* The numbers that a directory names, in the kernel's order, which is a rising one. Returns how many, at most `most`, or -errno. */
-static long list_numbers(const char *path, uint32_t *numbers, size_t most)
+/* The numbers that a directory names, in the kernel's order, which is a rising one, from an offset in the directory on. Returns how many, at most
+ * `most`, or -errno. */
+static long list_numbers(const char *path, long offset, uint32_t *numbers, size_t most)
 {
     static char entries[32 << 10] __attribute__((aligned(8)));
+    size_t room = ENTRY_BYTES * (most + 2); /* no more than are asked for: the kernel makes each of them */
     int fd = raw_open(path, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return fd;
     size_t used = 0;
-    long bytes;
-    while ((bytes = raw_result(syscall(SYS_getdents64, fd, entries, sizeof entries))) > 0)
+    long bytes = offset > 0 ? lseek(fd, offset, SEEK_SET) : 1;
+    while (bytes > 0 && used < most &&
+           (bytes = raw_result(syscall(SYS_getdents64, fd, entries, room < sizeof entries ? room : sizeof entries))) > 0)
         for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
             const char *name = ((const struct dirent64 *)(entries + at))->d_name;
             if (isdigit((unsigned char)name[0]) && used < most)
@@ -162,7 +168,14 @@ long procfs_threads(const char *root, uint32_t pid, uint32_t *threads, size_t mo
 {
     char path[512];
     snprintf(path, sizeof path, "%s/proc/%u/task", root, pid);
-    return list_numbers(path, threads, most);
+    return list_numbers(path, 0, threads, most);
+}
+
+long procfs_descriptors(const char *root, uint32_t pid, uint32_t from, uint32_t *descriptors, size_t most)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/proc/%u/fd", root, pid);
+    return list_numbers(path, from > 0 ? (long)from + DOTS : 0, descriptors, most);
 }
 
 /* "0 0x3 0x7f... ...": a number and six arguments, the stack and the place. "-1 ...": it is in no call. "running": it does not wait any more. */
@@ -180,58 +193,6 @@ long procfs_call(const char *root, uint32_t thread, uint64_t arguments[6])
     for (int i = 0; i < 6; i++)
         arguments[i] = strtoull(at, &at, 16);
     return number;
-}
-
-static bool is_stored(const char *type)
-{
-    return !mount_is_pseudo(type) && !mount_is_in_memory(type) && strcmp(type, "devtmpfs") != 0;
-}
-
-/* A line of mountinfo, which this takes apart: id parent major:minor root point options [tags...] - type ... */
-static bool point_of_line(char *line, char *point, size_t room)
-{
-    char *at = line;
-    for (int field = 0; field < POINT_FIELD; field++)
-        mount_next_field(&at);
-    snprintf(point, room, "%s", mount_next_field(&at));
-    while (*at != '\0' && strcmp(mount_next_field(&at), "-") != 0)
-        ;
-    if (is_stored(mount_next_field(&at)))
-        return true;
-    point[0] = '\0';
-    return false;
-}
-
-void procfs_mount_of(const char *root, uint32_t pid, uint32_t descriptor, char *point, size_t room)
-{
-    static char text[MOUNTS_BYTES];
-    char path[512], name[64];
-    point[0] = '\0';
-    snprintf(name, sizeof name, "fdinfo/%u", descriptor);
-    const char *said = read_text(root, pid, name, text, sizeof text, NULL) > 0 ? strstr(text, "mnt_id:") : NULL;
-    uint64_t id = said != NULL ? strtoull(said + strlen("mnt_id:"), NULL, 10) : 0;
-    snprintf(path, sizeof path, "%s/proc/%u/mountinfo", root, pid);
-    if (id == 0 || raw_read_file(path, text, sizeof text) <= 0)
-        return;
-    for (char *line = text, *end; *line != '\0'; line = end) {
-        end = strchrnul(line, '\n');
-        end += *end == '\n';
-        if (strtoull(line, NULL, 10) != id)
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        point_of_line(line, point, room);
-        return;
-    }
-}
-
-void procfs_latest_mount(const char *root, uint32_t pid, char *point, size_t room)
-{
-    static uint32_t descriptors[DESCRIPTORS_MAX];
-    char path[512];
-    point[0] = '\0';
-    snprintf(path, sizeof path, "%s/proc/%u/fd", root, pid);
-    for (long i = list_numbers(path, descriptors, DESCRIPTORS_MAX) - 1; i >= 0 && point[0] == '\0'; i--)
-        procfs_mount_of(root, pid, descriptors[i], point, room);
 }
 
 void procfs_place(const char *root, uint32_t thread, char *place, size_t room)
@@ -382,7 +343,7 @@ long procfs_list(const char *root, uint32_t *pids, size_t most)
 {
     char path[512];
     snprintf(path, sizeof path, "%s/proc", root);
-    long count = list_numbers(path, pids, most);
+    long count = list_numbers(path, 0, pids, most);
     bool is_rising = true;
     for (long i = 1; i < count; i++)
         is_rising = is_rising && pids[i - 1] < pids[i];

@@ -74,11 +74,11 @@ int procfs_counts_of_thread(const char *root, uint32_t pid, uint32_t thread, uin
  * for a page; or -errno: -EAGAIN, it does not wait any more. */
 long procfs_call(const char *root, uint32_t thread, uint64_t arguments[6]);
 
-/* The point of the mount that a descriptor of a process leads to, as that process sees it; empty: it is none of a file. No file system is asked. */
-void procfs_mount_of(const char *root, uint32_t pid, uint32_t descriptor, char *point, size_t room);
+/* The numbers of its descriptors, in order, from one on. Returns how many, at most `most`, or -errno. */
+long procfs_descriptors(const char *root, uint32_t pid, uint32_t from, uint32_t *descriptors, size_t most);
 
-/* The same of its latest descriptor that leads to a file of a file system with storage behind it. */
-void procfs_latest_mount(const char *root, uint32_t pid, char *point, size_t room);
+/* A file of its directory, as text. Returns its length, at most `room` - 1, or -errno. */
+long procfs_text(const char *root, uint32_t pid, const char *name, char *text, size_t room);
 
 /* The path of its executable, the end of it where it is long. */
 int procfs_program(const char *root, uint32_t pid, char path[PROCESS_NAME_BYTES]);

@@ -10,6 +10,7 @@
 int sampled_begin(struct sampled *sampled, const char *root, uint64_t slice_ns, uint32_t launcher, const char *scheduler_job)
 {
     sampled->slice_ns = slice_ns;
+    sampled->file_systems.root = root;
     return belonging_begin(&sampled->belonging, root, launcher, scheduler_job);
 }
 
@@ -43,6 +44,7 @@ static void begin_here(struct followed *one, const uint64_t counts[KERNEL_COUNTS
     memcpy(one->counts, counts, sizeof one->counts);
     one->looked = looked;
     one->is_from_start = false;
+    descriptors_begin(&one->descriptors, counts, false);
 }
 
 /* A place that nobody has, or NULL. */
@@ -64,6 +66,7 @@ static void begin_anew(struct followed *one)
     one->rounds = 0;
     one->first_ns = one->looked.at_ns;
     one->is_from_start = false;
+    descriptors_begin(&one->descriptors, one->counts, false);
 }
 
 /* Another program took the place of the one that was sampled: that one has ended, and this one is to be known first. */
@@ -77,19 +80,6 @@ static void succeed(struct sampled *sampled, struct followed *one, const char *p
     }
     begin_anew(one);
     memcpy(one->program, program, sizeof one->program);
-}
-
-/* Where its latest file lies, if it moved more than ever since the look before. */
-static void look_where(const char *root, struct followed *one, uint64_t stored_bytes)
-{
-    char point[POINT_NAME_BYTES];
-    if (stored_bytes < FEWEST_POINTED_BYTES || stored_bytes <= one->pointed_bytes)
-        return;
-    procfs_latest_mount(root, one->pid, point, sizeof point);
-    if (point[0] == '\0')
-        return;
-    memcpy(one->point, point, sizeof point);
-    one->pointed_bytes = stored_bytes;
 }
 
 static void look_at(struct sampled *sampled, struct followed *one)
@@ -119,7 +109,6 @@ static void look_at(struct sampled *sampled, struct followed *one)
         more[i] = own[i] > one->counts[i] ? own[i] - one->counts[i] : 0;
     pending_slices_add(one->pending_slices, sampled->slice_ns, &one->looked, &looked, more);
     one->moved_bytes += more[0] + more[1];
-    look_where(root, one, more[COUNT_STORED_READ] + more[COUNT_STORED_WRITE]);
     memcpy(one->counts, own, sizeof own);
     one->looked = looked;
     /* A zombie has no executable any more. */
@@ -155,6 +144,7 @@ static void follow(struct sampled *sampled, struct seen *seen)
         .start_ns = procfs_began_ns(seen->start_ticks),
         .first_ns = clock_read(CLOCK_REALTIME),
         .is_from_start = true,
+        .descriptors.is_begun = true,
     };
     one->looked = (struct looked){ .at_ns = one->start_ns };
     if (procfs_program(belonging->root, seen->pid, one->program) < 0)
@@ -183,6 +173,23 @@ static bool has_segment(const struct profiled *profiled, uint64_t pid_namespace,
     return false;
 }
 
+/* Where they read and write: first of those of whom that is not known. */
+static void look_where(struct sampled *sampled)
+{
+    unsigned used = sampled->followed_used, looked = 0, next = sampled->next_where;
+    for (unsigned i = 0; i < 2 * used && looked < DESCRIPTORS_A_LOOK; i++) {
+        unsigned at = (sampled->next_where + i) % used;
+        struct followed *one = &sampled->followed[at];
+        bool is_asked = !one->is_gone && (one->state == FOLLOWED_NEW || one->state == FOLLOWED_SAMPLED);
+        if (!is_asked || (one->descriptors.file_systems_used == 0) != (i < used))
+            continue;
+        looked += descriptors_look(&sampled->file_systems, &one->descriptors, one->pid, one->counts);
+        next = at + 1;
+    }
+    sampled->next_where = used > 0 ? next % used : 0;
+    file_systems_end_round(&sampled->file_systems);
+}
+
 void sampled_look(struct sampled *sampled, const struct profiled *profiled)
 {
     struct belonging *belonging = &sampled->belonging;
@@ -205,6 +212,7 @@ void sampled_look(struct sampled *sampled, const struct profiled *profiled)
             one->looked.at_ns = one->is_gone ? one->looked.at_ns : clock_read(CLOCK_REALTIME);
         }
     }
+    look_where(sampled);
 }
 
 void sampled_settle(struct sampled *sampled, const struct profiled *profiled)
@@ -259,19 +267,6 @@ static uint64_t text_of(struct sampled *sampled, struct segment_home *home, cons
     return at < PROGRAMS_MAX ? sampled->programs[at].text : 0;
 }
 
-static uint64_t text_of_point(struct sampled *sampled, struct segment_home *home, const char *point)
-{
-    unsigned at = 0;
-    while (at < sampled->points_used && strcmp(sampled->points[at].name, point) != 0)
-        at++;
-    if (at == sampled->points_used && at < POINTS_MAX && point[0] != '\0') {
-        memcpy(sampled->points[at].name, point, sizeof sampled->points[at].name);
-        sampled->points[at].text = segment_add_text(home, point);
-        sampled->points_used++;
-    }
-    return at < sampled->points_used ? sampled->points[at].text : 0;
-}
-
 /* What rows tell of a process in one slice. */
 static void add_up(struct sampled *sampled, const struct followed *one, const struct pending_slice *pending)
 {
@@ -306,23 +301,29 @@ static void add_process(struct sampled *sampled, struct segment_home *home, cons
     row[node_processes_end_ns] = one->looked.at_ns;
     row[node_processes_is_refused] = one->state == FOLLOWED_REFUSED;
     row[node_processes_is_from_start] = one->is_from_start;
-    row[node_processes_point] = text_of_point(sampled, home, one->point);
 }
 
-enum { SLICE_ROWS = (SAMPLE_WORDS_MAX - 3 - FOLLOWED_MAX * NODE_PROCESS_COLUMNS) / NODE_PROCESS_SLICE_COLUMNS };
+enum {
+    PLACE_ROWS = FOLLOWED_MAX + FOLLOWED_MAX / 2, /* what finds no room comes with the next sample */
+    OTHER_WORDS = 5 + FOLLOWED_MAX * NODE_PROCESS_COLUMNS + FILE_SYSTEMS_MAX * NODE_MOUNT_COLUMNS + PLACE_ROWS * NODE_PROCESS_MOUNT_COLUMNS,
+    SLICE_ROWS = (SAMPLE_WORDS_MAX - OTHER_WORDS) / NODE_PROCESS_SLICE_COLUMNS
+};
 _Static_assert((int)SLICE_ROWS >= (int)FOLLOWED_MAX, "a row of each process fits");
 _Static_assert((int)node_process_slices_slice == 1 && (int)node_process_slices_read_bytes == 2, "the values follow the keys");
 
 void sampled_add_rows(struct sampled *sampled, struct segment_home *home, struct sample *sample)
 {
     static uint64_t processes[FOLLOWED_MAX * NODE_PROCESS_COLUMNS], slices[SLICE_ROWS * NODE_PROCESS_SLICE_COLUMNS];
-    unsigned processes_used = 0, slices_used = 0;
+    static uint64_t mounts[FILE_SYSTEMS_MAX * NODE_MOUNT_COLUMNS], places[PLACE_ROWS * NODE_PROCESS_MOUNT_COLUMNS];
+    unsigned processes_used = 0, slices_used = 0, places_used = 0;
     for (unsigned i = 0; i < sampled->followed_used; i++) {
         struct followed *one = &sampled->followed[i];
         if (one->number == 0 || (one->state != FOLLOWED_SAMPLED && !one->has_unsaid_end))
             continue;
         if (one->has_unsaid_end || one->is_gone)
             add_process(sampled, home, one, processes + (size_t)NODE_PROCESS_COLUMNS * processes_used++);
+        uint64_t *rows = places + (size_t)NODE_PROCESS_MOUNT_COLUMNS * places_used;
+        places_used += descriptors_rows(&one->descriptors, one->number, rows, PLACE_ROWS - places_used);
         for (unsigned j = 0; j < PENDING_SLICES && slices_used < SLICE_ROWS; j++) {
             if (!one->pending_slices[j].is_used)
                 continue;
@@ -335,11 +336,14 @@ void sampled_add_rows(struct sampled *sampled, struct segment_home *home, struct
     }
     sample_add(sample, TABLE_node_processes, processes, processes_used);
     sample_add(sample, TABLE_node_process_slices, slices, slices_used);
+    sample_add(sample, TABLE_node_mounts, mounts, file_systems_rows(&sampled->file_systems, home, mounts));
+    sample_add(sample, TABLE_node_process_mounts, places, places_used);
 }
 
 void sampled_are_kept(struct sampled *sampled)
 {
     unsigned slices_used = 0;
+    file_systems_are_kept(&sampled->file_systems);
     for (unsigned i = 0; i < sampled->followed_used; i++) {
         struct followed *one = &sampled->followed[i];
         bool has_rows = one->number != 0 && (one->state == FOLLOWED_SAMPLED || one->has_unsaid_end), is_all = true;
@@ -353,6 +357,8 @@ void sampled_are_kept(struct sampled *sampled)
                 add_up(sampled, one, &one->pending_slices[j]);
             one->pending_slices[j].is_used = false;
         }
+        if (has_rows)
+            descriptors_are_kept(&one->descriptors);
         one->has_unsaid_end = false;
         if (one->is_gone && is_all)
             *one = (struct followed){ .state = FOLLOWED_FREE };

@@ -7,6 +7,7 @@
 #define SLICEWISE_SAMPLED_H
 
 #include "belonging.h"
+#include "descriptors.h"
 #include "pending_slices.h"
 #include "samples.h"
 
@@ -14,9 +15,6 @@ enum {
     FOLLOWED_MAX = 256,
     SAMPLED_LEAST_BYTES = 64 << 10,
     PROGRAMS_MAX = 128, /* different names in the segment's text */
-    POINTS_MAX = 32,    /* likewise of mount points */
-    POINT_NAME_BYTES = 256,
-    FEWEST_POINTED_BYTES = 1 << 20, /* of whoever moved less since the look before it is not asked where */
 };
 
 enum followed_state {
@@ -37,8 +35,7 @@ struct followed {
     unsigned rounds;    /* of visits without a segment of its own */
     uint64_t counts[KERNEL_COUNTS], by_threads[KERNEL_COUNTS], moved_bytes;
     char program[PROCESS_NAME_BYTES];
-    char point[POINT_NAME_BYTES]; /* of the mount where it moved `pointed_bytes`, the most in one look */
-    uint64_t pointed_bytes;
+    struct descriptors descriptors;
     struct pending_slice pending_slices[PENDING_SLICES];
 };
 
@@ -53,11 +50,8 @@ struct sampled {
         char name[PROCESS_NAME_BYTES];
         uint64_t text, read_bytes, write_bytes; /* of its processes together, as far as rows tell */
     } programs[PROGRAMS_MAX];
-    unsigned points_used;
-    struct {
-        char name[POINT_NAME_BYTES];
-        uint64_t text;
-    } points[POINTS_MAX];
+    struct file_systems file_systems;
+    unsigned next_where; /* of `followed`, whose descriptors are looked at first */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -1,6 +1,7 @@
 #include "under_way.h"
 
 #include "clock.h"
+#include "descriptors.h"
 #include "mount.h"
 #include "raw.h"
 #include "text.h"
@@ -89,14 +90,14 @@ static void find_where(struct under_way *one, const char *root)
     one->inner_thread = procfs_inner_pid(root, one->thread);
     one->pid_namespace = procfs_pid_namespace(root, one->pid);
     if (call == NULL) {
-        procfs_latest_mount(root, one->pid, one->point[0], POINT_BYTES);
+        descriptors_latest_mount(root, one->pid, one->point[0], POINT_BYTES);
         memcpy(one->point[1], one->point[0], POINT_BYTES);
         return;
     }
     const int sides[SIDES] = { call->from, call->to };
     for (int side = 0; side < SIDES; side++)
         if (sides[side] != NOWHERE)
-            procfs_mount_of(root, one->pid, (uint32_t)one->argument[sides[side]], one->point[side], POINT_BYTES);
+            descriptors_mount_of(root, one->pid, (uint32_t)one->argument[sides[side]], one->point[side], POINT_BYTES);
 }
 
 /* Returns false where the thread is in no call that could be told of. One that runs at the moment may be within its call all the same: a read

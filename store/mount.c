@@ -12,11 +12,6 @@
 
 enum { SYSTEM_MOUNTS_MAX = 4096, MOUNTINFO_BYTES = 1 << 20 };
 
-struct system_mount {
-    uint64_t device, id;
-    const char *point, *type, *source, *address;
-};
-
 /* The system's mounts: private memory, read when first needed and again when a device turns up that is not in it. */
 static CALL_DATA struct {
     struct system_mount *mounts;
@@ -87,8 +82,8 @@ static const char *server_address(const char *type, char *options)
     return found;
 }
 
-/* A line of mountinfo: id parent major:minor root point options [tags...] - type source options. Returns false if it is none. */
-static bool parse_line(char *line, struct system_mount *mount)
+/* The line: id parent major:minor root point options [tags...] - type source options. */
+bool mount_of_line(char *line, struct system_mount *mount)
 {
     char *at = line;
     mount->id = strtoul(mount_next_field(&at), NULL, 10);
@@ -126,7 +121,7 @@ static void load_table(void)
         char *end = strchrnul(line, '\n');
         bool is_last = *end == '\0';
         *end = '\0';
-        table.count += parse_line(line, &table.mounts[table.count]);
+        table.count += mount_of_line(line, &table.mounts[table.count]);
         line = is_last ? end : end + 1;
     }
 }

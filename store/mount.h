@@ -47,6 +47,15 @@ bool mount_is_memory(const struct segment *segment, uint32_t mount);
 /* Ends the field of mountinfo at `*at`, undoes its octal escapes, and moves on to the next one. Returns the field. */
 char *mount_next_field(char **at);
 
+/* A mount of the system. `address`: by its options (schema/tables.def), without the disk beneath a volume. */
+struct system_mount {
+    uint64_t device, id;
+    const char *point, *type, *source, *address;
+};
+
+/* What a line of mountinfo says, whose fields then lie in it. Returns false if it is none. */
+bool mount_of_line(char *line, struct system_mount *mount);
+
 /* What an st_mode says a thing is. */
 enum object object_of_mode(uint32_t mode);
 

@@ -1,5 +1,6 @@
 """Programs that no library can profile, beside ones that are: their bytes by slice against the kernel's own count."""
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -10,8 +11,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 from slicewise.analysis.coverage import coverage
+from slicewise.catalog.neighbours import rows_of_slices
 from slicewise.digest.digest import Digest
 from slicewise.profile.reader import read_profile
+from support.catalogs import catalog_of
 from support.command_line import slicewise_command
 from support.kernel_witness import Witness
 from support.programs import BUILD, LIBRARY, Apps, build_go, need, need_built
@@ -134,6 +137,29 @@ def test_a_thousand_short_processes_are_profiled_and_none_is_sampled(tmp_path):
         == sum(len(f"{number}\n") for number in range(count))
     )
     assert coverage(digest).sampled == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a file system")
+@pytest.mark.parametrize("kind", ["static", "go"])
+def test_data_and_log_in_two_places(apps: Apps, tmp_path: Path, kind: str) -> None:
+    """The data count where they are written, though the log is opened later; in a catalog as well."""
+    built = build_go(tmp_path, "two_places") if kind == "go" else Path(apps.build("two_places", "-static"))
+    program, image, disk = shutil.copy(built, tmp_path / "two-places"), tmp_path / "image", tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["truncate", "-s", "128M", image], check=True)
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    run = [SLICEWISE, "run", "--dir", "profiles", "--job", "job", "--slice", "1", "--"]
+    command = shlex.join(map(str, [*run, program, 6, disk / "data", tmp_path / "log"]))
+    mounted = f"mount -o loop {image} {disk} && {command}"
+    subprocess.run(["unshare", "--mount", "sh", "-c", mounted], cwd=tmp_path, stderr=subprocess.DEVNULL, check=True)
+    digest = Digest(read_profile(tmp_path / "profiles" / "job"))
+    (found,) = digest.sampled_storages.filter(pl.col("write_share") > 0).iter_rows(named=True)
+    assert (found["point"], found["write_share"]) == (str(disk), 1.0)
+    counted = digest.sampled_slices["storage_write_bytes"].sum()
+    site = catalog_of(tmp_path / "site", tmp_path / "profiles")
+    rows = rows_of_slices(site, site.batches()).filter(pl.col("write_bytes") > 0).collect()
+    written = rows.group_by("storage").agg(pl.col("write_bytes").sum())
+    assert written.rows() == [(found["storage"], pytest.approx(counted, rel=1e-6))]
 
 
 def _run(folder: Path, *words: object) -> str:

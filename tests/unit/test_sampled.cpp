@@ -24,6 +24,13 @@ struct Process {
     std::string program = "/opt/copy";
     uint64_t own_written = 0; /* by its living threads, where it has reaped children */
     unsigned flags = 0;
+    uint64_t fetched = 0; /* from storage; half of what is written goes there */
+};
+
+struct Descriptor {
+    unsigned number, mount;
+    const char *flags; /* octal */
+    uint64_t position, inode;
 };
 
 /* A node's /proc, and the collector's view of it. */
@@ -44,9 +51,9 @@ struct Proc {
     void show(uint32_t pid, const Process &process) const
     {
         std::string dir = "root/proc/" + std::to_string(pid), id = std::to_string(pid);
-        auto io = [](uint64_t read, uint64_t written) {
-            return "rchar: " + std::to_string(read) + "\nwchar: " + std::to_string(written) + "\nsyscr: 1\nsyscw: 2\nread_bytes: 0\nwrite_bytes: " +
-                   std::to_string(written / 2) + "\ncancelled_write_bytes: 0\n";
+        auto io = [&process](uint64_t read, uint64_t written) {
+            return "rchar: " + std::to_string(read) + "\nwchar: " + std::to_string(written) + "\nsyscr: 1\nsyscw: 2\nread_bytes: " +
+                   std::to_string(process.fetched) + "\nwrite_bytes: " + std::to_string(written / 2) + "\ncancelled_write_bytes: 0\n";
         };
         sandbox.write(dir + "/stat", id + " (odd ) name) S " + std::to_string(process.parent) + " 1 " + std::to_string(process.session) + " 0 -1 " +
                                  std::to_string(process.flags) + " 9 " + (process.has_reaped ? "7" : "0") + " 0 0 3 4 0 0 20 0 1 0 " +
@@ -56,6 +63,21 @@ struct Proc {
         sandbox.write(dir + "/status", "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t" + id + "\t2\n");
         fs::remove(sandbox.path(dir + "/exe"));
         fs::create_symlink(process.program, sandbox.path(dir + "/exe"));
+    }
+    /* Its open files, on /data (30), /home (31) and /dev/shm (32), which has no storage behind it; 9 is of sockets. */
+    void opens(uint32_t pid, const std::vector<Descriptor> &descriptors) const
+    {
+        std::string dir = "root/proc/" + std::to_string(pid);
+        for (const char *files : { "/fd", "/fdinfo" })
+            fs::remove_all(sandbox.path(dir + files));
+        sandbox.write(dir + "/mountinfo", "30 1 8:1 / /data rw shared:1 - nfs4 server:/export rw,addr=10.0.0.1\n"
+                                          "31 1 8:2 / /home rw - ext4 /dev/sda2 rw\n32 1 0:9 / /dev/shm rw - tmpfs tmpfs rw\n");
+        for (const Descriptor &one : descriptors) {
+            std::string number = std::to_string(one.number);
+            sandbox.write(dir + "/fd/" + number, "");
+            sandbox.write(dir + "/fdinfo/" + number, "pos:\t" + std::to_string(one.position) + "\nflags:\t" + one.flags + "\nmnt_id:\t" +
+                                                         std::to_string(one.mount) + "\nino:\t" + std::to_string(one.inode) + "\n");
+        }
     }
     void end(uint32_t pid) const { fs::remove_all(root + "/proc/" + std::to_string(pid)); }
     void look(double seconds) const
@@ -80,13 +102,35 @@ struct Proc {
         profiled->of[profiled->used].pid = pid;
         profiled->of[profiled->used++].pid_namespace = sampled->belonging.pid_namespace;
     }
-    /* Bytes written by program and slice, counted from the collector's beginning. */
-    std::map<std::string, std::map<uint64_t, uint64_t>> written()
+    Spool finished()
     {
         sampled_end(sampled.get());
         home->is_of_node = home->is_last_packed = 1;
         REQUIRE(segment_finish(&home.home, ENDING_exit, 1, 0) == 0);
-        Spool spool = read_spool(home.spool);
+        return read_spool(home.spool);
+    }
+    /* MiB that the one process read from and wrote to storage, by mount point. */
+    std::map<std::string, std::pair<uint64_t, uint64_t>> places()
+    {
+        Spool spool = finished();
+        std::map<uint64_t, std::string> points;
+        std::map<std::string, std::pair<uint64_t, uint64_t>> found;
+        for (auto &row : spool.rows("node_mounts")) {
+            points[row["mount"]] = row.text["point"];
+            is_named &= row.text["point"] != "/data" || (row.text["type"] == "nfs4" && row.text["source"] == "server:/export" &&
+                                                         row.text["address"] == "10.0.0.1");
+        }
+        for (auto &row : spool.rows("node_process_mounts")) {
+            found[points[row["mount"]]].first += row["read_bytes"] / MIB;
+            found[points[row["mount"]]].second += row["write_bytes"] / MIB;
+        }
+        return found;
+    }
+    bool is_named = true; /* as of profiled processes, once `places` was asked */
+    /* Bytes written by program and slice, counted from the collector's beginning. */
+    std::map<std::string, std::map<uint64_t, uint64_t>> written()
+    {
+        Spool spool = finished();
         std::map<uint64_t, std::string> names;
         std::map<std::string, std::map<uint64_t, uint64_t>> found;
         for (auto &row : spool.rows("node_processes"))
@@ -106,6 +150,8 @@ struct Proc {
 };
 
 using Written = std::map<std::string, std::map<uint64_t, uint64_t>>;
+using Places = std::map<std::string, std::pair<uint64_t, uint64_t>>;
+constexpr const char *READS = "0100000", *WRITES = "0100001", *BOTH = "0100002", *APPENDS = "0102001";
 
 } // namespace
 
@@ -302,4 +348,122 @@ TEST_CASE("more processes than can be followed are counted, and text that is no 
     for (auto &[slice, bytes] : written["/opt/copy"])
         sum += bytes;
     CHECK(sum == (FOLLOWED_MAX - 1) * MIB);
+}
+
+TEST_CASE("where a process wrote is told by the descriptors that move, not by the latest one", "[sampled]")
+{
+    Proc proc(500);
+    proc.show(500, {});
+    Process writer = { .parent = 500, .start_seconds = 0 };
+    std::vector<Descriptor> open = { { 0, 9, READS, 0, 1 }, { 3, 30, WRITES, 0, 2 }, { 4, 31, APPENDS, 700 * MIB, 3 }, { 5, 32, WRITES, 0, 4 } };
+    for (int second = 1; second < 5; second++) {
+        writer.written += 20 * MIB;
+        open[1].position += 20 * MIB;
+        open[2].position += 1000;
+        open[3].position += 20 * MIB;
+        proc.show(40, writer);
+        proc.opens(40, open);
+        proc.turn(second);
+    }
+    CHECK(proc.places() == Places{ { "/data", { 0, 40 } } });
+    CHECK(proc.is_named);
+}
+
+TEST_CASE("where nothing moved that moves at other times, the next look tells", "[sampled]")
+{
+    Proc proc(500);
+    proc.show(500, {});
+    Process writer = { .parent = 500, .start_seconds = 0 };
+    std::vector<Descriptor> open = { { 3, 30, WRITES, 0, 2 }, { 4, 31, WRITES, 5, 3 } };
+    for (int second = 1; second < 6; second++) {
+        writer.written += 20 * MIB;
+        open[0].position += second % 2 == 1 ? 40 * MIB : 0; /* a look, or a call, that takes long */
+        proc.show(40, writer);
+        proc.opens(40, open);
+        proc.turn(second);
+    }
+    CHECK(proc.places() == Places{ { "/data", { 0, 50 } } });
+}
+
+TEST_CASE("who read a file through, and then others by position, is where these are", "[sampled]")
+{
+    Proc proc(500);
+    proc.show(500, {});
+    Process reader = { .parent = 500, .start_seconds = 0 };
+    for (int second = 1; second < 20; second++) {
+        reader.read = reader.fetched += 10 * MIB;
+        proc.show(40, reader);
+        proc.opens(40, { { 3, 31, READS, 10 * MIB, 2 }, { 4, 30, READS, 0, 3 } });
+        proc.turn(second);
+    }
+    Places places = proc.places();
+    CHECK(places["/home"].first == 10);
+    CHECK(places["/data"].first >= 100);
+}
+
+TEST_CASE("a copy reads from one file system and writes to another", "[sampled]")
+{
+    Proc proc(500);
+    proc.show(500, {});
+    proc.show(40, { .parent = 500, .start_seconds = 0, .read = 20 * MIB, .written = 20 * MIB, .fetched = 20 * MIB });
+    proc.opens(40, { { 3, 31, READS, 20 * MIB, 2 }, { 4, 30, WRITES, 20 * MIB, 3 } });
+    proc.turn(1);
+    proc.turn(2);
+    CHECK(proc.places() == Places{ { "/home", { 20, 0 } }, { "/data", { 0, 10 } } });
+}
+
+TEST_CASE("calls that give their own position go to the descriptor that stands still, and a log that moves has its own", "[sampled]")
+{
+    Proc proc(500);
+    proc.show(500, {});
+    Process writer = { .parent = 500, .start_seconds = 0 };
+    bool is_log_small = GENERATE(true, false);
+    std::vector<Descriptor> open = { { 3, 30, BOTH, 0, 2 }, { 4, 31, WRITES, 0, 3 } };
+    for (int second = 1; second < 5; second++) {
+        writer.written += 40 * MIB;
+        open[1].position += is_log_small || second == 1 ? 1000 : 2 * MIB;
+        proc.show(40, writer);
+        proc.opens(40, open);
+        proc.turn(second);
+    }
+    CHECK(proc.places()["/data"].second == (is_log_small ? 80 : 74));
+}
+
+TEST_CASE("files that are opened, written and closed between looks are where the one is that is open", "[sampled]")
+{
+    Proc proc(500);
+    proc.show(500, {});
+    Process writer = { .parent = 500, .start_seconds = 0 };
+    std::vector<Descriptor> open = { { 3, 31, BOTH, 0, 2 }, { 4, 30, WRITES, MIB, 3 } };
+    for (int second = 1; second < 4; second++) {
+        writer.written += 40 * MIB;
+        open[1].inode++;
+        proc.show(40, writer);
+        proc.opens(40, open);
+        proc.turn(second);
+    }
+    CHECK(proc.places() == Places{ { "/data", { 0, 60 } } });
+}
+
+TEST_CASE("what moved before the counts begin is nothing", "[sampled]")
+{
+    Proc proc(500);
+    proc.show(500, {});
+    Process writer = { .parent = 500, .start_seconds = 0, .written = 900 * MIB };
+    std::vector<Descriptor> open = { { 3, 31, WRITES, 900 * MIB, 2 }, { 4, 30, WRITES, 0, 3 } };
+    proc.show(40, writer);
+    proc.opens(40, open);
+    proc.has_segment(40); /* at first, so that its counts begin late */
+    proc.turn(1);
+    proc.profiled->used = 0;
+    for (int second = 2; second < 8; second++) {
+        writer.written += 40 * MIB;
+        open.back().position += 40 * MIB;
+        proc.show(40, writer);
+        proc.opens(40, open);
+        proc.turn(second);
+    }
+    Places places = proc.places();
+    CHECK(places.count("/home") == 0);
+    CHECK(places["/data"].second > 0);
 }

@@ -17,8 +17,9 @@ from slicewise.catalog.kept import FrameCache, KeptJob, jobs_of_keys
 from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.constants import SECOND_NS
-from slicewise.digest.company import company_of, in_company, later_copies, runs_like, while_alive
+from slicewise.digest.company import company_of, in_company, later_copies, runs_like, while_alive, without_overlaps
 from slicewise.digest.processes import DIRECTIONS
+from slicewise.digest.sampled import on_storages
 from slicewise.scalars import whole
 
 AMOUNTS = ("read_bytes", "write_bytes", "meta_ops")
@@ -45,11 +46,29 @@ def partners(catalog: Catalog, kept: KeptJob, with_own_node: bool = True) -> pl.
 
 
 def rows_of_slices(catalog: Catalog, batches: Sequence[Batch], with_own_nodes: bool = True) -> pl.LazyFrame:
-    """What jobs did in slices, and when they lived: key, storage, begin_ns, end_ns, AMOUNTS, start_ns, ended_ns."""
+    """What jobs did in slices, and when they lived: key, storage, begin_ns, end_ns, AMOUNTS, start_ns, ended_ns. Calls
+    did it, and of processes that no library profiled the kernel.
+    """
     lived = catalog.scan("jobs", batches).select(KEY, "start_ns", ended_ns="end_ns")
     rows = catalog.scan("job_slices", batches)
     rows = rows if with_own_nodes else at_work(catalog, batches, rows)
-    return rows.select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS).join(lived, on=KEY)
+    of_calls = rows.select(KEY, "storage", "begin_ns", "end_ns", *AMOUNTS)
+    return pl.concat([of_calls, _sampled(catalog, batches)]).join(lived, on=KEY)
+
+
+def _sampled(catalog: Catalog, batches: Sequence[Batch]) -> pl.LazyFrame:
+    """What processes did that no library profiled, where it is known on which storage: as of calls."""
+    lengths = catalog.scan("jobs", batches).select(KEY, node_ns="node_slice_ns")
+    slices, storages = (catalog.scan(name, batches) for name in ("sampled_slices", "sampled_storages"))
+    rows = on_storages(slices, storages, (KEY,)).join(lengths, on=KEY)
+    begin_ns = pl.col("slice") * pl.col("node_ns")
+    sums = rows.group_by(KEY, "storage", begin_ns=begin_ns, end_ns=begin_ns + pl.col("node_ns"))
+    return sums.agg(pl.col("read_bytes", "write_bytes").sum(), meta_ops=pl.lit(0, pl.Int64))
+
+
+def keys_of_sampled(catalog: Catalog, batches: Sequence[Batch]) -> pl.Series:
+    """The keys of the jobs with processes that no library profiled, where it is known on which storage."""
+    return catalog.scan("sampled_storages", batches).select(pl.col(KEY).unique().sort()).collect()[KEY]
 
 
 def partners_among(rows: pl.DataFrame, key: int) -> pl.DataFrame:
@@ -95,17 +114,21 @@ def with_company(catalog: Catalog, batches: Sequence[Batch], rows: pl.LazyFrame 
     not a node of the job; nobody is company of a client.
     """
     looked_at = rows_of_slices(catalog, batches) if rows is None else rows
-    served = served_jobs(catalog, batches)
-    found = [_in_company(looked_at.join(served.lazy(), on=KEY, how="anti"))]
+    served, sampled = served_jobs(catalog, batches), keys_of_sampled(catalog, batches)
+    found = [_in_company(looked_at.join(served.lazy(), on=KEY, how="anti"), sampled)]
     if not served.is_empty():
         known = clients(catalog, batches).lazy()
-        of_all = _in_company(looked_at.join(known, on=KEY, how="anti"))
+        of_all = _in_company(looked_at.join(known, on=KEY, how="anti"), sampled)
         found += [of_all.join(served, on=KEY, how="semi"), beside_served(catalog, batches)]
     return pl.concat(found).unique()
 
 
-def _in_company(rows: pl.LazyFrame) -> pl.DataFrame:
-    alive = while_alive(rows).select("storage", "begin_ns", "end_ns", job=KEY).collect()
+def _in_company(rows: pl.LazyFrame, sampled: pl.Series) -> pl.DataFrame:
+    """sampled: the keys of jobs of which rows may overlap."""
+    alive = while_alive(rows).select(pl.col(KEY).alias("job"), "storage", "begin_ns", "end_ns").collect()
+    if len(sampled):
+        may_overlap = pl.col("job").is_in(sampled.implode())
+        alive = pl.concat([alive.filter(~may_overlap), without_overlaps(alive.filter(may_overlap))])
     return in_company(alive).rename(KEY).to_frame()
 
 

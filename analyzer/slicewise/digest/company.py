@@ -157,6 +157,25 @@ def in_company(rows: pl.DataFrame) -> pl.Series:
     return rows.sort("storage", "begin_ns").filter(before | after)["job"].unique().sort()
 
 
+def without_overlaps(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `active`, with those of a job on a storage that overlap made one: no job is its own company."""
+    of = ["job", "storage"]
+    latest_ns = pl.col("end_ns").cum_max().shift(1).over(of)
+    span = (pl.col("begin_ns") >= latest_ns).fill_null(True).cum_sum().over(of)
+    spans = rows.sort(*of, "begin_ns").group_by(*of, span=span)
+    return spans.agg(pl.col("begin_ns").min(), pl.col("end_ns").max()).drop("span").sort(*of, "begin_ns")
+
+
+def together(calls: pl.DataFrame, sampled: pl.DataFrame) -> pl.DataFrame:
+    """When jobs were active by their calls, and by what was sampled of them: `active` of both."""
+    if sampled.is_empty():
+        return calls
+    of_both = pl.col("job").is_in(sampled["job"].unique().implode())
+    sampled = sampled.select(pl.col(name).cast(dtype) for name, dtype in calls.schema.items())
+    rows = without_overlaps(pl.concat([calls.filter(of_both), sampled]))
+    return pl.concat([calls.filter(~of_both), rows.select(calls.columns)])
+
+
 def company_of(own: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
     """Those of many jobs that were active on a storage while one was. own, others: `active`."""
     mine = own.select("storage", "begin_ns", own_end_ns="end_ns").sort("begin_ns")

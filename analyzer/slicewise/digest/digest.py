@@ -304,6 +304,12 @@ class Digest:
         return outside.with_reasons(self._sampled[0], self.unprofiled, self.launches)
 
     @_frame
+    def sampled_storages(self) -> pl.DataFrame:
+        """Where these read and wrote, as far as known."""
+        names = ("nodes", outside.MOUNTS, outside.MOVED)
+        return outside.storages_of({name: getattr(self._profile, name) for name in names})
+
+    @_frame
     def sampled_slices(self) -> pl.DataFrame:
         """What the kernel counted of these in each slice."""
         return self._sampled[1]

@@ -16,11 +16,11 @@ from pathlib import Path
 import polars as pl
 
 from slicewise import user_cache
-from slicewise.digest import company, slices
+from slicewise.digest import company, sampled, slices
 from slicewise.digest import processes as members
 from slicewise.digest.company import NEVER
 from slicewise.digest.layers import KERNEL_LAYER, OWN_LAYERS, is_own
-from slicewise.digest.storages import mounts_with_storage, place_number
+from slicewise.digest.storages import mounts_with_storage
 from slicewise.errors import UserError
 from slicewise.profile.files import profile_files
 from slicewise.profile.many import Whole, batches, parts_of, profile_bytes
@@ -39,8 +39,11 @@ WANTED = {
     "sums": Want("slices", (*slices.BYTES, *slices.OPS, *slices.TIMES, KERNEL_READ), last_of=("slice",)),
     "launches": Want("launches", ("host", "start_ns", "end_ns")),
     "slices": Want("slices", (), summed_over=("layer",), only=("layer", OWN_LAYERS)),
-    "nodes": Want("nodes", ("host",)),
-    "node_processes": Want("node_processes", ("start_ns", "first_ns", "end_ns", "point")),
+    "nodes": Want("nodes", ("host", "slice_ns")),
+    "node_processes": Want("node_processes", ("start_ns", "end_ns")),
+    "node_process_slices": Want("node_process_slices", ("kernel_read_bytes", "kernel_write_bytes")),
+    "node_mounts": Want("node_mounts", ("point", "type", "source", "address")),
+    "node_process_mounts": Want("node_process_mounts", ("read_bytes", "write_bytes")),
 }
 # So many at a time, so that whoever waits can be told how far it is.
 JOBS_AT_ONCE = 100
@@ -48,7 +51,7 @@ JOBS_AT_ONCE = 100
 Progress = Callable[[int, int], None]
 KIND = "outlines"
 # Another one as soon as an outline says something else of the same profile.
-FORMAT = 5
+FORMAT = 6
 # A file that was changed just now may change again within the same tick of its file system's clock.
 SETTLED_NS = 2_000_000_000
 # So little is read sooner than found again.
@@ -64,16 +67,14 @@ COLUMNS = pl.Schema(
     | dict.fromkeys(DID, pl.Int64)
     | {"storages": pl.List(pl.UInt64), "ids": pl.List(pl.UInt64)}
     | {column: pl.List(dtype) for column, (_, dtype) in TIMES.items()}
-    | dict.fromkeys(("places", "sampled"), pl.List(pl.List(pl.UInt64)))
 )
 
 
 @dataclass(frozen=True)
 class Outline:
     """A job: its main program, its command line, what it did and when it ran (processes, start_ns, end_ns, MOVED), the
-    storages that it moved bytes on, the ids of its processes, and when it was active (`company.active`). All are what
-    its digest says. places: at which mount points it saw storages: a storage, and a number for the node and the point.
-    sampled: where processes that no library profiled had files open: that number, and from when to when (ns).
+    storages that its calls moved bytes on, the ids of its processes, and when it was active (`company.active`, and the
+    slices in which the kernel moved bytes for its processes that no library profiled). All are what its digest says.
     """
 
     place: Path
@@ -83,8 +84,6 @@ class Outline:
     storages: frozenset[int]
     ids: frozenset[int]
     active: pl.DataFrame
-    places: Sequence[Sequence[int]] = ()
-    sampled: Sequence[Sequence[int]] = ()
 
 
 def outlines(
@@ -176,9 +175,10 @@ def _spans(read: JobsRead) -> pl.DataFrame:
 
 
 def outlined(read: JobsRead) -> list[Outline]:
-    processes, sampled = _who(read), _sampled(read)
+    processes, outside = _who(read), _sampled(read)
+    alone = _sampled_alone(read, outside.filter(~pl.col("job").is_in(processes["job"].implode())))
     if processes.is_empty():
-        return [_sampled_alone(read, job, its) for job, its in sampled.items()]
+        return alone
     mounts = mounts_with_storage(_numbered(read, "mounts"), processes.select("process", "node"))
     sums = _numbered(read, "sums")
     known = processes.join(slices.process_sums(sums, mounts), on="process", how="left").with_columns(
@@ -208,7 +208,8 @@ def outlined(read: JobsRead) -> list[Outline]:
         fetched = pl.col(KERNEL_READ).filter(pl.col("layer") == KERNEL_LAYER)
         called = pl.col("read_bytes").filter(is_own())
         calls = company.with_slices_beyond_calls(calls, company.beyond_calls(of_job, sums, fetched, called))
-    active = company.active(calls, of_job).partition_by("job", as_dict=True, include_key=False)
+    when = company.together(company.active(calls, of_job), outside)
+    active = when.partition_by("job", as_dict=True, include_key=False)
     frame = (
         jobs.join(members.main_programs(of_job), on="job")
         .join(used, on="job", how="left")
@@ -217,10 +218,7 @@ def outlined(read: JobsRead) -> list[Outline]:
         .filter((pl.col("last") - pl.col("first")).fill_null(0) <= MOST_SLICES_ON_AXIS)
         .sort("job")
     )
-    used_mounts = mounts.join(calls, on=["process", "storage"], how="semi")
-    seen = _places(used_mounts.join(processes.select("process", "job", "node"), on="process"))
-    alone = sampled.keys() - set(processes["job"])
-    return [_sampled_alone(read, job, sampled[job]) for job in sorted(alone)] + [
+    return alone + [
         Outline(
             read.paths[row["job"]],
             row["program"],
@@ -229,49 +227,35 @@ def outlined(read: JobsRead) -> list[Outline]:
             frozenset(row["storage"] or ()),
             frozenset(row["id"]),
             active.get((row["job"],), NEVER.drop("job")),
-            seen.get(row["job"], []),
-            [its[1:] for its in sampled.get(row["job"], [])],
         )
         for row in frame.iter_rows(named=True)
     ]
 
 
-def _places(mounts: pl.DataFrame) -> dict[int, list[tuple[int, int]]]:
-    """By job, its storages with their places. mounts: job, node, storage, point."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for job, storage, node, point in mounts.select("job", "storage", "node", "point").unique().sort(pl.all()).rows():
-        found.setdefault(job, []).append((storage, place_number(node, point)))
+def _sampled(read: JobsRead) -> pl.DataFrame:
+    """When the kernel moved bytes for processes that no library profiled: as of `company.active`."""
+    if read.tables[sampled.MOVED].is_empty():
+        return NEVER
+    names = (sampled.PROCESSES, sampled.SLICES, sampled.MOUNTS, sampled.MOVED)
+    tables = {name: _numbered(read, name, "nodes").rename({"number": "nth"}, strict=False) for name in names}
+    runs = read.tables["nodes"].drop("process").with_row_index("process")
+    counted = {f"kernel_{way}_bytes": f"storage_{way}_bytes" for way in members.DIRECTIONS}
+    rows = tables[sampled.SLICES].rename(counted).with_columns(pl.col("nth").cast(pl.Int64))
+    moved = sampled.on_storages(rows, sampled.storages_of(tables | {"nodes": runs}))
+    lived = tables[sampled.PROCESSES].with_columns(pl.col("nth").cast(pl.Int64))
+    return sampled.active(moved.join(runs.select("process", "slice_ns", job=SOURCE), on="process"), lived)
+
+
+def _sampled_alone(read: JobsRead, outside: pl.DataFrame) -> list[Outline]:
+    """Jobs of which no process was profiled: neighbours, and never runs of the same work, since they made no calls."""
+    of_job = dict(read.tables["nodes"].group_by(SOURCE).agg("process").iter_rows())
+    found = []
+    for (job,), its in outside.sort("job").partition_by("job", as_dict=True, maintain_order=True).items():
+        when = company.without_overlaps(its).select(NEVER.columns).drop("job")
+        first_ns, last_ns = when.select(pl.col("begin_ns").min(), pl.col("end_ns").max()).row(0)
+        did = {"processes": 0, "start_ns": int(first_ns), "end_ns": int(last_ns)} | dict.fromkeys(MOVED, 0)
+        found.append(Outline(read.paths[job], "", "", did, frozenset(), frozenset(of_job[job]), when))
     return found
-
-
-def _sampled(read: JobsRead) -> dict[int, list[tuple[int, int, int, int]]]:
-    """By job, where processes that no library profiled had files open, a row a place: collector's id, place, begin and
-    end.
-    """
-    its, nodes = read.tables["node_processes"], read.tables["nodes"]
-    if its.is_empty() or "point" not in its.columns:
-        return {}
-    who = (
-        its.join(nodes.select(SOURCE, "process", pl.col("host").cast(pl.String)), on=[SOURCE, "process"])
-        .with_columns(pl.col("point").cast(pl.String), pl.col("first_ns", "end_ns").cast(pl.Int64))
-        .filter(pl.col("point") != "", pl.col("end_ns") > pl.col("first_ns"))
-        .group_by(SOURCE, "host", "point")
-        .agg(pl.col("process").min(), pl.col("first_ns").min(), pl.col("end_ns").max())
-        .sort(SOURCE, "host", "point")
-    )
-    found: dict[int, list[tuple[int, int, int, int]]] = {}
-    for job, host, point, process, first_ns, end_ns in who.rows():
-        found.setdefault(job, []).append((process, place_number(host, point), first_ns, end_ns))
-    return found
-
-
-def _sampled_alone(read: JobsRead, job: int, its: Sequence[tuple[int, int, int, int]]) -> Outline:
-    """A job of which no process was profiled: a neighbour, and never a run of the same work, since it made no calls."""
-    did = {"processes": 0, "start_ns": min(one[2] for one in its), "end_ns": max(one[3] for one in its)}
-    ids = frozenset(one[0] for one in its)
-    active = NEVER.drop("job")
-    did |= dict.fromkeys(MOVED, 0)
-    return Outline(read.paths[job], "", "", did, frozenset(), ids, active, [], [one[1:] for one in its])
 
 
 def _who(read: JobsRead) -> pl.DataFrame:
@@ -301,11 +285,10 @@ def _who(read: JobsRead) -> pl.DataFrame:
     )
 
 
-def _numbered(read: JobsRead, table: str) -> pl.DataFrame:
-    numbers = read.tables["processes"].select(SOURCE, "process").with_row_index("number")
-    return (
-        read.tables[table].join(numbers, on=[SOURCE, "process"]).drop("process", SOURCE).rename({"number": "process"})
-    )
+def _numbered(read: JobsRead, table: str, of: str = "processes") -> pl.DataFrame:
+    """The rows of a table, with the number of their process's (or collector's, `of` nodes) row in place of its id."""
+    numbers = read.tables[of].select(SOURCE, "process").with_row_index("at")
+    return read.tables[table].join(numbers, on=[SOURCE, "process"]).drop("process", SOURCE).rename({"at": "process"})
 
 
 def state_of(place: Path) -> tuple[str, int]:
@@ -376,8 +359,6 @@ class KnownOutlines:
             sorted(outline.storages),
             sorted(outline.ids),
             *(outline.active[name].to_list() for name, _ in TIMES.values()),
-            outline.places,
-            outline.sampled,
         )
 
     def _outlines(self) -> Iterator[Outline]:
@@ -395,8 +376,6 @@ class KnownOutlines:
                 frozenset(row["storages"]),
                 frozenset(row["ids"]),
                 active.slice(end - length, length),
-                row["places"],
-                row["sampled"],
             )
 
 

@@ -5,15 +5,19 @@ pipes, terminals and sockets beside files, and no storage. So no total of calls 
 profiled as well, before or after or unknown to the collector, is taken out here and nowhere else.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import polars as pl
 
+from slicewise.digest.company import NEVER, while_alive
 from slicewise.digest.nodes import is_within, runs_of
 from slicewise.digest.processes import DIRECTIONS, WITHOUT_PATH
 from slicewise.digest.schema import FRAMES, conform
+from slicewise.digest.storages import mounts_with_storage
 
 PROCESSES, SLICES = "node_processes", "node_process_slices"
+MOUNTS, MOVED = "node_mounts", "node_process_mounts"
 KEYS = ["process", "nth"]
 # The file's names of what the digest counts: how many calls, and bytes on storage.
 COUNTS = {
@@ -21,6 +25,7 @@ COUNTS = {
     **{f"storage_{way}_bytes": f"kernel_{way}_bytes" for way in DIRECTIONS},
 }
 UNSURE = "unsure_ns"
+T_Frame = TypeVar("T_Frame", pl.DataFrame, pl.LazyFrame)
 LEFT_OUT = "processes_left_out"
 EXEC = "exec"
 UNKNOWN = "unknown"
@@ -37,9 +42,8 @@ def sampled(
     if any(tables[name].is_empty() for name in (PROCESSES, "nodes")):
         return empty[0], empty[1]
     runs = runs_of(tables)
-    its = tables[PROCESSES]
     who = (
-        its.with_columns(point=pl.col("point").cast(pl.String) if "point" in its.columns else pl.lit(""))
+        tables[PROCESSES]
         .rename({"number": "nth"})
         .join(runs, on="process")
         .with_columns(
@@ -79,6 +83,60 @@ def sampled(
         .sort("node", "start_ns", "pid", "nth")
     )
     return conform("sampled_processes", found), conform("sampled_slices", rows)
+
+
+def storages_of(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """The frame `sampled_storages`. tables: nodes, node_mounts and node_process_mounts, as a profile has them (those of
+    older versions have none of the last two).
+    """
+    if any(tables[name].is_empty() for name in ("nodes", MOUNTS, MOVED)):
+        return pl.DataFrame(schema=FRAMES["sampled_storages"].polars_schema)
+    known = tables[MOUNTS].with_columns(object=pl.lit("file")).filter(pl.col("type").cast(pl.String) != "")
+    where = mounts_with_storage(known, runs_of(tables))
+    ways = [f"{way}_bytes" for way in DIRECTIONS]
+    places = (
+        tables[MOVED]
+        .rename({"number": "nth"}, strict=False)
+        .join(where, on=["process", "mount"])
+        .with_columns(pl.col(ways).cast(pl.Float64))
+        .sort(*KEYS, pl.sum_horizontal(ways), "point", descending=[False, False, True, False])
+        .group_by(*KEYS, "storage", maintain_order=True)
+        .agg(pl.col("point").first(), pl.col(ways).sum())
+    )
+    shares = {f"{way}_share": (pl.col(f"{way}_bytes") / pl.col(f"{way}_bytes").sum().over(KEYS)) for way in DIRECTIONS}
+    found = places.with_columns(pl.col("nth").cast(pl.Int64), **shares).with_columns(pl.col(*shares).fill_nan(0.0))
+    return conform("sampled_storages", found.sort(*KEYS, "storage"))
+
+
+def on_storages(slices: T_Frame, storages: T_Frame, of: Sequence[str] = ()) -> T_Frame:
+    """What the kernel moved between storages and memory for sampled processes, where it is known on which storage:
+    KEYS, storage, slice, read_bytes, write_bytes. slices, storages: the frames, with `of` in front, which tells jobs
+    apart.
+    """
+    moved = {
+        f"{way}_bytes": (pl.col(f"storage_{way}_bytes") * pl.col(f"{way}_share")).round().cast(pl.Int64)
+        for way in DIRECTIONS
+    }
+    rows = slices.join(storages, on=[*of, *KEYS]).select(*of, *KEYS, "storage", "slice", **moved)
+    return rows.filter(pl.sum_horizontal(*moved) > 0)
+
+
+def active(moved: pl.DataFrame, processes: pl.DataFrame) -> pl.DataFrame:
+    """When the kernel moved bytes for sampled processes: rows of `company.active`. moved: job, `on_storages`, and the
+    length of its slices, slice_ns. processes: KEYS, start_ns, end_ns.
+    """
+    begin_ns = pl.col("slice").cast(pl.Int64) * pl.col("slice_ns").cast(pl.Int64)
+    lived = processes.select(*KEYS, pl.col("start_ns").cast(pl.Int64), ended_ns=pl.col("end_ns").cast(pl.Int64))
+    rows = (
+        moved.join(lived, on=KEYS)
+        .with_columns(begin_ns=begin_ns)
+        .with_columns(
+            end_ns=pl.col("begin_ns") + pl.col("slice_ns").cast(pl.Int64),
+            # Nobody wrote when a collector that was killed looked last.
+            ended_ns=pl.max_horizontal("ended_ns", pl.col("begin_ns").max().over(KEYS)),
+        )
+    )
+    return while_alive(rows).select(pl.col(name).cast(dtype) for name, dtype in NEVER.schema.items())
 
 
 def left_out(job: str, nodes: pl.DataFrame) -> Iterator[str]:

@@ -328,7 +328,21 @@ FRAMES: dict[str, Frame] = {
             "end_ns": number("UNIX time, ns", "when it was last looked at; what it did after that is missing"),
             "is_refused": _yes_or_no("the kernel did not tell its counts: it has none"),
             **SAMPLED_COUNTS,
-            "point": _name("mount point of its latest open file, when it transferred most; empty: not known"),
+        },
+    ),
+    "sampled_storages": Frame(
+        "one row for each sampled process and storage on which it read or wrote: an estimate, by the positions of its "
+        "open files",
+        ("process", "nth", "storage"),
+        {
+            "process": SAMPLED_PROCESS,
+            "nth": number("", "number of the process within that run"),
+            "storage": STORAGE,
+            "point": _name("where the process has it mounted"),
+            **{
+                f"{way}_share": Field(pl.Float64(), "", f"part of the process's storage_{way}_bytes that were there")
+                for way in ("read", "write")
+            },
         },
     ),
     "sampled_slices": Frame(

@@ -27,7 +27,7 @@ from slicewise.profile.reading import read_jobs
 ASKED_TOGETHER = ("_mounts", "_active", "processes", "process_slices", "mounts", "storages", "jobs", "coverage")
 # Frames that are made for each job by itself.
 SAMPLED = ("node_samples", "node_slices")
-OF_NODES = (*SAMPLED, "sampled_processes", "sampled_slices", "others", "fetched")
+OF_NODES = (*SAMPLED, "sampled_processes", "sampled_storages", "sampled_slices", "others", "fetched")
 NOTHING = {name: pl.DataFrame(schema=frame.polars_schema) for name, frame in FRAMES.items()}
 PLACE = pl.lit(0, pl.UInt32).alias("place")
 

@@ -112,11 +112,6 @@ def storage_number(type: str, source: str, node: str, of_point: str) -> int:
     return number_of("\0".join((type, source, node, of_point)))
 
 
-def place_number(node: str, point: str) -> int:
-    """The number of a mount point of a node, for what is known of a process by no more than that."""
-    return number_of(f"{node}\0{point}")
-
-
 Way = Literal["nfs", "lustre", "disk"]
 # Signals of the digest's `node_slices`, by direction.
 SIGNALS: Mapping[Way, Mapping[str, str]] = {

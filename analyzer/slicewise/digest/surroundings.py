@@ -95,28 +95,15 @@ class _DirectoryJobs:
         ids = [(at, at, process) for at, job in enumerate(jobs) for process in job.ids]
         schema = {"job": pl.Int64, "place": pl.Int64, "process": pl.UInt64}
         self._copies = set(later_copies(pl.DataFrame(ids, schema, orient="row")))
-        self._sampled = {place for job in jobs for place, *_ in job.sampled}
         self._active = self._when({at: job for at, job in enumerate(jobs) if at not in self._copies})
         self._has_company = set(in_company(self._active))
 
     def _when(self, jobs: Mapping[int, Outline]) -> pl.DataFrame:
-        """When jobs were active on each storage (see `company.active`); of those at whose mount points processes were
-        sampled of which no more is known, also at these, as if each was a storage.
-        """
+        """When jobs were active on each storage (see `company.active`)."""
         rows = pl.concat([NEVER.drop("job"), *(job.active for job in jobs.values())])
         lengths = pl.Series([job.active.height for job in jobs.values()], dtype=pl.UInt32)
         numbers = pl.Series("job", list(jobs), pl.Int64).repeat_by(lengths).explode(empty_as_null=False)
-        rows = rows.select(numbers, pl.all())
-        if not self._sampled:
-            return rows
-        seen = [(at, *pair) for at, job in jobs.items() for pair in job.places if pair[1] in self._sampled]
-        schema = {"job": pl.Int64, "storage": pl.UInt64, "place": pl.UInt64}
-        places = pl.DataFrame(seen, schema, orient="row")
-        sampled = [(at, *row) for at, job in jobs.items() for row in job.sampled]
-        beside = pl.DataFrame(sampled, NEVER.schema, orient="row")
-        there = rows.join(places, on=["job", "storage"]).select("job", "place", "begin_ns", "end_ns")
-        there = there.rename({"place": "storage"}).join(beside, on=["job", "storage"], how="anti")
-        return pl.concat([rows, there, beside])
+        return rows.select(numbers, pl.all())
 
     def at(self, place: Path) -> Outline | None:
         return next((job for job in self.jobs if job.place == place), None)

@@ -20,6 +20,7 @@ from slicewise.digest.activity import DIRECTIONS
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.processes import is_profiled
+from slicewise.digest.sampled import on_storages
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
 from slicewise.digest.storages import LIMITS, NETWORK_TYPES, SIGNALS, devices_of, way_of
 
@@ -281,16 +282,16 @@ def _sampled_beyond_calls(
     grid_ns: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What neighbours' processes moved that no library profiled, as rows of these jobs: so much of the rest as the
-    kernel counted of them where they had a file open. And what is left of the rest, also without what the job's own
+    kernel counted of them there. And what is left of the rest, also without what the job's own
     such processes moved. The disk has reads by the next slice, and writes when it sends them.
     """
     found = [rows.clear()]
     for one in (digest, *neighbours) if len(rest) else ():
         counted = _sampled_on_grid(one, grid_ns)
         for storage in storages:
-            is_there = (pl.col("point") == storage.point) & (pl.col("node") == (storage.host or pl.col("node")))
+            is_there = pl.col("storage") == storage.number
             its = counted.filter(is_there).group_by("slice").agg(pl.col(BYTES).sum()).sort("slice")
-            there = rest.filter(pl.col("storage") == storage.number).sort("slice")
+            there = rest.filter(is_there).sort("slice")
             if its.is_empty() or there.is_empty():
                 continue
             part = there.with_columns(_moved_of(there, its, name) for name in BYTES)
@@ -322,15 +323,12 @@ def estimated_words(named: Sequence[str | None], neighbours: Sequence[Digest]) -
 
 def _sampled_on_grid(digest: Digest, grid_ns: int) -> pl.DataFrame:
     """What the kernel moved between storages and memory for a job's processes that no library profiled, where it is
-    known on which storage: node, point, slice, BYTES.
+    known on which storage: storage, slice, BYTES.
     """
-    if "sampled_processes" in digest.not_kept or digest.sampled_processes.is_empty():
-        return pl.DataFrame(schema={"node": pl.String, "point": pl.String, "slice": pl.Int64, **OF_BYTES})
-    who = digest.sampled_processes.filter(pl.col("point") != "").select("process", "nth", "node", "point")
-    return digest.sampled_slices.join(who, on=["process", "nth"]).select(
-        pl.col("node", "point").cast(pl.String),
-        slice=pl.col("slice") * digest.node_slice_ns // grid_ns,
-        **{name: pl.col(f"storage_{name}").cast(pl.Int64) for name in BYTES},
+    if digest.sampled_storages.is_empty():
+        return pl.DataFrame(schema={"storage": pl.UInt64, "slice": pl.Int64, **OF_BYTES})
+    return on_storages(digest.sampled_slices, digest.sampled_storages).with_columns(
+        slice=pl.col("slice") * digest.node_slice_ns // grid_ns
     )
 
 

@@ -12,8 +12,18 @@ import polars as pl
 from slicewise.analysis.runs.limits import synced_writes
 from slicewise.constants import LITTLE_OF_RUNTIME, MAINLY, SECOND_NS
 from slicewise.digest.activity import members, runtime_of
-from slicewise.digest.company import NEVER, active, as_many, beyond_calls, company_of, with_slices_beyond_calls
+from slicewise.digest.company import (
+    NEVER,
+    active,
+    as_many,
+    beyond_calls,
+    company_of,
+    together,
+    with_slices_beyond_calls,
+)
 from slicewise.digest.digest import Digest
+from slicewise.digest.sampled import active as sampled_active
+from slicewise.digest.sampled import on_storages
 from slicewise.errors import UserError
 from slicewise.text import words
 
@@ -106,7 +116,15 @@ def _active(digest: Digest, place: int = 0) -> pl.DataFrame:
         called = pl.sum_horizontal("read_seen", "read_requested")
         beyond = beyond_calls(processes, digest.coverage, pl.col("read_storage"), called)
         calls = with_slices_beyond_calls(calls, beyond)
-    return active(calls, processes)
+    return together(active(calls, processes), _sampled(digest, place))
+
+
+def _sampled(digest: Digest, place: int) -> pl.DataFrame:
+    if digest.sampled_storages.is_empty():
+        return NEVER
+    moved = on_storages(digest.sampled_slices, digest.sampled_storages)
+    columns = {"job": pl.lit(place, pl.Int64), "slice_ns": pl.lit(digest.node_slice_ns, pl.Int64)}
+    return sampled_active(moved.with_columns(**columns), digest.sampled_processes)
 
 
 def that_fit(found: Sequence[Sequence[Digest]], jobs: Sequence[Digest]) -> list[Digest]:

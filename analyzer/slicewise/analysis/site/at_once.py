@@ -28,6 +28,7 @@ from slicewise.catalog.neighbours import (
     RUNS,
     Neighbourhood,
     copies_in,
+    keys_of_sampled,
     partners_among,
     rows_of_slices,
 )
@@ -118,7 +119,7 @@ class NeighbourhoodOfMany(Neighbourhood, Rows):
         grid_ns = max(int(self._jobs["slice_ns"].max() or 0), LEAST_GRID_NS)  # type: ignore[arg-type]
         rows, _ = self._all_did(grid_ns)
         in_calls = rows.select("place", "storage", "slice", seconds=pl.sum_horizontal(SECONDS.values()))
-        together = in_calls.filter(pl.len().over("storage", "slice") > 1)
+        together = in_calls.filter((pl.len().over("storage", "slice") > 1) | self._is_beside_sampled(in_calls, grid_ns))
         in_slices = together.group_by("place", "slice").agg(pl.col("seconds").sum().clip(0, grid_ns / 1e9))
         most = in_slices.group_by("place").agg(at_most_seconds=pl.col("seconds").sum())
         # Blame lays these on another grid.
@@ -131,6 +132,21 @@ class NeighbourhoodOfMany(Neighbourhood, Rows):
         told = jobs.join(most, on="place", how="left", maintain_order="left")
         bound = pl.when("is_apart").then(lived).otherwise(pl.col("at_most_seconds").fill_null(0.0))
         return told.select(KEY, "start_ns", "end_ns", at_most_seconds=bound)
+
+    def _is_beside_sampled(self, in_calls: pl.DataFrame, grid_ns: int) -> pl.Series:
+        """Of jobs' slices with calls on storages: whether another job's processes that no library profiled had moved
+        bytes there by then, of which a disk may have what was written later. in_calls: place, storage, slice.
+        """
+        at, of = pl.col("begin_ns") // grid_ns, ["place", "storage"]
+        others = self._jobs.select(KEY, other=pl.int_range(pl.len(), dtype=pl.UInt32))
+        rows = self._rows.filter(pl.col(KEY).is_in(keys_of_sampled(self.catalog, self._batches).implode()))
+        spans = rows.group_by(KEY, "storage").agg(begin=at.min(), last=at.max()).join(others, on=KEY)
+        calls = in_calls.group_by(of).agg(first=pl.col("slice").min(), end=pl.col("slice").max())
+        beside = calls.join(spans, on="storage").filter(
+            pl.col("place") != pl.col("other"), pl.col("begin") <= pl.col("end"), pl.col("last") >= pl.col("first")
+        )
+        begins = in_calls.join(beside.group_by(of).agg(pl.col("begin").min()), on=of, how="left", maintain_order="left")
+        return (begins["slice"] >= begins["begin"]).fill_null(False)
 
     def expect(self, keys: Sequence[int]) -> None:
         """Read together, when first asked for, the frames of jobs to be asked about, and of their runs alone."""
