@@ -9,12 +9,13 @@ import polars as pl
 import pytest
 from slicewise.analysis.blame.blame import blame
 from slicewise.analysis.blame.case import case_of, kept_case, read_with_runs
+from slicewise.analysis.blame.limits import lowered
 from slicewise.analysis.blame.uncontended import BY_REQUESTS
-from slicewise.analysis.blame.unprofiled import excess, first_counted
+from slicewise.analysis.blame.unprofiled import counted_rows, counter_of, excess, first_counted
 from slicewise.analysis.compare.compare import compare
 from slicewise.analysis.overlap.overlap import overlap
 from slicewise.analysis.predict.predict import predict
-from slicewise.analysis.runs.limits import limit_of, outside
+from slicewise.analysis.runs.limits import limit_of, limits_of, outside
 from slicewise.analysis.runs.storage import describe_all
 from slicewise.catalog.kept import find_job
 from slicewise.digest.counters import counters_in
@@ -53,12 +54,13 @@ def reader(
     disk_requests: int = 0,
     fetched: int | None = None,
     on_names: int = 0,
+    wrote: int = 0,
 ) -> Path:
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of the
     group's first row. requests, disk_requests: of the group and the disk, by slice. size: of a call. rates,
     group_rates: in slices in turn, instead of one rate. fetched: bytes, by the kernel; None: it did not count.
-    on_names: calls on names, by slice.
+    on_names: calls on names, by slice. wrote: what others of the group wrote, by slice.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
@@ -82,7 +84,7 @@ def reader(
             | {
                 "device": 1, "slice": at,
                 "read_bytes": group_rates[at % len(group_rates)] if group_rates else group_rate, "read_ops": requests,
-                "at_limit_ns": int(at_limit[at % len(at_limit)] * NS),
+                "write_bytes": wrote, "at_limit_ns": int(at_limit[at % len(at_limit)] * NS),
             }
             for at in slices[first_known:]
         ],
@@ -245,6 +247,25 @@ def test_a_run_that_no_limit_held_up_had_a_higher_one(tmp_path):
     assert (told.lower_limit.alone, told.lower_limit.seconds) == (LIMIT, pytest.approx(10, rel=0.01))
 
 
+@pytest.mark.parametrize(("seconds", "is_lower"), [(1, False), (SECONDS, True)])
+def test_few_bytes_that_took_no_time_are_no_sign_of_a_higher_limit(tmp_path, seconds, is_lower):
+    own, run = digests(
+        reader(tmp_path / "job", LIMIT // 2, group_rate=LIMIT // 2, seconds=2 * SECONDS),
+        reader(tmp_path / "run", LIMIT, at_limit=(0.0,), start=FIRST - 100, seconds=seconds),
+    )
+    storages = describe_all(own.mounts["storage"].to_list(), [own])
+    assert bool(lowered(storages, limits_of(storages, own), own, [run])) == is_lower
+
+
+def test_the_limit_is_told_by_direction(tmp_path):
+    """A group that reads and writes as fast as it may moves twice its limit."""
+    (job,) = digests(reader(tmp_path / "job", LIMIT, wrote=LIMIT))
+    limit = held(job)
+    assert (limit.rate, limit.told()) == (2 * LIMIT, "40.0 MiB/s")
+    (job,) = digests(reader(tmp_path / "small", 60 * SMALL, group_rates=(60 * SMALL, 50 * SMALL), requests=60))
+    assert held(job).told() == "60.0 requests a second"
+
+
 def test_runs_under_the_jobs_own_limit_come_first(tmp_path):
     """Unless somebody gives another one."""
     own, free, same = digests(
@@ -400,6 +421,19 @@ def test_requests_that_the_kernel_lets_through_in_lumps_take_their_time(tmp_path
     assert [job.seconds.value for job in predict([(one, 0.0) for one in alone]).jobs] == [
         pytest.approx(24, rel=0.1)
     ] * 2
+
+
+def test_what_the_kernel_lets_through_at_once_was_under_way_before(tmp_path):
+    """Requests of 1.5 s at the limit, each counted when it is over."""
+    lumps = {"group_rates": (0, LIMIT // 2 * 3, 0, LIMIT // 2 * 3, LIMIT), "at_limit": (0.0, 1.5, 0.0, 1.5, 1.0)}
+    (job,) = digests(reader(tmp_path / "job", 4 * LIMIT // 5, **lumps))
+    ((_, _, amounts, _),) = counters_in(job, "read")
+    evenly = [LIMIT / 2, LIMIT, LIMIT / 2, LIMIT, LIMIT] * 2
+    assert amounts.sort("slice")["sent"].to_list() == pytest.approx(evenly)
+    (storage,) = describe_all(job.mounts["storage"].to_list(), [job])
+    counter = counter_of(storage, job)
+    assert counter is not None
+    assert counted_rows(counter, job, NS)["read_bytes"].to_list() == pytest.approx(evenly)
 
 
 @pytest.mark.parametrize(("group", "source"), [("/users/ben", "standalone runs"), ("/users/anna", None)])

@@ -14,7 +14,7 @@ from slicewise.analysis.blame.memory import (
     Fetched,
     fetched_by,
 )
-from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, starved
+from slicewise.analysis.blame.outside import delayed_outside, delayed_seconds, outside_of_io, perhaps_delayed, starved
 from slicewise.analysis.blame.result import Outside, RunTaken
 from slicewise.analysis.blame.runs_taken import cache_notes, other_warmth
 from slicewise.analysis.blame.weighed import with_outside, with_time_outside
@@ -331,6 +331,16 @@ def test_what_other_threads_lost_in_calls_is_their_storages_if_they_slept(kind, 
     assert found.waited_seconds == pytest.approx(25.4 - 9.3 - 8.0 - 0.1 + in_calls, abs=0.01)
     assert starved(job, 1, 12.1) == pytest.approx(0.99), "without a run alone nothing is known"
     assert starved(job, 1, 2 * 13.0) is None, "two threads were in calls for half of the time"
+
+
+def test_threads_that_sleep_in_their_calls_show_there_how_slow_storage_was():
+    """Of 12.1 s in calls they were seen to sleep 11.8 s. The rest of 25.4 s they may have waited for a processor."""
+    signals = [("waiting", "folio_wait_bit_common", "waiting", 11.8)]
+    job = run(25.4, 4.5, 4000, delayed=0.05, calls=12.1, first=0.1, stall=0.99, signals=signals)
+    assert starved(job, 1, 12.1) is None
+    assert perhaps_delayed(job, 1, 12.1) == pytest.approx(25.4 - 12.1 - 4.5)
+    calm = run(25.4, 4.5, 4000, delayed=0.05, calls=12.1, first=0.1, stall=0.5, signals=signals)
+    assert perhaps_delayed(calm, 1, 12.1) == 0.0
 
 
 def test_looks_tell_nothing_of_more_threads_than_they_see_and_of_locks():

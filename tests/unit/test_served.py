@@ -15,6 +15,7 @@ from slicewise.digest.served import (
     SENT_SCHEMA,
     USERS_SCHEMA,
     Counters,
+    after_syncs,
     balanced,
     bursts_of,
     served_writes,
@@ -83,6 +84,23 @@ def test_a_sync_that_returned_says_whose_bytes_were_sent():
     served = balanced(written, bursts, endings, sent)
     assert served[0] == pytest.approx([10, 10, 10, 0, 0, 0], abs=0.01)
     assert served[1] == pytest.approx([0, 0, 0, 10, 10, 10], abs=0.5)
+
+
+def test_what_follows_a_sync_in_its_slice_was_not_synced_by_it():
+    """The first process syncs 10 in its first slice, writes 50 more, and syncs these in the last one. The second one's
+    bytes were sent after that.
+    """
+    rows = [
+        rows_of([60, 0, 0, 0, 0, 0], [0] * 6, [1] * 6, [1, 0, 0, 0, 0, 1]),
+        rows_of([0, 0, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0], [0] * 12, [1] * 12, [0] * 11 + [1], process=2),
+    ]
+    written = np.array([[1.0, 0, 60, 0, 0]])  # what was sent before it was written was not it
+    syncs = np.array([[False, False, True, False, True]])
+    assert after_syncs(written, syncs, np.full(5, 30.0)).tolist() == [[1, 0, 30, 30, 0]]
+    found = served_writes(pl.concat(rows), counted([10] * 12, 1, 2))
+    first, second = (found.filter(pl.col("process") == process)["served"].to_list() for process in (1, 2))
+    assert first == pytest.approx([10] * 6, abs=1)
+    assert second == pytest.approx([0] * 6 + [10] * 6, abs=1)
 
 
 def test_without_a_counter_a_burst_is_served_evenly_until_its_sync_returned():

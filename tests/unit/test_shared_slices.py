@@ -162,13 +162,25 @@ def test_nobody_is_faster_alone_than_the_storage():
 
 
 def test_where_limits_hold_each_direction_is_shared_by_itself():
-    """It reads for half of its time and writes for half of it; somebody reads as much as it, and nobody writes."""
+    """It reads for half of its time and writes for half of it; somebody reads as much as it all the time, and so half
+    of that while it reads; nobody writes.
+    """
     limited = Capacities(KNOWN.most, pass_by=True)
     own = job({"read": [2.0] * 3, "write": [2.0] * 3}, {"read": [2.0] * 3, "meta": [500.0] * 3}, [1.0] * 3)
     halves = {"read": own.in_calls / 2, "write": own.in_calls / 2, "meta": own.seconds["meta"]}
     assert part_alone(replace(own, seconds=halves), limited, 1.0) == PartAlone(
-        pytest.approx(0.75), ERROR_OF_FEW, is_sure=True
+        pytest.approx((2 / 3 + 1) / 2), ERROR_OF_FEW, is_sure=True
     )
+
+
+def test_where_limits_hold_others_writes_count_while_the_job_waits_for_its_own():
+    """A sync after it has read: what others wrote while it read cost it nothing."""
+    limited = Capacities(KNOWN.most, pass_by=True)
+    own = job({"read": [5.0, 5.0, 0, 0], "write": [0, 0, 5.0, 5.0]}, {"write": [5.0, 5.0, 0.001, 0.001]}, [1.0] * 4)
+    seconds = {"read": np.array([1.0, 1, 0, 0]), "write": np.array([0, 0, 1.0, 1]), "meta": own.seconds["meta"]}
+    found = part_alone(replace(own, seconds=seconds), limited, 1.0)
+    assert isinstance(found, PartAlone)
+    assert found.of_shared == pytest.approx(1.0, abs=0.01)
 
 
 PLACE = (1, "write")

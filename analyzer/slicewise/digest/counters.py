@@ -258,7 +258,8 @@ def _group_of(
     digest: Digest, node: str, source: str, direction: Literal["read", "write"], here: pl.DataFrame
 ) -> tuple[str, pl.DataFrame] | None:
     """The limited control group of a job on a disk that did least: its name, and by slice what it sent; or None."""
-    rows = limited(digest.node_slices, node, source).filter(pl.col("signal") == LIMITS[direction])
+    of_groups = limited(digest.node_slices, node, source)
+    rows = of_groups.filter(pl.col("signal") == LIMITS[direction])
     if rows.is_empty():
         return None
     did = digest.process_slices.join(here, on=["process", "storage"], how="semi")
@@ -267,7 +268,32 @@ def _group_of(
     if not own or sums.is_empty():
         return None
     name = str(sums.sort("amount", "device")["device"][0])
-    return name, rows.filter(pl.col("device") == name).select("slice", sent="amount")
+    return name, sent_by_group(of_groups.filter(pl.col("device") == name), LIMITS[direction], digest)
+
+
+def sent_by_group(rows: pl.DataFrame, signal: str, digest: Digest) -> pl.DataFrame:
+    """By slice what a control group with a limit sent in a direction. rows: of one group, of a job's `node_slices`."""
+    at_limit = rows.filter(pl.col("signal") == "at_limit").select("slice", seconds="amount")
+    sent = rows.filter(pl.col("signal") == signal).select("slice", sent="amount")
+    sent = sent.join(at_limit, on="slice", how="left").with_columns(pl.col("seconds").fill_null(0.0))
+    return _without_lumps(sent, digest.about["start_ns"] // digest.node_slice_ns, digest.node_slice_ns / 1e9)
+
+
+def _without_lumps(sent: pl.DataFrame, first: int, slice_seconds: float) -> pl.DataFrame:
+    """What a group sent by slice. The kernel lets a large request through at once when its time at the limit is over,
+    and counts it then: what takes longer than a slice was under way in those before. sent: slice, sent, seconds (that
+    all the group did takes at the limit). first: the job's first slice.
+    """
+    most = sent.filter(pl.col("seconds") > 0).select((pl.col("sent") / pl.col("seconds")).max()).item()
+    if most is None or (sent["sent"] <= most * slice_seconds).all():
+        return sent.select("slice", "sent")
+    at = sent["slice"].to_numpy()
+    slices = pl.DataFrame({"slice": pl.int_range(min(first, int(at.min())), int(at.max()) + 1, eager=True)})
+    found = slices.join(sent, on="slice", how="left").sort("slice")["sent"].fill_null(0.0).to_list()
+    for place in range(len(found) - 1, 0, -1):
+        over = max(0.0, found[place] - most * slice_seconds)
+        found[place - 1], found[place] = found[place - 1] + over, found[place] - over
+    return slices.with_columns(sent=pl.Series(found, dtype=pl.Float64)).filter(pl.col("sent") > 0)
 
 
 def know_each_other(digests: Sequence[Digest]) -> None:

@@ -221,8 +221,9 @@ def _by_counter(cell: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
 
     sent = np.zeros(shape[1])
     sent[counted["slice"].to_numpy() - first] = counted["sent"].to_numpy()
-    written = laid_out("write_bytes")
-    bursts, endings = bursts_of(written, laid_out("write"), laid_out("waited"), laid_out("ends") > 0)
+    is_sync = laid_out("ends") > 0
+    written = after_syncs(laid_out("write_bytes"), is_sync, sent)
+    bursts, endings = bursts_of(written, laid_out("write"), laid_out("waited"), is_sync)
     if float(sent[bursts.max(0) >= 0].sum()) < LEAST_COUNTED * float(written.sum()):
         return cell
     served = balanced(written, bursts, endings, sent)
@@ -248,6 +249,22 @@ def _as_rows(
         }
     )
     return pl.concat([there, more.with_columns(pl.lit(BY_COUNTER).alias("how"))], how="diagonal")
+
+
+def after_syncs(written: Floats, is_sync: Mask, sent: Floats) -> Floats:
+    """What was written (processes, slices), with what a process wrote after its sync in the slice in which that ended
+    put into the next one: more than the node sent since some slice after the sync before, and so it was not synced by
+    then. A later sync has to tell when it was.
+    """
+    moved = written.copy()
+    for process in np.flatnonzero(is_sync.sum(1) > 1):
+        begin = 0
+        for end in np.flatnonzero(is_sync[process])[:-1]:
+            since = np.cumsum((moved[process] - sent)[begin : end + 1][::-1])
+            left = min(moved[process, end], max(0.0, float(since.max())))
+            moved[process, end : end + 2] += (-left, left)
+            begin = end + 1
+    return moved
 
 
 # How a burst ended: not, by a sync, or by a sync that waited for a part of the time that is worth a word.

@@ -12,9 +12,9 @@ from slicewise.analysis.blame.result import LowerLimit
 from slicewise.analysis.calls import Kind
 from slicewise.analysis.runs.limits import ROOT_GROUP, Limit, held_by, limit_of, limits_of, of_group
 from slicewise.analysis.runs.storage import Storage
-from slicewise.constants import NEARLY_ALL
+from slicewise.constants import MAINLY, NEARLY_ALL
 from slicewise.digest.digest import Digest
-from slicewise.digest.slices import BYTES
+from slicewise.digest.slices import BYTES, with_mapped
 from slicewise.digest.storages import LIMIT_REQUESTS, LIMITS
 from slicewise.scalars import real
 from slicewise.text import words
@@ -35,7 +35,9 @@ def _lowered(storage: Storage, limit: Limit, digest: Digest, runs: Sequence[Dige
     """Where several limits were used up for as long, the least difference counts."""
     own = _of_kinds(of_group(storage, limit, digest))
     held = [(run, limit_of(storage, run)) for run in runs]
-    alone = [_speed(storage, run) if its is None else _of_kinds(of_group(storage, its, run)) for run, its in held]
+    alone = [
+        _speed(storage, run, digest) if its is None else _of_kinds(of_group(storage, its, run)) for run, its in held
+    ]
     found = [
         (min(one[signal] for one in alone) / rate, signal)
         for signal, rate in own.items()
@@ -47,17 +49,26 @@ def _lowered(storage: Storage, limit: Limit, digest: Digest, runs: Sequence[Dige
     return LowerLimit(storage, limit.group, signal in LIMIT_REQUESTS.values(), own[signal], ratio * own[signal])
 
 
-def _speed(storage: Storage, run: Digest) -> dict[str, float]:
+def _speed(storage: Storage, run: Digest, digest: Digest) -> dict[str, float]:
     """What a run that no limit held up moved in a second in calls, by the signals of limits: a limit below that is
-    lower than what it had.
+    lower than what it had. Only in directions in which it moved about as much as the job (digest): few bytes may take
+    no time at any limit.
     """
-    did = run.process_slices.filter(pl.col("storage") == storage.number).group_by("process").agg(
+    own, its = (_moved_by(storage, one) for one in (digest, run))
+    did = its.group_by("process").agg(
         pl.col(*BYTES).sum(), read_ns=pl.col("read_ns").sum(), write_ns=(pl.col("write_ns") + pl.col("sync_ns")).sum()
-    )  # fmt: skip
+    )
     seconds = {signal: real(did[f"{way}_ns"].max() or 0) / 1e9 for way, signal in LIMITS.items()}
+    moved = {way: real(did[f"{way}_bytes"].sum()) for way in LIMITS}
     return {
-        signal: real(did[f"{way}_bytes"].sum()) / seconds[signal] for way, signal in LIMITS.items() if seconds[signal]
+        signal: moved[way] / seconds[signal]
+        for way, signal in LIMITS.items()
+        if seconds[signal] and moved[way] >= MAINLY * max(1.0, real(own[f"{way}_bytes"].sum()))
     }
+
+
+def _moved_by(storage: Storage, digest: Digest) -> pl.DataFrame:
+    return with_mapped(digest.process_slices, digest.fetched).filter(pl.col("storage") == storage.number)
 
 
 def held_alike(where: Sequence[Storage], digest: Digest, run: Digest) -> bool:
@@ -81,7 +92,7 @@ def limit_words(storages: Sequence[Storage], limits: Mapping[int, Limit], lower:
         if limit is None:
             continue
         was = then.get(storage.number, "")
-        rate = next((one.told(one.rate) for one in lower if one.storage == storage), words.rate(limit.rate))
+        rate = next((one.told(one.rate) for one in lower if one.storage == storage), limit.told())
         who = "" if limit.group == ROOT_GROUP else ": jobs of other groups do not share it, and are no neighbours"
         told.append(
             f"On {storage.point} the limit of control group {limit.group} ({rate}{was}) held it up "

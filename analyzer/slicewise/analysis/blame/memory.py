@@ -209,6 +209,14 @@ def slept(digest: Digest, processes: int) -> tuple[float, str]:
     return real(rows["amount"].sum()) / max(1, processes), named[0] if named else ""
 
 
+def sleeps_in_calls(digest: Digest) -> bool:
+    """Whether all threads together were seen to sleep in the kernel for nearly as long as they were in calls that wait
+    for storage: then it is not for a processor that these waited.
+    """
+    in_calls = real(digest.process_slices.select(pl.sum_horizontal(pl.col(*TIMES).sum())).item() or 0) / 1e9
+    return in_calls > 0 and slept(digest, 1)[0] >= NEARLY_ALL * in_calls
+
+
 def most_slept(digest: Digest) -> float | None:
     """For how long all processes together slept so at most, s; None where nobody looked all the time, where looks see
     only some of the threads that made calls, or where clients of the job's storages sleep otherwise.

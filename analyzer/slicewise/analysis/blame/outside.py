@@ -18,6 +18,7 @@ from slicewise.analysis.blame.memory import (
     sampled_seconds,
     seconds_refetching,
     seconds_short_of_memory,
+    sleeps_in_calls,
     slept,
 )
 from slicewise.analysis.blame.result import CostByWaiting, Outside
@@ -232,7 +233,7 @@ def starved(digest: Digest, processes: int, io_seconds: float) -> float | None:
     the first one's wait is counted.
 
     Calls do not show it of ranks that hardly made any, or were ready to run for most of the rest of their time; and of
-    threads that were in calls for less than half of the runtime.
+    threads that were in calls for less than half of the runtime, unless they were seen to sleep there.
     """
     stall, took = _stall(digest), _took(digest, processes)
     if stall is None or stall < NEARLY_ALL:
@@ -241,7 +242,18 @@ def starved(digest: Digest, processes: int, io_seconds: float) -> float | None:
         rest = took.runtime - io_seconds
         was_ready = took.ready >= MAINLY * rest and rest >= (1 - NEARLY_ALL) * took.runtime
         return stall if was_ready or io_seconds < HARDLY_IO * took.runtime else None
-    return stall if took.pool and io_seconds / took.pool < MAINLY * took.runtime else None
+    is_short = io_seconds / took.pool < MAINLY * took.runtime if took.pool else False
+    return stall if is_short and not sleeps_in_calls(digest) else None
+
+
+def perhaps_delayed(digest: Digest, processes: int, io_seconds: float) -> float:
+    """For how long threads whose waits nobody counted may have waited for a processor outside of calls, s: where some
+    task of the nodes did nearly all the time, all that they neither computed nor were in calls.
+    """
+    took, stall = _took(digest, processes), _stall(digest)
+    if not took.pool or stall is None or stall < NEARLY_ALL:
+        return 0.0
+    return max(0.0, took.runtime - io_seconds - took.processor)
 
 
 def delayed_seconds(digest: Digest, processes: int) -> float | None:

@@ -8,11 +8,11 @@ from typing import Literal
 import polars as pl
 
 from slicewise.analysis.job.split import Split
+from slicewise.analysis.runs.limits import limit_words
 from slicewise.analysis.runs.matching import Job
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
-from slicewise.text import words
 
 Source = Literal["standalone runs", "other sizes", "quiet slices", "line", "shared slices", "envelope"]
 # Best first: the first that is sure counts, unless a later one is known clearly better.
@@ -179,7 +179,7 @@ class LowerLimit:
     seconds: float = 0.0
 
     def told(self, rate: float) -> str:
-        return f"{words.number(rate)} requests a second" if self.is_requests else words.rate(rate)
+        return limit_words(rate, self.is_requests)
 
 
 @dataclass(frozen=True)

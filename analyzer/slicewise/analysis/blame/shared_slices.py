@@ -207,7 +207,8 @@ class _Work:
         seconds, parts = 0.0, 0.0
         for kind in OTHER:
             mine = float(self._of(self.own.amounts[kind], kind)[self.is_shared].sum())
-            others = self._beside(self._of(np.maximum(self.own.together[kind] - self.own.amounts[kind], 0.0), kind))
+            its = self._of(np.maximum(self.own.together[kind] - self.own.amounts[kind], 0.0), kind)
+            others = self._beside(its, self.own.seconds[kind])
             waited = float(self.own.seconds[kind][self.is_shared].sum())
             if mine > 0:
                 seconds, parts = seconds + waited, parts + waited * mine / (mine + others)
@@ -231,8 +232,10 @@ class _Work:
         others = sum(self._of_others(kind) for kind in OTHER) + self.known.across() * self._of(calls, "meta")
         return self.relative(share - max(self.least, mine / (mine + self._beside(others))), share)
 
-    def _beside(self, others: Floats) -> float:
-        in_calls = np.minimum(1.0, self.own.in_calls / self.slice_seconds)
+    def _beside(self, others: Floats, seconds: Floats | None = None) -> float:
+        """What others were served while the job was in calls; seconds: in those that count, where not all do."""
+        waited = self.own.in_calls if seconds is None else seconds
+        in_calls = np.minimum(1.0, waited / self.slice_seconds)
         return float((others * in_calls)[self.is_shared].sum())
 
     @cached_property

@@ -17,6 +17,7 @@ from slicewise.analysis.runs.limits import from_disk, limit_of, synced_writes
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import BLOCK_A_CALL, LITTLE_BYTES, WORTH_NAMING_BYTES
 from slicewise.digest.activity import DIRECTIONS
+from slicewise.digest.counters import sent_by_group
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.processes import is_profiled
@@ -128,6 +129,8 @@ def counted_rows(counter: Counter, digest: Digest, grid_ns: int) -> pl.DataFrame
     if counter.devices is not None:
         there = there.filter(pl.col("device").is_in(counter.devices))
     node_ns = digest.node_slice_ns
+    if counter.signals == LIMITS:
+        there = _without_lumps(counter, digest)
     return (
         there.group_by(slice=pl.col("slice") * node_ns // grid_ns)
         .agg(
@@ -137,6 +140,17 @@ def counted_rows(counter: Counter, digest: Digest, grid_ns: int) -> pl.DataFrame
         .sort("slice")
         .collect()
     )
+
+
+def _without_lumps(counter: Counter, digest: Digest) -> pl.LazyFrame:
+    """What a control group sent: signal, slice, amount."""
+    its = pl.col("node") == counter.node, pl.col("device").is_in(counter.devices or [])
+    rows = digest.node_slices.filter(*its)
+    by_way = [
+        sent_by_group(rows, signal, digest).select(pl.lit(signal).alias("signal"), "slice", amount="sent")
+        for signal in counter.signals.values()
+    ]
+    return pl.concat(by_way).lazy()
 
 
 def unprofiled(

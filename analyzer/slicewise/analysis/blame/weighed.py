@@ -15,6 +15,7 @@ from slicewise.analysis.blame.outside import (
     delayed_outside,
     delayed_seconds,
     outside_of_io,
+    perhaps_delayed,
     runtime_alone,
     starved,
 )
@@ -102,6 +103,11 @@ def with_time_outside(
     if told.lost is not None:
         delayed = delayed_outside(digest, told.io_processes, told.io_seconds, told.lost, told.is_claimed)
         told = with_outside(told, delayed)
+        perhaps = perhaps_delayed(digest, told.io_processes, told.io_seconds)
+        if told.outside is None and told.alone is not None and perhaps:
+            alone = told.alone
+            alone = Estimate(alone.value, max(0.0, alone.low - perhaps), alone.high, alone.how)
+            return replace(told, alone=alone)
         if told.outside is not None and told.is_io_open and told.confidence in SURE:
             return replace(told, confidence="low")  # it is not known what it would have taken alone
         if told.outside is not None and told.outside.memory_seconds and told.confidence == "high":

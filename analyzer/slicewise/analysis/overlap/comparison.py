@@ -411,7 +411,7 @@ def _did_instead(run: Run, direction: Direction) -> str:
 
 
 def _limits_apart(place: storage.Storage, apart: Mapping[str, Limit]) -> str:
-    held = "; ".join(f"{job} by that of {limit.group} ({words.rate(limit.rate)})" for job, limit in apart.items())
+    held = "; ".join(f"{job} by that of {limit.group} ({limit.told()})" for job, limit in apart.items())
     return (
         f"{words.listing(apart)} could not slow each other down on {place.point}: each was held up by the limit of a "
         f"control group of its own, {held}"

@@ -21,6 +21,7 @@ from slicewise.digest.storages import (
     limited,
     way_of,
 )
+from slicewise.text import words
 
 
 def from_disk(rows: pl.DataFrame, storage: Storage, digests: Sequence[Digest]) -> pl.DataFrame:
@@ -101,14 +102,23 @@ THIS_LIMIT = 0.98
 @dataclass(frozen=True)
 class Limit:
     """A control group whose limit held a job up on a storage. device: as the digest names it. share: of the job's time
-    in calls there, in which the limit was used up. rate: bytes a second that the group moved at its limit, which may be
-    one of requests.
+    in calls there, in which the limit was used up. rate: bytes a second that the group moved at its limit, both
+    directions together. most: what the limit is, of one direction, in bytes or requests (is_of_requests) a second.
     """
 
     device: str
     group: str
     share: float
     rate: float
+    most: float
+    is_of_requests: bool
+
+    def told(self) -> str:
+        return limit_words(self.most, self.is_of_requests)
+
+
+def limit_words(rate: float, is_of_requests: bool) -> str:
+    return f"{words.number(rate)} requests a second" if is_of_requests else words.rate(rate)
 
 
 def limits_on(storage: Storage, digest: Digest) -> pl.DataFrame:
@@ -153,7 +163,11 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
         in_all = float((known["used"] * known["seconds"]).sum()) / seconds
         if held >= MAINLY or in_all >= AT_LIMIT:
             rate = float(moved["amount"].sum()) / float(at_limit["at_limit"].sum())
-            found.append((in_all, Limit(str(device), str(device).split(BETWEEN, 1)[1], max(held, in_all), rate)))
+            highest, longest = held_by(its)
+            by = max(longest, key=lambda signal: longest[signal])  # of bytes, where requests were held as long
+            group, is_of_requests = str(device).split(BETWEEN, 1)[1], by not in LIMITS.values()
+            limit = Limit(str(device), group, max(held, in_all), rate, highest[by], is_of_requests)
+            found.append((in_all, limit))
     return max(found, key=lambda one: one[0], default=(0.0, None))[1]
 
 
