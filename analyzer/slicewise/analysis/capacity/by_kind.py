@@ -208,9 +208,10 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
                 known.add(kind)
             elif len(rates):
                 rate = float(np.percentile(rates, PERCENTILE))
-                waited = float(run.rows[SECONDS[kind]].sum())
-                once = float(run.rows[AMOUNTS[kind]].sum()) / waited if waited > 0 else 0.0
-                in_calls[kind] = max(in_calls.get(kind, 0.0), once)
+                if kind != "meta":  # how fast single operations answer is not how many the storage can do
+                    waited = float(run.rows[SECONDS[kind]].sum())
+                    once = float(run.rows[AMOUNTS[kind]].sum()) / waited if waited > 0 else 0.0
+                    in_calls[kind] = max(in_calls.get(kind, 0.0), once)
             else:
                 continue
             found[kind] = max(found.get(kind, 0.0), rate)
@@ -224,7 +225,7 @@ def _while_in_calls(found: Mapping[Kind, float], in_calls: Mapping[Kind, float])
     """
     told: dict[Kind, float] = {}
     for kind, rate in in_calls.items():
-        others = [found[one] for one in DIRECTIONS if one in found and one != kind and kind != "meta"]
+        others = [found[one] for one in DIRECTIONS if one in found and one != kind]
         most = max(others, default=0.0 if kind == "write" else math.inf)
         told[kind] = max(found[kind], min(rate, most))
     return told
