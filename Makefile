@@ -22,6 +22,9 @@ $(BUILD)/objects/collector/%.o: OF_ROOM = -fstack-protector-strong -Os
 $(BUILD)/objects/interface/%.o: ROOMS = -Istore -Iturns -Iinterface
 $(BUILD)/objects/turns/%.o: ROOMS = -Istore -Ilibprofiler -Iwrappers
 $(BUILD)/objects/threads/%.o $(BUILD)/objects/accelerators/%.o: ROOMS = -Istore -Ilibprofiler
+# Of the store the smaller libraries take what they call alone (--gc-sections).
+$(BUILD)/objects/store/%.o $(BUILD)/objects/threads/%.o $(BUILD)/objects/accelerators/%.o: OF_ROOM = -ffunction-sections
+$(BUILD)/objects/turns/%.o $(BUILD)/objects/interface/%.o: OF_ROOM = -ffunction-sections -Os
 C_FLAGS = -std=c17 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -fPIC -fdata-sections -fvisibility=hidden -ftls-model=initial-exec $(OF_ROOM) -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-initializers -Ischema $(ROOMS) -I$(BUILD)/generated -MMD -MP
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))

@@ -59,7 +59,7 @@ static const struct own_call own_calls[] = {
     PERHAPS(SYS_fchmodat), PERHAPS(SYS_newfstatat), PERHAPS(SYS_rt_sigpending), PERHAPS(SYS_rt_sigtimedwait), PERHAPS(SYS_sendto),
     PERHAPS(SYS_ppoll), PERHAPS(SYS_clock_gettime), PERHAPS(SYS_fgetxattr), PERHAPS(SYS_pwrite64), PERHAPS(SYS_openat2), PERHAPS(SYS_fstat),
     PERHAPS(SYS_getppid), PERHAPS(SYS_faccessat), PERHAPS(SYS_renameat2), PERHAPS(SYS_lseek), PERHAPS(SYS_uname), PERHAPS(SYS_getuid), PERHAPS(SYS_getgid),
-    PERHAPS(SYS_munlock), PERHAPS(SYS_mprotect), PERHAPS(SYS_mlock2), PERHAPS_2ND(SYS_ioctl, TCGETS),
+    PERHAPS(SYS_fstatfs), PERHAPS(SYS_munlock), PERHAPS(SYS_mprotect), PERHAPS(SYS_mlock2), PERHAPS_2ND(SYS_ioctl, TCGETS),
     PERHAPS_2ND(SYS_ioctl, PERF_EVENT_IOC_ID),
     PERHAPS_3RD(SYS_openat, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), PERHAPS_3RD(SYS_openat, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC),
     PERHAPS_3RD(SYS_openat, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC),
