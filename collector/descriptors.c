@@ -135,7 +135,7 @@ static bool take(struct file_systems *systems, uint32_t pid, const struct info *
         .inode = info->inode,
         .position = info->position,
         /* Where a file was when it was opened is not known of those that are appended to. Who goes back begins to move there again. */
-        .moved = is_same && info->position >= one->position        ? info->position - one->position
+        .moved = is_same && info->position >= one->position  ? info->position - one->position
                  : !is_same && (info->flags & O_APPEND) != 0 ? 0
                                                              : info->position,
     };

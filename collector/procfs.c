@@ -153,8 +153,7 @@ static long list_numbers(const char *path, long offset, uint32_t *numbers, size_
         return fd;
     size_t used = 0;
     long bytes = offset > 0 ? lseek(fd, offset, SEEK_SET) : 1;
-    while (bytes > 0 && used < most &&
-           (bytes = raw_result(syscall(SYS_getdents64, fd, entries, room < sizeof entries ? room : sizeof entries))) > 0)
+    while (bytes > 0 && used < most && (bytes = raw_result(syscall(SYS_getdents64, fd, entries, room < sizeof entries ? room : sizeof entries))) > 0)
         for (long at = 0; at < bytes; at += ((struct dirent64 *)(entries + at))->d_reclen) {
             const char *name = ((const struct dirent64 *)(entries + at))->d_name;
             if (isdigit((unsigned char)name[0]) && used < most)
