@@ -21,7 +21,7 @@ struct sums {
     uint64_t lost; /* pieces of work of which something found no place */
 };
 
-/* Of a process that cannot drain there may be no room. */
+/* A process that cannot drain may have no room: what finds no place is counted as lost. */
 static void close_slice(struct sums *sums, const struct record *record)
 {
     uint64_t pieces = 0;

@@ -5,8 +5,8 @@
 
 #include "segment.h"
 
-/* Adds a closed record; packs the batch first if it is full. Returns false if there was no room: of a segment that is drained apart nothing is
- * lost then, and the caller adds the same counts to a later record. */
+/* Adds a closed record; packs the batch first if it is full. Returns false if there was no room. A segment that is drained apart then keeps
+ * what was closed before, and the caller has the record's counts: they go into a later record, or are named as lost. */
 bool record_append(struct segment_home *home, const struct record *record);
 
 /* What a lane that had a region has counted for regions so far, of all its owners. */

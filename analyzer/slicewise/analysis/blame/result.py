@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from slicewise.analysis.job.split import Split
-from slicewise.analysis.runs.limits import limit_words
+from slicewise.analysis.runs.limits import limit_rate
 from slicewise.analysis.runs.matching import Job
 from slicewise.analysis.runs.storage import Storage
 from slicewise.estimate import Estimate
@@ -179,7 +179,7 @@ class LowerLimit:
     seconds: float = 0.0
 
     def told(self, rate: float) -> str:
-        return limit_words(rate, self.is_requests)
+        return limit_rate(rate, self.is_requests)
 
 
 @dataclass(frozen=True)

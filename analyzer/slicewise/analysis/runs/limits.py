@@ -114,10 +114,10 @@ class Limit:
     is_of_requests: bool
 
     def told(self) -> str:
-        return limit_words(self.most, self.is_of_requests)
+        return limit_rate(self.most, self.is_of_requests)
 
 
-def limit_words(rate: float, is_of_requests: bool) -> str:
+def limit_rate(rate: float, is_of_requests: bool) -> str:
     return f"{words.number(rate)} requests a second" if is_of_requests else words.rate(rate)
 
 
