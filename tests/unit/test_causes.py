@@ -115,6 +115,16 @@ def test_what_prefers_one_job_need_not_be_what_both_compete_for(own, asymmetry, 
     assert preferring(table, asymmetry) == cause
 
 
+def test_segments_that_are_sent_again_alone_prefer_nobody():
+    """Equal jobs that sync at the end on a slow disk: who comes second gains, and no connection waited for a timer."""
+    calm = {"tcp_timeouts": 0.0, "tcp_zero_windows": 0.0}
+    alone = signals(ALONE, tcp_resent_share=0.0, tcp_retransmissions=0.1, connection_network_limited=0.362, **calm)
+    again = {"tcp_resent_share": 0.0103, "tcp_retransmissions": 40.6, "connection_network_limited": 0.395}
+    table = evidence(alone, signals(TOGETHER, **again, **calm), 0.33)
+    assert set(counted(table)) >= {"incast", "link"}
+    assert preferring(table, 0.33) is None
+
+
 def test_what_is_full_comes_before_what_moved():
     alone = signals(ALONE, cpu_stall=0.0, disk_busy=0.97)
     table = evidence(alone, signals(TOGETHER, cpu_stall=0.4, disk_busy=0.99))

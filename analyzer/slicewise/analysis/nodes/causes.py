@@ -60,9 +60,12 @@ EXPLAINING: tuple[Cause, ...] = (
     "device", "incast", "server processors", "client processors", "client network interface", "link",
     "server and flow control",
 )  # fmt: skip
-# Causes that can let one of two equal jobs go first. A device or a processor serves whoever asks; what decides who may
-# ask is how connections are let through.
-PREFERRING: tuple[Cause, ...] = (FLOW_CONTROL, "incast", "link")
+# Causes that can let one of two equal jobs go first, each with the signals that tell that connections waited for it. A
+# device or a processor serves whoever asks; what decides who may ask is how connections are let through. Segments that
+# are sent again alone do not tell: a full queue drops some whoever waits.
+PREFERRING: dict[Cause, tuple[str, ...]] = {
+    FLOW_CONTROL: OF_FLOW_CONTROL, "incast": ("tcp_timeouts",), "link": ("connection_network_limited",),
+}  # fmt: skip
 # A signal moved if it grew by this factor, and by so many standard deviations of the slices alone.
 LEAST_FACTOR = 1.2
 LEAST_DEVIATIONS = 3.0
@@ -227,8 +230,8 @@ def preferring(evidence: pl.DataFrame, asymmetry: float | None) -> Cause | None:
     """The first of `PREFERRING` that is at its limit or counts: what may have let one of two equal jobs go first."""
     if (asymmetry or 0.0) < LEAST_ASYMMETRY:
         return None
-    told = set(evidence.filter(pl.col("full") | pl.col("counts"))["cause"])
-    return next((cause for cause in PREFERRING if cause in told), None)
+    told = set(evidence.filter(pl.col("full") | pl.col("counts"))["cause", "signal"].iter_rows())
+    return next((cause for cause, signals in PREFERRING.items() if any((cause, one) in told for one in signals)), None)
 
 
 def request_signals(slices: pl.DataFrame, files: pl.DataFrame, seconds: float) -> pl.DataFrame:
