@@ -165,6 +165,23 @@ def test_who_is_in_the_group_without_a_profile_is_still_seen(tmp_path):
     assert [neighbour.job for neighbour in told.neighbours] == [None]
 
 
+@pytest.mark.parametrize(("fetched", "is_blamed"), [(0, False), (20 * MIB, True), (None, True)])
+def test_nobody_slows_down_a_job_that_asks_nothing_of_the_disk(tmp_path, fetched, is_blamed):
+    """All that it reads is in memory: it took twice as long as alone, and for another reason."""
+    own, run, other = digests(
+        reader(tmp_path / "job", LIMIT // 2, seconds=20, limited="sdb", fetched=fetched),
+        reader(tmp_path / "alone", LIMIT, start=FIRST - 100, limited="sdb", fetched=fetched),
+        reader(tmp_path / "other", LIMIT // 2, seconds=20, limited="sdb"),
+    )
+    told = blame(own, [other], [run])
+    assert [neighbour.job for neighbour in told.neighbours] == ([None, "other"] if is_blamed else [])
+    assert any("did not slow it down" in note for note in told.notes) != is_blamed
+    assert is_blamed or (told.lost is not None and told.unexplained_seconds == told.lost.value > 0)
+    assert is_blamed or told.confidence == "low"
+    assert told.is_in_memory != is_blamed
+    assert (": all that its calls read was in memory" in headline(told)) != is_blamed
+
+
 def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path):
     own, run, same, other = digests(
         reader(tmp_path / "job", LIMIT // 2, seconds=20),

@@ -81,6 +81,7 @@ def run(
         storages=pl.DataFrame({"storage": [1], "type": [kind], "node": ["" if kind in ("nfs4", "lustre") else "n"]}),
         coverage=pl.DataFrame(
             {"process": [1], "read_seen": [1000], "write_seen": [0], "mapped": [256 * MIB], "read_storage": [fetched]}
+            | {"read_kernel": [0]}
             | {"write_storage": [0], "read_requested": [0], "write_requested": [0]}
         ),
     )
@@ -268,6 +269,18 @@ def test_a_wait_for_processors_in_calls_is_no_neighbours_io():
     job = run(41.0, 2.0, 9000, delayed=10.0, calls=25.4)
     asleep = outside_of_io(job, alone, 1, io_alone=3.4, io_lost=22.0, taken=22.0)
     assert asleep.io_seconds == 0
+
+
+def test_calls_that_ask_no_disk_wait_for_processors_alone(monkeypatch):
+    """Shells and greps on files in memory, beside busy loops: nobody counts which of them waited within calls."""
+    alone, job = [run(3.3, 2.0, 90, delayed=1.1, calls=1.1)], run(8.2, 2.1, 900, delayed=5.7, calls=2.2)
+    job.process_slices = job.process_slices.with_columns(threads=pl.lit(2))
+    by_disk = outside_of_io(job, alone, 1, io_alone=1.1, io_lost=1.1, taken=0.0)
+    assert by_disk.seconds == pytest.approx(8.2 - 3.3 - 1.1)
+    monkeypatch.setattr("slicewise.analysis.blame.outside.is_in_memory", lambda _: True)
+    found = outside_of_io(job, alone, 1, io_alone=1.1, io_lost=1.1, taken=0.0)
+    assert (found.seconds, found.io_seconds) == pytest.approx((8.2 - 3.3, 1.1))
+    assert found.waited_seconds == pytest.approx(5.7 - 1.1 - found.paced_seconds)
 
 
 def ranks_of(job):

@@ -9,6 +9,7 @@ from statistics import fmean
 
 import polars as pl
 
+from slicewise.analysis.blame.in_memory import is_in_memory
 from slicewise.analysis.blame.memory import (
     awake_in_calls,
     fetched_by,
@@ -103,9 +104,14 @@ def outside_of_io(
     stall = _stall(digest)
     paced = computed * _wait_for_a_second(runs, alone, delays if is_counted else [], mean - io_alone)
     more = max(0.0, (job.delayed or 0.0) - fmean(delays) - paced) if is_counted else 0.0
+    often, before = _rate(job), max(_rate(one) for one in alone)
+    was_taken = often >= LEAST_SWITCHES and often >= LEAST_FACTOR * before
+    for_processor = was_taken or (stall is not None and stall >= LEAST_STALL)
     in_calls = 0.0
     former = [one.delayed_in_calls for one in alone if one.delayed_in_calls is not None]
-    if job.delayed_in_calls is not None and len(former) == len(alone):
+    if io_lost > 0 and is_in_memory(digest):  # then calls wait for nothing else
+        in_calls = more if is_counted else MOST_OF_RUN * job.processor * for_processor
+    elif job.delayed_in_calls is not None and len(former) == len(alone):
         in_calls = job.delayed_in_calls - fmean(former)
         if is_counted:
             its_code = max(0.0, job.processor - job.system - fmean(one.processor - one.system for one in alone))
@@ -119,9 +125,6 @@ def outside_of_io(
     if is_counted:
         waited = min(more - in_calls, max(0.0, seconds - computed - paced))
     else:
-        often, before = _rate(job), max(_rate(one) for one in alone)
-        was_taken = often >= LEAST_SWITCHES and often >= LEAST_FACTOR * before
-        for_processor = was_taken or (stall is not None and stall >= LEAST_STALL)
         waited = min(max(0.0, seconds - computed - paced), MOST_OF_RUN * job.processor) if for_processor else 0.0
     # A job that hardly computes has few such moments by chance, and no task waited longer than some task did.
     # One of many nodes may be the one where they did.

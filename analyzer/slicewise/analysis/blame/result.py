@@ -267,7 +267,7 @@ class Blame:
     slice, storage, neighbour (null: no profile), storage_seconds (that it took), lost_seconds, read_bytes, write_bytes,
     meta_ops. lost_seconds there add up, with the slices that nobody shared, to io_lost. regions: what occurrences of
     the program's regions lost, and to whom (`blame.regions.SCHEMA`). bystanders: who was there and took next to
-    nothing.
+    nothing. is_in_memory: its calls asked nothing of any disk.
     """
 
     job: Job
@@ -309,6 +309,7 @@ class Blame:
     lower_limit: LowerLimit | None = None
     regions: pl.DataFrame = field(default_factory=pl.DataFrame)
     bystanders: list[Bystander] = field(default_factory=list)
+    is_in_memory: bool = False
 
     @property
     def turn_seconds(self) -> float:
