@@ -24,7 +24,8 @@ from slicewise.catalog.store import Catalog
 from slicewise.digest.digest import read_digest
 from slicewise.digest.slices import REQUEST_TIMES, TIMES
 from slicewise.estimate import Estimate
-from slicewise.report.blame.blame_words import headline, second_sentence, where_outside, why_outside
+from slicewise.report.blame.blame_words import headline, second_sentence
+from slicewise.report.blame.outside_words import where_outside, why_outside
 from support import blames
 from support.command_line import slicewise_command
 from support.programs import ROOT

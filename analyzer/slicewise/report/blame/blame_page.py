@@ -17,7 +17,7 @@ from slicewise.charts.blame import LoadShare, RuntimePart
 from slicewise.digest.digest import Digest
 from slicewise.kinds import Confidence
 from slicewise.report import columns
-from slicewise.report.blame import blame_words
+from slicewise.report.blame import blame_words, outside_words
 from slicewise.report.blame.anonymous import anonymous
 from slicewise.report.blame.blame_words import place
 from slicewise.report.blame.explained import explanation
@@ -249,9 +249,9 @@ def _steps(blame: Blame, paths: Mapping[str, Path]) -> list[Step]:
         steps.append(
             Step(f"{'Make the answer surer' if blame.lost is not None else 'Get an answer'}: {blame.next_step}")
         )
-    if blame.outside is not None and blame_words.is_wait_for_processor(blame.outside):
+    if blame.outside is not None and outside_words.is_wait_for_processor(blame.outside):
         steps.append(Step(PROCESSORS))
-    if blame.outside is not None and blame_words.is_outside_alone(blame, blame.outside):
+    if blame.outside is not None and outside_words.is_outside_alone(blame, blame.outside):
         return steps
     # One that servers alone know has no profile to give.
     worst = next((one.job for one in blame.neighbours if one.job is not None and one.program), None)
@@ -300,7 +300,7 @@ def _facts(blame: Blame) -> list[Fact]:
 
 def _outside_of_io(outside: Outside) -> tuple[str, float]:
     """What a loss outside of I/O is called, and how long it is, s."""
-    if blame_words.is_wait_for_processor(outside):
+    if outside_words.is_wait_for_processor(outside):
         return "lost waiting for a processor", outside.seconds
     return "lost outside of I/O", outside.seconds - outside.io_seconds
 

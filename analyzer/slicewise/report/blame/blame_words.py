@@ -4,12 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from slicewise.analysis.blame.outside import BY_NO_CALL
 from slicewise.analysis.blame.result import (
     Blame,
     LowerLimit,
     Neighbour,
-    Outside,
     RunTaken,
     Source,
     TimeLimited,
@@ -23,6 +21,15 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import LEAST_OF_JOB, MAINLY, WORTH_NAMING_BYTES
 from slicewise.estimate import Estimate
 from slicewise.report.blame.bystander_words import is_for_want_of_others, others_there, was_by_itself
+from slicewise.report.blame.outside_words import (
+    LEAST_PART,
+    is_hidden_io,
+    is_outside_alone,
+    is_wait_for_processor,
+    moved_by_no_call,
+    waited_in_calls,
+    where_outside,
+)
 from slicewise.report.blame.region_words import lost_lines
 from slicewise.report.blame.waiting_words import waiting_lines
 from slicewise.text import words
@@ -51,17 +58,6 @@ FEWEST_CALLS, MOST_BYTES_A_CALL = 50.0, 256 << 10
 ALL_TRAFFIC = 0.995
 # A storage with less than this share of what all of the job's storages moved is not worth a line.
 WORTH_A_STORAGE = 0.01
-
-# A part of what was lost outside of I/O: with less in I/O, I/O is not the reason. And so many page faults are a reason.
-LEAST_PART, FEWEST_FAULTS = 0.1, 100.0
-# Functions of the kernel in which a thread waits for a page of a file (Linux 5.16 on, and before).
-PAGE_WAITS = ("folio_wait", "__folio_lock", "wait_on_page", "__lock_page", "filemap_")
-# Those in which it waits for the storage in direct I/O, and for other reasons (for room in queues, for a server).
-DIRECT_WAITS = ("__iomap_dio", "iomap_dio", "blkdev_direct", "__blkdev_direct", "do_blockdev_direct", "dio_await")
-STORAGE_WAITS = (
-    *("io_schedule", "bit_wait_io", "out_of_line_wait_on_bit", "wait_on_buffer", "__wait_on_buffer", "submit_bio"),
-    *("blk_", "rq_qos_wait", "wbt_wait", "balance_dirty", "jbd2_", "xfs_", "ext4_", "btrfs_", "rpc_", "nfs_", "ceph_"),
-)
 
 KINDS = {"read": "reads", "write": "writes", "meta": "metadata calls"}
 FROM: dict[Source, str] = {
@@ -148,13 +144,13 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
     in_calls = words.duration(outside.io_seconds)
     if is_wait_for_processor(outside):
-        of_it = f", {in_calls} of it in I/O calls, which need one, too" if _waited_in_calls(outside) else ""
+        of_it = f", {in_calls} of it in I/O calls, which need one, too" if waited_in_calls(outside) else ""
         elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}{of_it}"
     else:
-        besides = f", and {in_calls} waiting for a processor in I/O calls" if _waited_in_calls(outside) else ""
+        besides = f", and {in_calls} waiting for a processor in I/O calls" if waited_in_calls(outside) else ""
         elsewhere = f"{words.duration(outside.seconds - outside.io_seconds)} {where_outside(outside)}{besides}"
     if is_outside_alone(blame, outside):
-        is_other = not _is_hidden_io(outside) and not blame.is_io_open
+        is_other = not is_hidden_io(outside) and not blame.is_io_open
         return f"{longer}{', not because of I/O' if is_other else ''}: it lost {elsewhere}."
     in_io, because = blame.lost.value, _because(blame)
     of_io = (
@@ -162,80 +158,6 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     )
     parts = [of_io, elsewhere] if in_io >= outside.seconds else [elsewhere, of_io]
     return f"{longer}: it lost {parts[0]}, and {parts[1]}."
-
-
-def where_outside(outside: Outside) -> str:
-    """Such as: outside of I/O calls, where it computed 8.10 s more."""
-    if is_wait_for_processor(outside):
-        stall = outside.stall
-        if stall is None:
-            return "waiting for a processor"
-        share = words.percent(round(stall, 2), 2)
-        return f"waiting for a processor (some program on its nodes waited for one {share} of the time)"
-    if not _slept_in(outside, (*DIRECT_WAITS, *STORAGE_WAITS)):
-        return f"outside of I/O calls{why_outside(outside)}"
-    at = f"{'direct I/O, ' if outside.slept_at.startswith(DIRECT_WAITS) else ''}{outside.slept_at} of the kernel"
-    return f"waiting for the storage (in {at}) beyond what its calls show"
-
-
-def is_wait_for_processor(outside: Outside) -> bool:
-    return outside.waited_seconds > outside.seconds / 2
-
-
-def _waited_in_calls(outside: Outside) -> bool:
-    return outside.io_seconds >= LEAST_PART * outside.seconds
-
-
-def why_outside(outside: Outside) -> str:
-    """What the kernel counted meanwhile, as a clause; empty where it does not tell."""
-    half = outside.seconds / 2
-    if outside.loaded_seconds > half:
-        return f", {words.duration(outside.loaded_seconds)} of it while its program and libraries were loaded"
-    if outside.memory_seconds > half:
-        return f", {words.duration(outside.memory_seconds)} of it because memory was short"
-    if outside.work_seconds > half:
-        busy = ", on processors as busy as before" if outside.paced_seconds >= LEAST_PART * outside.seconds else ""
-        return f", where it computed {words.duration(outside.computed_seconds)} more{busy}"
-    if outside.faults >= FEWEST_FAULTS:
-        return f", where {words.number(outside.faults)} more page faults read from storage"
-    if _by_no_call(outside):
-        return f", where {BY_NO_CALL.format(moved=words.size(outside.hidden_bytes))}"
-    if _slept_in(outside, PAGE_WAITS):
-        return ", where its threads waited for pages of files (mapped, or read by processes without a profile)"
-    if outside.slept_seconds > half:
-        at = f", mostly in {outside.slept_at}" if outside.slept_at else ""
-        return f", where its threads slept in the kernel{at}"
-    if outside.pages_bytes >= WORTH_NAMING_BYTES:
-        fetched = words.size(outside.pages_bytes)
-        return f", perhaps waiting for pages of programs and libraries ({fetched} were fetched for it)"
-    return ", where it is not known what it waited for"
-
-
-def is_outside_alone(blame: Blame, outside: Outside) -> bool:
-    """Whether next to nothing was lost in I/O calls beside what was lost outside of them."""
-    in_io = blame.lost.value if blame.is_claimed and blame.lost else 0.0
-    return in_io < LEAST_PART * outside.seconds
-
-
-def _is_hidden_io(outside: Outside) -> bool:
-    slept = _slept_in(outside, (*PAGE_WAITS, *DIRECT_WAITS, *STORAGE_WAITS))
-    is_unseen = _is_not_known(outside) and (outside.hidden_bytes > 0 or outside.is_idle)
-    return outside.loaded_seconds > outside.seconds / 2 or slept or is_unseen
-
-
-def _slept_in(outside: Outside, functions: tuple[str, ...]) -> bool:
-    half = outside.seconds / 2
-    return _is_not_known(outside) and half < outside.slept_seconds and outside.slept_at.startswith(functions)
-
-
-def _by_no_call(outside: Outside) -> bool:
-    return _is_not_known(outside) and outside.hidden_bytes > 0
-
-
-def _is_not_known(outside: Outside) -> bool:
-    """Whether processors, memory and computing do not explain most of it."""
-    others = max(outside.waited_seconds, outside.memory_seconds, outside.work_seconds)
-    return others <= outside.seconds / 2
 
 
 def second_sentence(blame: Blame) -> str:
@@ -248,13 +170,13 @@ def second_sentence(blame: Blame) -> str:
         known = _unknown(blame, _subject(blame)) if _held_up(blame, _subject(blame)) else ""
         return " ".join(part for part in (known, _at_most(blame), there, step) if part)
     there = _there_all_the_same(blame)
-    if there and blame.outside is not None and _is_hidden_io(blame.outside) and is_outside_alone(blame, blame.outside):
+    if there and blame.outside is not None and is_hidden_io(blame.outside) and is_outside_alone(blame, blame.outside):
         return f"{there.removesuffix('.')}, and may have cost it that."
     if not blame.is_claimed:
-        if blame.outside is not None and not _is_hidden_io(blame.outside):
+        if blame.outside is not None and not is_hidden_io(blame.outside):
             if blame.is_io_open:
                 return f"Whether it lost time in I/O, too, is too uncertain to tell: {estimate(blame.lost)}."
-            but = ", but for that wait" if _waited_in_calls(blame.outside) else ""
+            but = ", but for that wait" if waited_in_calls(blame.outside) else ""
             return f"Its I/O took as long as alone{but}, as far as can be measured."
         shared = _shared_with(blame)
         if not shared:
@@ -578,7 +500,7 @@ def _there_all_the_same(blame: Blame) -> str:
     """Who used the storages of which the job made use, where it is not known what that cost."""
     took = _there(blame).group_by("neighbour").agg(pl.col("storage_seconds").sum())
     most_first = took.sort("storage_seconds", "neighbour", descending=[True, False])["neighbour"].to_list()
-    is_hidden = blame.outside is not None and _by_no_call(blame.outside)
+    is_hidden = blame.outside is not None and moved_by_no_call(blame.outside)
     beyond = max(((one.counted or 0) - one.profiled for one in blame.traffic), default=0)
     if not most_first and is_hidden and beyond >= WORTH_NAMING_BYTES:
         most_first = [None]  # nobody knows at what rate the storage serves, and how much of its time they took

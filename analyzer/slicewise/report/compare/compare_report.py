@@ -21,7 +21,8 @@ from slicewise.estimate import Estimate
 from slicewise.report import columns
 from slicewise.report.blame.blame_record import lower_limit_record, outside_record
 from slicewise.report.blame.blame_words import estimate as with_interval
-from slicewise.report.blame.blame_words import limit_of_group, slept_for_memory, where_outside
+from slicewise.report.blame.blame_words import limit_of_group, slept_for_memory
+from slicewise.report.blame.outside_words import where_outside
 from slicewise.report.columns import Made
 from slicewise.report.page import Fact, Page, Section, Step, command
 from slicewise.report.records import picked
