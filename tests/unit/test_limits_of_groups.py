@@ -182,6 +182,23 @@ def test_nobody_slows_down_a_job_that_asks_nothing_of_the_disk(tmp_path, fetched
     assert (": all that its calls read was in memory" in headline(told)) != is_blamed
 
 
+@pytest.mark.parametrize(("joined", "is_less_sure"), [(0, False), (1, False), (5, True)])  # of 20 slices
+def test_it_is_less_sure_who_was_there_where_counts_came_late(tmp_path, joined, is_less_sure):
+    own, run, same = digests(
+        reader(tmp_path / "job", LIMIT // 2, seconds=20),
+        reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
+        reader(tmp_path / "same", LIMIT // 2, seconds=20),
+    )
+    surely = blame(own, [same], [run])
+    counted = same.mishaps.clear()
+    late = pl.DataFrame([{"mishap": "slices_joined", "count": joined}], schema_overrides=counted.schema)
+    same.__dict__["mishaps"] = pl.concat([counted, late], how="diagonal")
+    told = blame(own, [same], [run])
+    assert surely.confidence == "high"
+    assert told.confidence == ("medium" if is_less_sure else "high")
+    assert any("same is counted in part a slice late" in note for note in told.notes) == is_less_sure
+
+
 def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path):
     own, run, same, other = digests(
         reader(tmp_path / "job", LIMIT // 2, seconds=20),

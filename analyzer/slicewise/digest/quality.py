@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from itertools import groupby
 
+import polars as pl
+
+from slicewise.constants import LEAST_OF_JOB
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import COUNTED, SERVED, has_rank
 from slicewise.scalars import whole_or_none
@@ -29,6 +32,7 @@ class Imported:
         return self.spread > 1 or self.clock_error_seconds > SHARE_OF_SLICE * slice_seconds
 
 
+JOINED = "slices_joined"
 # A clock that is off by less of a slice than this moves next to nothing into another one.
 SHARE_OF_SLICE = 0.05
 
@@ -39,6 +43,17 @@ def imported(digest: Digest) -> Imported | None:
     if job["source"] == COUNTED:
         return None
     return Imported(job["source"], job["spread"], job["clock_error_ns"] / 1e9)
+
+
+def has_late_counts(digest: Digest) -> bool:
+    """Whether counts of slices that are worth a word are in a later slice than the calls: there was no memory for them
+    (docs/counters.md, `slices_joined`).
+    """
+    if "mishaps" in digest.not_kept:
+        return False
+    joined = int(digest.mishaps.filter(pl.col("mishap") == JOINED)["count"].sum())
+    ran_ns = int((digest.processes["end_ns"] - digest.processes["start_ns"]).sum())
+    return joined * digest.slice_ns > LEAST_OF_JOB * ran_ns
 
 
 def missing_ranks(digest: Digest) -> list[str]:

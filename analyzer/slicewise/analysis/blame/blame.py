@@ -52,7 +52,7 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import TRIVIAL, WORTH_NAMING_BYTES
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
-from slicewise.digest.quality import imported
+from slicewise.digest.quality import has_late_counts, imported
 from slicewise.digest.slices import BYTES
 from slicewise.errors import UserError
 from slicewise.kinds import LESS_SURE
@@ -255,19 +255,16 @@ def _notes(
 def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
     """The blame, less sure where the job's slices, or those of a neighbour that it names, are known in part only."""
     named = {told.job.job, *(neighbour.job for neighbour in told.neighbours)}
-    blurred = [
-        job.job
-        for job in jobs
-        if job.job in named and (how := imported(job)) is not None and how.is_blurred(told.slice_ns / 1e9)
-    ]
-    if not blurred:
-        return told
-    are = "is" if len(blurred) == 1 else "are"
-    note = (
-        f"{words.listing(blurred)} {are} imported from logs that do not say exactly in which slices bytes were moved, "
-        "so it is less sure who was active with whom"
-    )
-    return replace(told, confidence=LESS_SURE[told.confidence], notes=[*told.notes, note])
+    jobs = [job for job in jobs if job.job in named]
+    logs = [job.job for job in jobs if (how := imported(job)) is not None and how.is_blurred(told.slice_ns / 1e9)]
+    late = [job.job for job in jobs if has_late_counts(job)]
+    for who, why in ((logs, "imported from logs that do not say exactly in which slices bytes were moved"),
+                     (late, "counted in part a slice late, since memory was full")):  # fmt: skip
+        if who:
+            are = "is" if len(who) == 1 else "are"
+            note = f"{words.listing(who)} {are} {why}, so it is less sure who was active with whom"
+            told = replace(told, confidence=LESS_SURE[told.confidence], notes=[*told.notes, note])
+    return told
 
 
 def _harmless(storage: Storage) -> str:
