@@ -281,7 +281,7 @@ def _is_used(storage: Storage, others: pl.DataFrame) -> bool:
 
 def _unasked(storage: Storage) -> str:
     return (
-        f"All that it read on {storage.point} was in memory, and it wrote next to nothing there: "
+        f"What it read on {storage.point} was in memory, and it wrote next to nothing there: "
         "those who used that disk meanwhile did not slow it down"
     )
 

@@ -438,7 +438,7 @@ def _because(blame: Blame) -> str:
     limit = blame.lower_limit if blame.lower_limit and blame.lower_limit.seconds >= WORTH_BLAMING * lost else None
     if blame.shares.is_empty() and turn is None and limit is None:
         if blame.is_in_memory:
-            return ": all that its calls read was in memory, and no disk slowed them down"
+            return ": what its calls read was in memory, and no disk slowed them down"
         if blame.baseline is not None and blame.baseline.source == "standalone runs":
             return f": its storage was slower, and {others_there(blame, 'it')}"
         return f", but {others_there(blame, 'its storage')}"
