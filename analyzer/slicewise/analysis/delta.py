@@ -25,7 +25,7 @@ NAMES = ("A", "B")
 SAME_OFFSET = 0.5
 # Jobs count as equal if what they take alone differs by no more than this fraction.
 EQUAL_TIMES = 0.1
-# Less lost time than this fraction of what the jobs take alone is no ground for an index.
+# Jobs that lose less than this fraction of their time alone, on average, give no ground for an index.
 LEAST_LOST = 0.1
 CURVE_POINTS = 201
 
@@ -174,9 +174,11 @@ def asymmetry_index(points: pl.DataFrame, alone: dict[str, float]) -> tuple[floa
         .group_by("run")
         .agg(apart=(pl.col("seconds").max() - pl.col("seconds").min()), both=pl.col("seconds").sum())
     )
-    lost = float((runs["both"] - 2 * each).clip(0.0).sum()) if len(runs) else 0.0
-    if lost <= LEAST_LOST * each:
-        return None, "no run in which one job began clearly before the other, and met it, lost time"
+    if runs.is_empty():
+        return None, "in no run one job began clearly before the other, and met it"
+    lost = float((runs["both"] - 2 * each).clip(0.0).sum())
+    if lost <= LEAST_LOST * 2 * each * len(runs):
+        return None, "where one job began clearly before the other, and met it, they lost next to nothing"
     return float(runs["apart"].sum()) / lost, ""
 
 
