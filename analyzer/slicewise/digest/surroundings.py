@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # numpy would come along
 
 # More profiles than this in one directory are not looked through: a catalog is made for that.
 MOST_PROFILES = 2000
+# So many jobs that ran at once with one are asked what they computed.
+MOST_AT_ONCE = 20
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,13 @@ class Surroundings:
             return Nearby([], [], len(places))
         return jobs.nearby(own, places)
 
+    def at_once(self, job: Path, most: int = MOST_AT_ONCE) -> list[Path]:
+        """The jobs of its directory that ran while it did, those first that did so for longest, if `nearby` looked."""
+        directory = job_directory(job)
+        jobs = self._known.get(directory.parent)
+        own = jobs.at(self.place(directory)) if jobs is not None else None
+        return jobs.at_once(own)[:most] if jobs is not None and own is not None else []
+
     def _places(self, directory: Path) -> list[Path]:
         there = {one for one in directory.parent.iterdir() if is_job_directory(one) and not is_of_servers(one)}
         running = {one for one in self.copies if one.parent == directory.parent}
@@ -107,6 +116,14 @@ class _DirectoryJobs:
 
     def at(self, place: Path) -> Outline | None:
         return next((job for job in self.jobs if job.place == place), None)
+
+    def at_once(self, own: Outline) -> list[Path]:
+        together = [
+            (min(own.did["end_ns"], job.did["end_ns"]) - max(own.did["start_ns"], job.did["start_ns"]), job.place)
+            for at, job in enumerate(self.jobs)
+            if job.ids.isdisjoint(own.ids) and at not in self._copies
+        ]
+        return [place for ns, place in sorted(together, key=lambda one: (-one[0], one[1])) if ns > 0]
 
     def nearby(self, own: Outline, places: Sequence[Path]) -> Nearby:
         wanted = set(places)

@@ -3,25 +3,28 @@
 Paths in, digests out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 
 from slicewise.analysis.blame.blame import blame, losses
+from slicewise.analysis.blame.processors import waited_seconds, words_of_processors
 from slicewise.analysis.blame.result import HAD_COMPANY, Blame, RunTaken
 from slicewise.analysis.blame.servers import let_clients_tell, let_servers_tell
 from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
 from slicewise.analysis.runs.limits import has_limits, is_apart
 from slicewise.analysis.runs.matching import company as in_company
 from slicewise.catalog.kept import KeptDigest, KeptJob
-from slicewise.catalog.neighbours import Neighbourhood
+from slicewise.catalog.neighbours import Neighbourhood, at_once
 from slicewise.catalog.sources import counted_beside, find_nearby, kept_job, read_digests
 from slicewise.catalog.store import Catalog
 from slicewise.digest import large
 from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import SELDOM, Digest
+from slicewise.digest.processor_time import NOBODY, processor_times
 from slicewise.digest.shared import with_names_of_their_own
 from slicewise.digest.surroundings import MOST_PROFILES, Nearby, Surroundings, job_directory
 from slicewise.errors import UserError
@@ -41,7 +44,8 @@ class Case:
     job and what was looked for come from, if not from profiles. hides_names: whoever asks may not see others'. counted:
     what file servers counted by job, where that is given, and told: what was left out of it. same_as: those of `alone`
     that count as runs of the job's program, whatever they are called. with_company: names of runs of its program that
-    were not taken, since they had company.
+    were not taken, since they had company. at_once: reads what jobs computed that ran while it
+    did (`processor_times`).
     """
 
     job: Digest
@@ -56,12 +60,14 @@ class Case:
     told: Sequence[str] = ()
     same_as: frozenset[Path] = frozenset()
     with_company: Sequence[str] = ()
+    at_once: Callable[[], pl.DataFrame] = NOBODY.clear
 
     def losses(self, rows: Rows) -> Blame | None:
         """What the job lost, to whom, and how sure that is; None: nothing tells. rows: has what the jobs did."""
         return losses(self.job, self.neighbours, self.alone, self.found, rows)
 
-    def result(self) -> Blame:
+    def result(self, has_names: bool = True) -> Blame:
+        """has_names: others may be named in its notes."""
         rows = RowsOfNeighbours()
         result = blame(
             self.job, self.neighbours, self.alone, self.found, rows, counted=self.counted, same_as=self.same_as
@@ -75,6 +81,8 @@ class Case:
             what = f"{self.unread[0]} cannot be read and" if count == 1 else f"{count} profiles cannot be read and"
             notes.append(f"{what} may be missing among the neighbours: slicewise report --detail {self.unread[0]}")
         notes += self.told
+        if waited_seconds(result):
+            notes += words_of_processors(result, self.job, self.at_once(), has_names and not self.hides_names)
         passed_over = [RunTaken(job, False, HAD_COMPANY) for job in self.with_company]
         return replace(result, notes=[*result.notes, *notes], runs=[*result.runs, *passed_over])
 
@@ -163,6 +171,7 @@ def case_of(
         counted=counted,
         told=told,
         with_company=passed_over,
+        at_once=partial(processor_times, around.at_once(job)),
     )
 
 
@@ -229,6 +238,7 @@ def kept_case(
         hides_names=not catalog.shows_names,
         counted=counted,
         told=told,
+        at_once=partial(at_once, catalog, job),
     )
     return case, names
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from slicewise.analysis.blame.in_memory import asked_no_disk
 from slicewise.analysis.blame.limits import held_alike, lowered
 from slicewise.analysis.blame.memory import (
     Fetched,
@@ -199,7 +200,7 @@ def _stranger(
     than the run slept in the kernel.
     """
     long = _long_on(run, grid_ns)
-    numbers = [one.number for one in where if one.number in long]
+    numbers = [one.number for one in where if one.number in long and not asked_no_disk(one, run)]
     if not numbers or (run.node_slices.is_empty() and counted is None):
         return "", 0.0
     its = storages.describe_all(numbers, [run])

@@ -542,7 +542,7 @@ def _by_slice(rows: pl.DataFrame, slices: range) -> list[float]:
 
 def blame_report(case: Case, is_anonymous: bool) -> tuple[Blame, Page]:
     """is_anonymous: without the neighbours' names; a case that hides names has none whatever is asked."""
-    result, paths = case.result(), {one.job: one.path for one in (case.job, *case.neighbours)}
+    result, paths = case.result(not is_anonymous), {one.job: one.path for one in (case.job, *case.neighbours)}
     if is_anonymous or case.hides_names:
         result, paths = anonymous(result, case.job, case.others(), case.unread), {}
     page = blame_page(result, unseen_lines([case.job]), paths, case.job)

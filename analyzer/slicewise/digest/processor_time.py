@@ -1,0 +1,33 @@
+"""What the processes of several jobs computed: no more is read of them.
+
+Paths in, a frame out.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from slicewise.profile.plan import SOURCE, Want
+from slicewise.profile.reading import read_jobs
+
+WANTED = {
+    "processes": Want("processes", ("host", "start_ns", "end_ns")),
+    "usage": Want("usage", ("user_ns", "system_ns")),
+}
+NOBODY = pl.DataFrame(
+    schema={"job": pl.String, "node": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "processor_ns": pl.Int64}
+)
+
+
+def processor_times(places: Sequence[Path]) -> pl.DataFrame:
+    """A row for each process of the jobs at these places: job, node, start_ns, end_ns, processor_ns."""
+    if not places:
+        return NOBODY
+    reading = read_jobs(places, WANTED)
+    names = pl.Series([source.path.name for source in reading.sources])
+    processes, usage = (reading.tables[name] for name in WANTED)
+    took = usage.group_by(SOURCE, "process").agg(processor_ns=pl.col("user_ns").sum() + pl.col("system_ns").sum())
+    both = processes.join(took, on=[SOURCE, "process"], maintain_order="left")
+    found = both.with_columns(names.gather(both[SOURCE]).alias("job")).rename({"host": "node"})
+    return found.select(pl.col(name).cast(kind) for name, kind in NOBODY.schema.items())
