@@ -10,7 +10,7 @@ import polars as pl
 
 from slicewise.analysis.blame import to_runtime, uncontended, without
 from slicewise.analysis.blame.in_memory import is_in_memory
-from slicewise.analysis.blame.meanwhile import Company, Meanwhile
+from slicewise.analysis.blame.meanwhile import Meanwhile, TimeTaken
 from slicewise.analysis.blame.result import Baseline, Blame, Neighbour
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
@@ -29,7 +29,7 @@ NARROW_OF_LOSS = 0.5
 
 
 def answer(
-    sure: Answered, there: Meanwhile, company: Company, chains: ProcessChains, step: str, of_seconds_alone: bool
+    sure: Answered, there: Meanwhile, taken: TimeTaken, chains: ProcessChains, step: str, of_seconds_alone: bool
 ) -> Blame:
     """chains: of the job. step: what to do where its loss is not known well. of_seconds_alone: as of `losses`."""
     digest, job, grid_ns = there.digest, run_of(there.digest).job, there.grid_ns
@@ -39,7 +39,7 @@ def answer(
     io_seconds = 0.0 if by_process.is_empty() else float(by_process["seconds"][0])
     runtime = (job.end_ns - job.start_ns) / 1e9
     lost = lost_time(slices, chosen.of if chosen else {})
-    shares = blamed(lost, company.active, company.shared_by, grid_ns / 1e9)
+    shares = blamed(lost, taken.active, taken.shared_by, grid_ns / 1e9)
     io_lost = float(lost.select(pl.sum_horizontal(f"{kind}_lost" for kind in KINDS).sum()).item())
     value, uneven, known_lost, job_lost, alone = 0.0, 1.0, None, None, None
     if chosen is not None:
@@ -77,9 +77,9 @@ def answer(
         baseline=base,
         sources=sure.baselines,
         contradiction=sure.contradiction,
-        unknown_because="" if base else _why_unknown(digest, slices, company.active, sure.baselines),
+        unknown_because="" if base else _why_unknown(digest, slices, taken.active, sure.baselines),
         next_step="" if base and confidence in SURE else step,
-        traffic=company.traffic,
+        traffic=taken.traffic,
         missing=missing_ranks(digest),
         notes=[],
         slice_ns=grid_ns,

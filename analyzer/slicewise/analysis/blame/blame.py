@@ -13,7 +13,7 @@ from slicewise.analysis.blame import sources, to_runtime
 from slicewise.analysis.blame.active import bystanders
 from slicewise.analysis.blame.answer import answer
 from slicewise.analysis.blame.limits import limit_words, lowered, request_words
-from slicewise.analysis.blame.meanwhile import Company, Meanwhile, company_of, meanwhile
+from slicewise.analysis.blame.meanwhile import Meanwhile, TimeTaken, meanwhile, time_taken
 from slicewise.analysis.blame.memory import moved_by_no_call
 from slicewise.analysis.blame.next_step import NARROWER, next_step
 from slicewise.analysis.blame.outside import cost_by_waiting
@@ -119,7 +119,7 @@ def _asked(
     chains = process_chains(digest, grid_ns)
     there = meanwhile(digest, neighbours, chains.slices, rows, counted, grid_ns)
     runs, runs_told, beside_strangers = runs_taken(digest, alone, found, there.where, rows, grid_ns, counted)
-    company = company_of(there, runs, chains, rows)
+    taken = time_taken(there, runs, chains, rows)
 
     def chains_of(run: Digest) -> ProcessChains:
         return process_chains(run, grid_ns, chains_to_match(run, digest, grid_ns))
@@ -134,12 +134,12 @@ def _asked(
         _standalone(run, chains_of(run), chains.waits, run.about["command"] == job.command, seconds)
         for run, seconds in beside_strangers
     ]
-    scene = with_waits_of(company.scene, standalone)
+    scene = with_waits_of(taken.scene, standalone)
     sure = sources.ask(scene, standalone, chains.calls["process"].n_unique(), NO_TIME if digest.is_served else "")
     if of_seconds_alone and sure.chosen is None:
         return None
     step = next_step(job, digest, {run.job for run in (*alone, *found)})
-    told = answer(sure, there, company, chains, step, of_seconds_alone)
+    told = answer(sure, there, taken, chains, step, of_seconds_alone)
     same_work = like(digest, runs, alone, sure)
     lower = lowered(there.where, there.limits, digest, runs)
     of_its_size = [run for run, its in zip(runs, alone_chains, strict=True) if len(its) == len(chains)]
@@ -152,18 +152,18 @@ def _asked(
         slowest = process_seconds(chains.calls)["process"]
         own = own_processes(
             chains.calls,
-            company.active.select("storage", "slice"),
+            taken.active.select("storage", "slice"),
             [its.calls for its in alone_chains],
             None if slowest.is_empty() else int(slowest[0]),
             max(0.0, told.io_seconds - lost),
         )
         told = replace(_with_waiting(told, digest, grid_ns), own_processes=own)
     runs_told = [as_other_work(one, sure, told.lost is not None, same_work) for one in runs_told]
-    idle = bystanders(company.others, company.active, {storage for storage, _ in scene.places})
-    notes = _notes(told, there, company, sure, runs_told, lower)
+    idle = bystanders(taken.others, taken.active, {storage for storage, _ in scene.places})
+    notes = _notes(told, there, taken, sure, runs_told, lower)
     told = replace(told, notes=notes, runs=runs_told, bystanders=idle)
     where = [one.number for one in there.where]
-    told = with_turn(told, turn_of(digest, there.neighbours, company.rows, scene.known, where, grid_ns))
+    told = with_turn(told, turn_of(digest, there.neighbours, taken.rows, scene.known, where, grid_ns))
     if told.is_claimed and not of_seconds_alone:
         told = replace(told, regions=lost_in_regions(digest, told.shares, told.neighbours, grid_ns))
     # Perhaps memory held for other runs what it did not hold for this one.
@@ -227,7 +227,7 @@ def _with_waiting(told: Blame, digest: Digest, grid_ns: int) -> Blame:
 def _notes(
     told: Blame,
     there: Meanwhile,
-    company: Company,
+    taken: TimeTaken,
     sure: Answered,
     runs_told: Sequence[RunTaken],
     lower: Sequence[LowerLimit],
@@ -240,13 +240,13 @@ def _notes(
         *cache_notes(digest, runs_told),
         *why_none_taken(runs_told),
         *(limit_words(there.where, there.limits, lower) if told.io_seconds >= TRIVIAL * told.runtime_seconds else ()),
-        *(request_words(there.where, there.limits, company.of_requests) if told.neighbours else ()),
-        *(_harmless(one) for one in there.where if one.number in company.harmless),
-        *(_unasked(one) for one in there.where if one.number in company.unasked and _is_used(one, company.others)),
+        *(request_words(there.where, there.limits, taken.of_requests) if told.neighbours else ()),
+        *(_harmless(one) for one in there.where if one.number in taken.harmless),
+        *(_unasked(one) for one in there.where if one.number in taken.unasked and _is_used(one, taken.others)),
         *estimated_words([one.job for one in told.neighbours], there.neighbours),
     ]
     if served is not None:
-        its = company.rows.filter(pl.col("job") == digest.job, pl.col("storage") == served.storage.number)
+        its = taken.rows.filter(pl.col("job") == digest.job, pl.col("storage") == served.storage.number)
         own_bytes = int(its.select(pl.sum_horizontal(BYTES).sum()).item())
         notes += served_words(served, [one.job for one in told.neighbours], own_bytes)
     return notes

@@ -117,7 +117,7 @@ def meanwhile(
 
 
 @dataclass(frozen=True)
-class Company:
+class TimeTaken:
     """How much of the storages' time others took while a job ran.
 
     rows: as of `Meanwhile`, with the bytes that disks moved. others: of these those of others and of programs without a
@@ -146,7 +146,7 @@ class Company:
         }
 
 
-def company_of(there: Meanwhile, runs: Sequence[Digest], chains: ProcessChains, rows: Rows) -> Company:
+def time_taken(there: Meanwhile, runs: Sequence[Digest], chains: ProcessChains, rows: Rows) -> TimeTaken:
     """runs: those that count as alone. chains: of the job. rows: has what the runs did."""
     digest, grid_ns = there.digest, there.grid_ns
     beside = there.rows
@@ -195,7 +195,7 @@ def company_of(there: Meanwhile, runs: Sequence[Digest], chains: ProcessChains, 
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in there.traffic]
     harmless = [number for number in harmless if number not in unasked]
     active = around.filter(took_nothing | took_time())
-    return Company(beside, others, active, harmless, unasked, scene, of_requests, traffic)
+    return TimeTaken(beside, others, active, harmless, unasked, scene, of_requests, traffic)
 
 
 def _storages_of(slices: pl.DataFrame, digest: Digest, neighbours: Sequence[Digest]) -> list[Storage]:
