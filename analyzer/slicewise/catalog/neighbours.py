@@ -18,8 +18,8 @@ from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.constants import SECOND_NS
 from slicewise.digest.company import company_of, in_company, later_copies, runs_like, while_alive, without_overlaps
+from slicewise.digest.node_use import NOBODY
 from slicewise.digest.processes import DIRECTIONS
-from slicewise.digest.processor_time import NOBODY
 from slicewise.digest.sampled import on_storages
 from slicewise.scalars import whole
 
@@ -102,13 +102,15 @@ def partners_among(rows: pl.DataFrame, key: int) -> pl.DataFrame:
 
 
 def at_once(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
-    """`processor_times` of the jobs that ran while a job did."""
+    """`node_use` of the jobs that ran while a job did."""
     begin_ns, end_ns = kept.times
     batches = catalog.batches_between(begin_ns, end_ns)
     names = catalog.scan("jobs", batches).select(KEY, "job")
     lived = pl.col("start_ns") < end_ns, pl.col("end_ns") > begin_ns, pl.col(KEY) != kept.key
     processes = catalog.scan("processes", batches).filter(*lived).select(KEY, "process", "node", "start_ns", "end_ns")
-    took = catalog.scan("usage", batches).select(KEY, "process", processor_ns=pl.col("user_ns") + pl.col("system_ns"))
+    took = catalog.scan("usage", batches).select(
+        KEY, "process", "peak_bytes", processor_ns=pl.col("user_ns") + pl.col("system_ns")
+    )
     found = processes.join(took, on=[KEY, "process"]).join(names, on=KEY)
     return found.select(pl.col(name).cast(kind) for name, kind in NOBODY.schema.items()).collect()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from slicewise.analysis.blame.blame import blame, losses
-from slicewise.analysis.blame.processors import waited_seconds, words_of_processors
+from slicewise.analysis.blame.on_nodes import waited, words_of_nodes
 from slicewise.analysis.blame.result import HAD_COMPANY, Blame, RunTaken
 from slicewise.analysis.blame.servers import let_clients_tell, let_servers_tell
 from slicewise.analysis.calls import OF_JOBS, Rows, job_rows
@@ -24,7 +24,7 @@ from slicewise.catalog.store import Catalog
 from slicewise.digest import large
 from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import SELDOM, Digest
-from slicewise.digest.processor_time import NOBODY, processor_times
+from slicewise.digest.node_use import NOBODY, node_use
 from slicewise.digest.shared import with_names_of_their_own
 from slicewise.digest.surroundings import MOST_PROFILES, Nearby, Surroundings, job_directory
 from slicewise.errors import UserError
@@ -44,8 +44,8 @@ class Case:
     job and what was looked for come from, if not from profiles. hides_names: whoever asks may not see others'. counted:
     what file servers counted by job, where that is given, and told: what was left out of it. same_as: those of `alone`
     that count as runs of the job's program, whatever they are called. with_company: names of runs of its program that
-    were not taken, since they had company. at_once: reads what jobs computed that ran while it
-    did (`processor_times`).
+    were not taken, since they had company. at_once: reads what jobs took of their nodes that
+    ran while it did (`node_use`).
     """
 
     job: Digest
@@ -81,8 +81,8 @@ class Case:
             what = f"{self.unread[0]} cannot be read and" if count == 1 else f"{count} profiles cannot be read and"
             notes.append(f"{what} may be missing among the neighbours: slicewise report --detail {self.unread[0]}")
         notes += self.told
-        if waited_seconds(result):
-            notes += words_of_processors(result, self.job, self.at_once(), has_names and not self.hides_names)
+        if any(waited(result)):
+            notes += words_of_nodes(result, self.job, self.at_once(), has_names and not self.hides_names)
         passed_over = [RunTaken(job, False, HAD_COMPANY) for job in self.with_company]
         return replace(result, notes=[*result.notes, *notes], runs=[*result.runs, *passed_over])
 
@@ -171,7 +171,7 @@ def case_of(
         counted=counted,
         told=told,
         with_company=passed_over,
-        at_once=partial(processor_times, around.at_once(job)),
+        at_once=partial(node_use, around.at_once(job)),
     )
 
 

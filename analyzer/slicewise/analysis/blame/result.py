@@ -11,6 +11,7 @@ from slicewise.analysis.job.split import Split
 from slicewise.analysis.runs.limits import limit_rate
 from slicewise.analysis.runs.matching import Job
 from slicewise.analysis.runs.storage import Storage
+from slicewise.constants import MAINLY
 from slicewise.estimate import Estimate
 from slicewise.kinds import Confidence
 
@@ -163,6 +164,16 @@ class Outside:
     def work_seconds(self) -> float:
         """For which it computed more, with the waits for a processor that came with as much computing before."""
         return self.computed_seconds + self.paced_seconds
+
+    @property
+    def is_for_processor(self) -> bool:
+        """Whether most of it was a wait for a processor."""
+        return self.waited_seconds > MAINLY * self.seconds
+
+    @property
+    def is_for_memory(self) -> bool:
+        """Whether memory was short for most of it."""
+        return self.memory_seconds > MAINLY * self.seconds
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def _less_sure_of_its_work(told: Blame, outside: Outside, runs: Sequence[Digest]
     """The blame of a job that may have been asked to do something else than runs did, outside of I/O."""
     others = words.listing([run.job for run in runs])
     note = f"{others} had another command line, and perhaps less to do outside of I/O calls"
-    is_counted = outside.waited_seconds > outside.seconds / 2
+    is_counted = outside.is_for_processor
     confidence = told.confidence if is_counted else LESS_SURE[told.confidence]
     return replace(told, notes=[*told.notes, note], confidence=confidence)
 
@@ -156,7 +156,7 @@ def with_outside(told: Blame, outside: Outside | None) -> Blame:
         less, more = bounds.value - bounds.low, bounds.high - bounds.value
         told = replace(told, lost=Estimate(value, value - less, value + more, bounds.how))
     told = replace(told, is_claimed=told.is_claimed and left * lost > TRIVIAL * told.io_seconds)
-    is_explained = told.baseline is not None and left < MAINLY and outside.waited_seconds > outside.seconds / 2
+    is_explained = told.baseline is not None and left < MAINLY and outside.is_for_processor
     # Nobody took the storage's time, and somebody took the processors'.
     return replace(told, confidence="medium") if is_explained and told.confidence == "low" else told
 

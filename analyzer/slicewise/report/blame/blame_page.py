@@ -249,7 +249,7 @@ def _steps(blame: Blame, paths: Mapping[str, Path]) -> list[Step]:
         steps.append(
             Step(f"{'Make the answer surer' if blame.lost is not None else 'Get an answer'}: {blame.next_step}")
         )
-    if blame.outside is not None and outside_words.is_wait_for_processor(blame.outside):
+    if blame.outside is not None and blame.outside.is_for_processor:
         steps.append(Step(PROCESSORS))
     if blame.outside is not None and outside_words.is_outside_alone(blame, blame.outside):
         return steps
@@ -300,7 +300,7 @@ def _facts(blame: Blame) -> list[Fact]:
 
 def _outside_of_io(outside: Outside) -> tuple[str, float]:
     """What a loss outside of I/O is called, and how long it is, s."""
-    if outside_words.is_wait_for_processor(outside):
+    if outside.is_for_processor:
         return "lost waiting for a processor", outside.seconds
     return "lost outside of I/O", outside.seconds - outside.io_seconds
 

@@ -25,7 +25,6 @@ from slicewise.report.blame.outside_words import (
     LEAST_PART,
     is_hidden_io,
     is_outside_alone,
-    is_wait_for_processor,
     moved_by_no_call,
     waited_in_calls,
     where_outside,
@@ -143,7 +142,7 @@ def _not_by_io_alone(blame: Blame, who: str, took: str) -> str:
     outside = blame.outside
     longer = f"{who} took {slowdown(blame)}: {took} instead of {estimate(blame.alone)}"
     in_calls = words.duration(outside.io_seconds)
-    if is_wait_for_processor(outside):
+    if outside.is_for_processor:
         of_it = f", {in_calls} of it in I/O calls, which need one, too" if waited_in_calls(outside) else ""
         elsewhere = f"{words.duration(outside.seconds)} {where_outside(outside)}{of_it}"
     else:

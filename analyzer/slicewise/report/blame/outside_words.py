@@ -19,7 +19,7 @@ STORAGE_WAITS = (
 
 def where_outside(outside: Outside) -> str:
     """Such as: outside of I/O calls, where it computed 8.10 s more."""
-    if is_wait_for_processor(outside):
+    if outside.is_for_processor:
         stall = outside.stall
         if stall is None:
             return "waiting for a processor"
@@ -31,10 +31,6 @@ def where_outside(outside: Outside) -> str:
     return f"waiting for the storage (in {at}) beyond what its calls show"
 
 
-def is_wait_for_processor(outside: Outside) -> bool:
-    return outside.waited_seconds > outside.seconds / 2
-
-
 def waited_in_calls(outside: Outside) -> bool:
     return outside.io_seconds >= LEAST_PART * outside.seconds
 
@@ -44,7 +40,7 @@ def why_outside(outside: Outside) -> str:
     half = outside.seconds / 2
     if outside.loaded_seconds > half:
         return f", {words.duration(outside.loaded_seconds)} of it while its program and libraries were loaded"
-    if outside.memory_seconds > half:
+    if outside.is_for_memory:
         return f", {words.duration(outside.memory_seconds)} of it because memory was short"
     if outside.work_seconds > half:
         busy = ", on processors as busy as before" if outside.paced_seconds >= LEAST_PART * outside.seconds else ""

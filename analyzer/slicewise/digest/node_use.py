@@ -1,4 +1,4 @@
-"""What the processes of several jobs computed: no more is read of them.
+"""What the processes of several jobs took of their nodes: no more is read of them.
 
 Paths in, a frame out.
 """
@@ -13,21 +13,26 @@ from slicewise.profile.reading import read_jobs
 
 WANTED = {
     "processes": Want("processes", ("host", "start_ns", "end_ns")),
-    "usage": Want("usage", ("user_ns", "system_ns")),
+    "usage": Want("usage", ("user_ns", "system_ns", "peak_bytes")),
 }
 NOBODY = pl.DataFrame(
-    schema={"job": pl.String, "node": pl.String, "start_ns": pl.Int64, "end_ns": pl.Int64, "processor_ns": pl.Int64}
+    schema={"job": pl.String, "node": pl.String}
+    | dict.fromkeys(("start_ns", "end_ns", "processor_ns", "peak_bytes"), pl.Int64)
 )
 
 
-def processor_times(places: Sequence[Path]) -> pl.DataFrame:
-    """A row for each process of the jobs at these places: job, node, start_ns, end_ns, processor_ns."""
+def node_use(places: Sequence[Path]) -> pl.DataFrame:
+    """A row for each process of the jobs at these places: job, node, start_ns, end_ns (0: it still runs, or
+    nobody saw its end), processor_ns, peak_bytes.
+    """
     if not places:
         return NOBODY
     reading = read_jobs(places, WANTED)
     names = pl.Series([source.path.name for source in reading.sources])
     processes, usage = (reading.tables[name] for name in WANTED)
-    took = usage.group_by(SOURCE, "process").agg(processor_ns=pl.col("user_ns").sum() + pl.col("system_ns").sum())
+    took = usage.group_by(SOURCE, "process").agg(
+        pl.col("peak_bytes").max(), processor_ns=pl.col("user_ns").sum() + pl.col("system_ns").sum()
+    )
     both = processes.join(took, on=[SOURCE, "process"], maintain_order="left")
     found = both.with_columns(names.gather(both[SOURCE]).alias("job")).rename({"host": "node"})
     return found.select(pl.col(name).cast(kind) for name, kind in NOBODY.schema.items())

@@ -1,10 +1,13 @@
-"""Who computed on a job's nodes while it waited for a processor there, from files and from a catalog."""
+"""Who took what a job waited for on its nodes, processors or memory, from files and from a catalog."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from slicewise.analysis.blame.case import Case, case_of, kept_case
+from slicewise.analysis.blame.on_nodes import words_of_nodes
 from slicewise.catalog.kept import find_job
+from slicewise.estimate import Estimate
 from support.catalogs import catalog_of
 from support.swz import build_profile
 
@@ -19,6 +22,7 @@ def job(directory: Path, number: int, computed: float, host: str = "n1", before:
     process |= {"start_ns": NS * start, "end_ns": NS * (FIRST + SECONDS)}
     used = {"process": number, "slice": start, "sampled_ns": NS * (before + SECONDS), "user_ns": round(computed * NS)}
     used |= {"delayed_ns": round(waited * NS), "first_thread_ns": round(computed * NS)}
+    used |= {"peak_bytes": 2 << 30 if before else MIB}
     read = {"process": number, "read_bytes": MIB, "read_ops": 1, "read_ns": NS // 100, "threads": 1}
     slices = [read | {"slice": start + at} for at in range(before + SECONDS)]
     mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
@@ -50,3 +54,11 @@ def test_a_catalog_names_the_same(jobs: list[Path], tmp_path: Path) -> None:
     catalog = catalog_of(tmp_path / "catalog", *jobs)
     case, _ = kept_case(catalog, find_job(catalog, "waits"))
     assert told(case) == ["Processor time of others on its node meanwhile: burn 9.00 s"]
+
+
+def test_who_had_the_memory_is_named(jobs: list[Path]) -> None:
+    case = case_of(jobs[0])
+    short = replace(case.result(), outside=None, delayed_seconds=None, memory_seconds=Estimate(2.0, 1.0, 3.0, ""))
+    assert words_of_nodes(short, case.job, case.at_once(), has_names=True) == [
+        "Memory of others on its node meanwhile: burn 2 GiB"
+    ]
