@@ -17,6 +17,7 @@ from testbed import (
     policy_tables,
     sharing_tables,
     short_tables,
+    sweep_tables,
     usual_tables,
 )
 from testbed.recordings import unpacked
@@ -25,6 +26,7 @@ from testbed.tables import Table
 MEASURED = Path(__file__).resolve().parents[1] / "golden" / "measured"
 GOLDEN = MEASURED.parent
 ARCHIVES, PLANTED, CACHED = GOLDEN / "campaigns", GOLDEN / "planted.tar.xz", GOLDEN / "cached"
+PANELS = GOLDEN / "panels.json"
 DRAWING = GOLDEN.parents[1] / "docs" / "policies-measured.svg"
 
 PARTS: dict[str, Callable[[], list[Table]]] = {
@@ -35,6 +37,7 @@ PARTS: dict[str, Callable[[], list[Table]]] = {
     "blame": lambda: blame_tables.tables(unpacked(ARCHIVES)),
     "foretold": lambda: foretell_tables.tables(unpacked(ARCHIVES)),
     "causes": lambda: plants_tables.tables(plants_tables.read_all(PLANTED)),
+    "panels": lambda: sweep_tables.tables(sweep_tables.read(PANELS)),
     "turns": lambda: policy_tables.tables(ARCHIVES),
 }
 

@@ -136,10 +136,11 @@ def start_brick(cluster: Cluster, server: Node, export: Path, port: int) -> None
 
 
 def mount_glusterfs(cluster: Cluster, node: Node, file: Path, point: Path) -> None:
-    """A client, of which `file` says what it is made of."""
+    """A client, of which `file` says what it is made of; the mount has its name, as of a volume."""
     node.run("mkdir", "-p", point)
     log = cluster.folder / f"{node.name}-{file.stem}.log"
-    node.start(cluster.folder / "glusterfs.log", "glusterfs", "-N", "-f", file, "-l", log, point)
+    named = f"--volfile-id={file.stem}"
+    node.start(cluster.folder / "glusterfs.log", "glusterfs", "-N", named, "-f", file, "-l", log, point)
     wait_for_mount(node, point, "fuse.glusterfs")
 
 

@@ -36,6 +36,9 @@ TWO_DISKS, STRIPED = "two-disks", "striped"
 DISK_MIB = 2304
 STRIPED_SERVERS = 4
 BLOCK_FACTOR = 64
+# Plans that change a server's settings.
+OF_ONE_SERVER = ("network", "device", "pairs")
+ALL, REST = "client-all", "client-other"
 MEMORY, DISK, OTHER = Path("/mnt/memory"), Path("/mnt/scratch"), Path("/mnt/scratch2")
 GROUP = Path("/mnt/group")
 SHARD = """
@@ -121,7 +124,7 @@ def _sweep(
     if name != "device":
         own += ["--set", f"directory={directory_of_jobs}"]
     used = cluster.servers[:STRIPED_SERVERS]
-    own += ["--set", f"{'server' if name in ('network', 'device') else 'servers'}={','.join(s.name for s in used)}"]
+    own += ["--set", f"{'server' if name in OF_ONE_SERVER else 'servers'}={','.join(s.name for s in used)}"]
     command = [build / "bin" / "slicewise", "study", "sweep", plan, *own, *options]
     return subprocess.run(cluster.nodes[0].command(*command), env=environment, check=False).returncode
 
@@ -163,8 +166,8 @@ def _start_striped(cluster: nodes.Cluster, commands: Path) -> None:
         export.mkdir()
         servers.start_brick(cluster, server, export, servers.GLUSTER_PORT)
     ends = [(server.address, servers.GLUSTER_PORT) for server in cluster.servers]
-    for name, used, point in (("all", ends[:-1], servers.MOUNT_POINT), ("other", ends[-1:], OTHER)):
-        client = cluster.folder / f"client-{name}.vol"
+    for name, used, point in ((ALL, ends[:-1], servers.MOUNT_POINT), (REST, ends[-1:], OTHER)):
+        client = cluster.folder / f"{name}.vol"
         client.write_text(servers.client(used, ()))
         for node in cluster.nodes:
             servers.mount_glusterfs(cluster, node, client, point)
@@ -207,7 +210,10 @@ def set_stripe(
     client = own / "client.vol"
     client.write_text(servers.client(ends, (), is_distributed=True) + SHARD.format(block=f"{block}KB"))
     for name, command in of_nodes.items():
-        subprocess.run([*command, "glusterfs", "-f", client, "-l", own / f"{name}.log", given.directory], check=True)
+        log = own / f"{name}.log"
+        # As with Lustre it is the same file system, whichever servers a directory's files are on.
+        mount = ["glusterfs", f"--volfile-id={ALL}", "-f", client, "-l", log, given.directory]
+        subprocess.run([*command, *mount], check=True)
 
 
 def _write_ssh(cluster: nodes.Cluster, ssh: Path) -> None:
