@@ -42,6 +42,12 @@ static __attribute__((noinline)) void take_in_first_call(enum layer layer, const
     lock_give_keeping_signals(held);
 }
 
+/* The two halves add up to the whole. */
+static inline uint64_t half_of(uint64_t whole_ns, const struct effect *effect)
+{
+    return effect->is_other_half ? whole_ns / 2 : whole_ns - whole_ns / 2;
+}
+
 /* Counts on the thread's lane, which is the caller's alone until it returns. Returns the lane, or NULL if there is none. The duration is the
  * caller's to find, once, for a slice's turn may change what a tick is worth. */
 static inline struct lane *count_here(struct thread *thread, const struct call *call, uint64_t whole_ns, uint32_t mount, const struct effect *effect)
@@ -49,6 +55,10 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
     enum layer layer = operation_layer[call->operation];
     struct lane *lane = thread->lane;
     struct share share = { .ns = whole_ns, .bytes = effect->bytes };
+    if (effect->is_half) {
+        share.over_ns = whole_ns;
+        share.ns = whole_ns = half_of(whole_ns, effect);
+    }
     bool is_late = !LIKELY(is_within(thread, call->start_tick, call->end_tick));
     if (is_late && !site_is_all(thread, call)) {
         if (!lane_turn(thread, call, mount, layer, effect->kind, effect->bytes, &share))
@@ -113,7 +123,7 @@ static void count_in_handler(struct thread *interrupted, const struct call *call
     uint64_t whole_ns = duration_ns(call);
     struct lane *lane = count_here(&thread, call, whole_ns, descriptor_mount(word), effect);
     if (lane != NULL && is_followed(word))
-        follow(lane, call, whole_ns, fd, word, offset, effect);
+        follow(lane, call, effect->is_half ? half_of(whole_ns, effect) : whole_ns, fd, word, offset, effect);
     lane_release(&thread);
     if (!kept_signals)
         lock_give_signals_back(interrupted);
@@ -176,7 +186,7 @@ void call_count_moved(const struct call *call, int fd, descriptor word, int64_t 
     uint64_t whole_ns = duration_ns(call);
     struct lane *lane = count_here(thread, call, whole_ns, descriptor_mount(word), effect);
     if (LIKELY(lane != NULL && is_followed(word)))
-        follow(lane, call, whole_ns, fd, word, offset, effect);
+        follow(lane, call, effect->is_half ? half_of(whole_ns, effect) : whole_ns, fd, word, offset, effect);
     guard_end(thread);
 }
 
@@ -237,20 +247,22 @@ static uint64_t reading_ticks(const struct call *call, descriptor from, descript
     return from_memory == to_memory ? whole / 2 : to_memory ? whole : 0;
 }
 
-/* As if it were the read() and the write() that it does the work of, so that time and bytes are counted once on either side. */
+/* As if it were the read() and the write() that it does the work of, so that time and bytes are counted once on either side. The kernel copies a
+ * piece at a time: a long call reads and writes in each of its slices. */
 void call_copied(const struct call *call, int from, int64_t from_offset, int to, int64_t to_offset, int64_t bytes)
 {
     if (!is_on())
         return;
     struct call reading = *call, writing = *call;
     descriptor source = descriptor_of(from), target = descriptor_of(to);
-    reading.end_tick = writing.start_tick = call->start_tick + reading_ticks(call, source, target);
-    struct effect effect = { .kind = KIND_read, .bytes = bytes > 0 ? (uint64_t)bytes : 0, .is_other_half = true };
+    uint64_t reading_for = reading_ticks(call, source, target), whole = call->end_tick - call->start_tick;
+    bool is_half = bytes > 0 && reading_for > 0 && reading_for < whole && !is_within(&thread_state, call->start_tick, call->end_tick);
+    if (bytes >= 0 && !is_half)
+        reading.end_tick = writing.start_tick = call->start_tick + reading_for;
+    struct effect effect = { .kind = KIND_read, .bytes = bytes > 0 ? (uint64_t)bytes : 0, .is_other_half = true, .is_half = is_half };
     if (bytes >= 0)
         call_count_moved(&reading, from, source, from_offset, &effect);
-    else
-        writing.start_tick = call->start_tick;
-    effect = (struct effect){ .kind = KIND_write, .bytes = effect.bytes, .is_error = bytes < 0 };
+    effect = (struct effect){ .kind = KIND_write, .bytes = effect.bytes, .is_error = bytes < 0, .is_half = is_half };
     call_count_moved(&writing, to, target, to_offset, &effect);
 }
 

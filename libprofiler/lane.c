@@ -135,21 +135,27 @@ static void add_closed(uint32_t index, uint32_t mount, unsigned layer, unsigned 
         sums[REGION_SUM(regions_read_bytes) + kind] += bytes;
 }
 
+static uint64_t passed_ns(const struct share *share)
+{
+    return share->over_ns > 0 ? share->over_ns : share->ns;
+}
+
 /* Puts the parts of a call that lie in slices before its last into records of their own, and leaves the rest in `share`. Cumulative
  * rounding: the parts add up to the whole exactly. */
 static void spread(uint32_t lane, const struct call *call, uint64_t first, uint64_t last, uint32_t mount, unsigned layer, unsigned kind,
                    uint64_t bytes, struct share *share)
 {
-    uint64_t slice_ns = engine.settings.slice_ns, whole_ns = share->ns;
-    uint64_t start = clock_wall_ns(call->end_tick) - whole_ns, given_ns = 0, given_bytes = 0;
+    uint64_t slice_ns = engine.settings.slice_ns, whole_ns = share->ns, over_ns = passed_ns(share);
+    uint64_t start = clock_wall_ns(call->end_tick) - over_ns, given_ns = 0, given_bytes = 0;
     if (last - first > SPAN_SLICES_MAX) {
         notice_problem(PROBLEM_call_span_cut, NULL);
         last = first + SPAN_SLICES_MAX;
     }
     for (uint64_t slice = first; slice < last; slice++) {
-        uint64_t until_ns = (slice + 1) * slice_ns > start ? (slice + 1) * slice_ns - start : 0;
-        until_ns = until_ns < whole_ns ? until_ns : whole_ns;
-        uint64_t until_bytes = bytes == 0 ? 0 : (uint64_t)((unsigned __int128)bytes * until_ns / whole_ns);
+        uint64_t passed = (slice + 1) * slice_ns > start ? (slice + 1) * slice_ns - start : 0;
+        passed = passed < over_ns ? passed : over_ns;
+        uint64_t until_ns = (uint64_t)((unsigned __int128)whole_ns * passed / over_ns);
+        uint64_t until_bytes = (uint64_t)((unsigned __int128)bytes * passed / over_ns);
         struct record record = { .slice = slice, .mount = mount, .layer = layer };
         *ns_in(&record, kind) = until_ns - given_ns;
         if (bytes_in(&record, kind) != NULL)
@@ -227,7 +233,7 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
         notice_problem(PROBLEM_clock_stepped, NULL);
 
     uint64_t slice_ns = engine.settings.slice_ns, end_ns = clock_wall_ns(call->end_tick);
-    uint64_t last = end_ns / slice_ns, first = (end_ns - share->ns) / slice_ns;
+    uint64_t last = end_ns / slice_ns, first = (end_ns - passed_ns(share)) / slice_ns;
     bool is_turned = lane->slice != last, is_in_mpi = is_turned && settle_communication(thread, call);
     if (is_turned) {
         if (lane->slice != 0)

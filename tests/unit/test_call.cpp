@@ -188,6 +188,35 @@ TEST_CASE("bytes and time of a call are in the slices that it spanned, exactly",
     CHECK(slices[first + 3]["write_slowest_ns"] == 3 * SLICE_NS);
 }
 
+TEST_CASE("a copy within the kernel reads and writes in each of its slices, half of the time each", "[call]")
+{
+    Work work;
+    int to = open(work.sandbox.path("copy").c_str(), O_RDWR | O_CREAT, 0600);
+    work.engine.pass(SLICE_NS / 4); /* 1000.25 s */
+    work.write(0, 1, 0);
+    uint64_t first = fake_system.realtime_ns / SLICE_NS;
+    work.engine.pass(3 * SLICE_NS);
+    struct call call = work.engine.call(OP_copy_file_range, 3 * SLICE_NS); /* to 1003.25 s */
+    call_copied(&call, work.fd, 0, to, 0, 1200000);
+    std::map<uint64_t, std::map<std::string, uint64_t>> slices;
+    for (const Row &row : work.engine.finish().rows("slices"))
+        if (row["layer"] == LAYER_posix && row["mount"] == work.mount)
+            for (const char *counter : { "read_bytes", "write_bytes", "read_ns", "write_ns", "read_ops", "write_ops" })
+                slices[row["slice"]][counter] += row[counter];
+    close(to);
+    REQUIRE(slices.size() == 4);
+    const uint64_t quarters[] = { 3, 4, 4, 1 };
+    for (unsigned i = 0; i < 4; i++) {
+        CAPTURE(i);
+        CHECK(slices[first + i]["read_ns"] == quarters[i] * SLICE_NS / 8);
+        CHECK(slices[first + i]["write_ns"] == quarters[i] * SLICE_NS / 8);
+        CHECK(slices[first + i]["read_bytes"] == quarters[i] * 100000);
+        CHECK(slices[first + i]["write_bytes"] == quarters[i] * 100000 + (i == 0));
+        CHECK(slices[first + i]["read_ops"] == (i == 3));
+        CHECK(slices[first + i]["write_ops"] == (i == 0) + (i == 3));
+    }
+}
+
 TEST_CASE("a call that ends exactly at a slice's end leaves nothing in the next but itself", "[call]")
 {
     Work work;
