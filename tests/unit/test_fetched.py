@@ -27,11 +27,18 @@ def frame(name, rows):
     return made.cast(FRAMES[name].polars_schema)
 
 
-def job(read_storage=64, counted=(0, 8, 8, 8, 8, 8, 8, 8, 8, 0), faults=500, calls=(), messages=()):
-    """read_storage, counted: MiB that the kernel fetched for the process, and that its node's NFS mount counted."""
+def job(read_storage=64, counted=(0, 8, 8, 8, 8, 8, 8, 8, 8, 0), faults=500, calls=(), messages=(), slept=()):
+    """read_storage, counted: MiB that the kernel fetched for the process, and that its node's NFS mount counted. slept:
+    s that threads of the job slept in the kernel, by slice.
+    """
     signals = [
         {"node": "n1", "kind": "nfs", "device": "/n", "signal": "nfs_read", "slice": at, "amount": size * MIB, "per": 1}
         for at, size in enumerate(counted)
+    ]
+    signals += [
+        {"node": "n1", "kind": "waiting", "device": "folio_wait", "signal": "waiting", "slice": at, "amount": long}
+        | {"per": 1}
+        for at, long in enumerate(slept)
     ]
     slices = [{"process": PROCESS, "storage": STORAGE, "slice": at, "read_ns": ns, "threads": 1} for at, ns in calls]
     zeros = {name: 0 for name in FRAMES["process_slices"].columns if name.endswith(("_ns", "_ops", "_bytes"))}
@@ -82,6 +89,16 @@ def test_what_is_neither_computing_nor_a_call_is_waiting_where_pages_were_fetche
     assert found["faults"].to_list() == [62] * 8  # all 500 are of these 8 s
     waits = dict(found.select("slice", pl.col("waited_ns") / SECOND).iter_rows())
     assert waits == pytest.approx({1: 0.7, 2: 0.7, 3: 0.2, 4: 0.45, 5: 0.7, 6: 0.7, 7: 0.7, 8: 0.7})
+
+
+def test_pages_that_the_kernel_reads_ahead_of_faults_are_waited_for_where_threads_slept():
+    """Of a reader in order no fault finds no page: 8 s in which pages came, in 6 of which it slept, once in a call."""
+    slept = (0.9, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0, 0, 0.9)
+    found = fetched_frame(job(faults=0, calls=[(3, SECOND // 4)], slept=slept), mapped())
+    assert found["slice"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert found["fetched_bytes"].sum() == pytest.approx(64 * MIB)
+    assert found["waited_ns"].to_list() == [SECOND // 2, SECOND // 2, SECOND // 4, *[SECOND // 2] * 3]
+    assert fetched_frame(job(faults=0), mapped()).is_empty()
 
 
 def test_a_program_that_reads_here_and_there_fetches_little_by_many_faults():

@@ -185,8 +185,8 @@ def test_the_law_of_what_was_seen_is_found_and_foretells(campaign):
 def test_without_anything_seen_the_interval_holds_all_laws(campaign):
     found = predict([(campaign[0], 0.0), (campaign[1], 0.0)])
     large = found.jobs[0].seconds
-    # From not meeting at all to equal shares.
-    assert (large.low, large.high) == (pytest.approx(20, rel=0.01), pytest.approx(40, rel=0.01))
+    # From not meeting at all to equal shares, and 5.9 % to either side: so much one run alone says of the next.
+    assert (large.low, large.high) == (pytest.approx(20 / 1.059, rel=0.01), pytest.approx(40 * 1.059, rel=0.01))
     assert predict_words.lines(found)[-1].startswith("A guess: no jobs were seen side by side there")
 
 
@@ -337,7 +337,7 @@ def test_jobs_whose_io_is_shorter_than_a_slice_share_what_they_got(tmp_path, dir
     assert predict([(one, 0.0) for one in jobs]).jobs[0].alone == pytest.approx(0.05, rel=0.2)
     for one in predict([(one, 0.0) for one in jobs]).jobs:
         assert 1.5 < one.slowdown <= 2.01
-        assert one.seconds.high <= 2.01 * one.alone
+        assert one.seconds.high <= 2.01 * 1.059 * one.alone
 
 
 def test_repeats_do_not_make_intervals_narrower():

@@ -6,7 +6,8 @@ Digests in, `Counters` of `digest.served` out, and a job's slices by them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
@@ -23,7 +24,7 @@ from slicewise.digest.served import (
 )
 from slicewise.digest.shared import frames_of
 from slicewise.digest.slices import synced_ns, with_mapped
-from slicewise.digest.storages import LIMITS, MOSTLY_IN_GROUP, SIGNALS, devices_of, limited, way_of
+from slicewise.digest.storages import BETWEEN, LIMITS, MOSTLY_IN_GROUP, SIGNALS, devices_of, limited, way_of
 from slicewise.kept_once import kept_once
 from slicewise.scalars import real
 
@@ -276,24 +277,49 @@ def sent_by_group(rows: pl.DataFrame, signal: str, digest: Digest) -> pl.DataFra
     at_limit = rows.filter(pl.col("signal") == "at_limit").select("slice", seconds="amount")
     sent = rows.filter(pl.col("signal") == signal).select("slice", sent="amount")
     sent = sent.join(at_limit, on="slice", how="left").with_columns(pl.col("seconds").fill_null(0.0))
-    return _without_lumps(sent, digest.about["start_ns"] // digest.node_slice_ns, digest.node_slice_ns / 1e9)
+    return _without_lumps(sent, _of_its_disk(rows, signal, digest), digest)
 
 
-def _without_lumps(sent: pl.DataFrame, first: int, slice_seconds: float) -> pl.DataFrame:
-    """What a group sent by slice. The kernel lets a large request through at once when its time at the limit is over,
-    and counts it then: what takes longer than a slice was under way in those before. sent: slice, sent, seconds (that
-    all the group did takes at the limit). first: the job's first slice.
+def _of_its_disk(rows: pl.DataFrame, signal: str, digest: Digest) -> dict[int, float]:
+    """By slice, what the disk under a group's limit did in the same direction. rows, signal: as of `sent_by_group`."""
+    of_disk = next(SIGNALS["disk"][way] for way, name in LIMITS.items() if name == signal)
+    where = rows.select("node", pl.col("device").str.split(BETWEEN).list.first()).unique()
+    its = digest.node_slices.filter(pl.col("signal") == of_disk).join(where, on=["node", "device"], how="semi")
+    return dict(its.group_by("slice").agg(pl.col("amount").sum()).iter_rows())
+
+
+def _without_lumps(sent: pl.DataFrame, disk: Mapping[int, float], digest: Digest) -> pl.DataFrame:
+    """What a group sent by slice, where it counted more than its limit lets through in one. The kernel counts a large
+    request when its time at the limit is over (so that it was under way in slices before), or all that a sync has to
+    write when it begins (so that it is sent in those after): whichever the disk's own count speaks for.
+
+    sent: slice, sent, seconds (that all the group did takes at the limit).
     """
+    first, slice_seconds = digest.about["start_ns"] // digest.node_slice_ns, digest.node_slice_ns / 1e9
     most = sent.filter(pl.col("seconds") > 0).select((pl.col("sent") / pl.col("seconds")).max()).item()
     if most is None or (sent["sent"] <= most * slice_seconds).all():
         return sent.select("slice", "sent")
-    at = sent["slice"].to_numpy()
-    slices = pl.DataFrame({"slice": pl.int_range(min(first, int(at.min())), int(at.max()) + 1, eager=True)})
-    found = slices.join(sent, on="slice", how="left").sort("slice")["sent"].fill_null(0.0).to_list()
-    for place in range(len(found) - 1, 0, -1):
-        over = max(0.0, found[place] - most * slice_seconds)
-        found[place - 1], found[place] = found[place - 1] + over, found[place] - over
-    return slices.with_columns(sent=pl.Series(found, dtype=pl.Float64)).filter(pl.col("sent") > 0)
+    at, whole = sent["slice"].to_numpy(), most * slice_seconds
+    longest = math.ceil(float(sent["sent"].sum()) / whole)
+    slices = range(min(first, int(at.min())), int(at.max()) + 1 + longest)
+    counted = pl.DataFrame({"slice": slices}, {"slice": sent.schema["slice"]}).join(sent, on="slice", how="left")
+    lumps = counted.sort("slice")["sent"].fill_null(0.0).to_list()
+    before, after = _carried(lumps[: len(lumps) - longest][::-1], whole)[::-1], _carried(lumps, whole)
+
+    def unseen(found: Sequence[float]) -> float:
+        return sum(max(0.0, one - disk.get(slice_, 0.0)) for slice_, one in zip(slices, found, strict=False))
+
+    found = after if disk and unseen(after) < unseen(before) else before
+    return pl.DataFrame({"slice": slices[: len(found)], "sent": found}).filter(pl.col("sent") > 0)
+
+
+def _carried(counted: Sequence[float], whole: float) -> list[float]:
+    """Amounts of which what is more than the whole of a slice goes into the next one; the last one keeps all."""
+    found = list(counted)
+    for place in range(len(found) - 1):
+        over = max(0.0, found[place] - whole)
+        found[place], found[place + 1] = found[place] - over, found[place + 1] + over
+    return found
 
 
 def know_each_other(digests: Sequence[Digest]) -> None:

@@ -1,7 +1,7 @@
 """What processes fetched by mapped files (mmap), and how long they waited for it: a page fault is no call. The kernel
 says how many bytes in sum, the node's counters of the storage in which slices, or, of a node that nobody sampled, the
-page faults. A process waited for pages in what is left of such a slice without its computing, its calls and its waits
-for a processor.
+page faults. Where no fault was one that reads, the kernel read ahead of all, and the collector saw threads sleep. A
+process waited for pages in what is left of such a slice without its computing, its calls and its waits for a processor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from slicewise.constants import LITTLE_BYTES, WORTH_NAMING_BYTES
+from slicewise.constants import LITTLE_BYTES, SECOND_NS, WORTH_NAMING_BYTES
 from slicewise.digest.counters import SEPARATOR, amounts_on_grid, counters_in
 from slicewise.digest.schema import FRAMES
 from slicewise.digest.served import LEAST_COUNTED, LEAST_OF_MEAN
@@ -138,7 +138,12 @@ def _of_process(
         idle = np.zeros(len(begins))
         read = read * (spent > 0)
     else:
-        read = read * (faults > 0) * (idle > 0)
+        found = read * (faults > 0) * (idle > 0)
+        if not found.sum() >= LEAST_COUNTED * more:
+            # Whoever goes through a file in order meets pages that are being read already: such a fault is a minor one.
+            idle = np.minimum(idle, _laid_out(_slept(digest, its["node"]), "ns", first, len(begins)))
+            found = read * (idle > 0)
+        read = found
     if not read.sum() >= LEAST_COUNTED * more:
         return pl.DataFrame(schema=FRAMES["fetched"].polars_schema)
     fetched = read * (more / read.sum())
@@ -180,6 +185,18 @@ def _laid_out(rows: pl.DataFrame, name: str, first: int, length: int) -> Floats:
     its = rows.filter(pl.col("slice").is_between(first, first + length - 1))
     places = (its["slice"] - first).to_numpy()
     return np.asarray(np.bincount(places, its[name].cast(pl.Float64).to_numpy(), length), np.float64)
+
+
+@kept_once
+def _slept(digest: Digest, node: str) -> pl.DataFrame:
+    """slice, ns: for how long threads of the job slept in the node's kernel beyond its calls, as the collector saw."""
+    waits = digest.node_slices.filter(pl.col("signal") == "waiting", pl.col("node") == node)
+    amounts = waits.group_by("slice").agg(sent=pl.col("amount").sum())
+    slept = amounts_on_grid(amounts, digest.node_slice_ns, digest.slice_ns)
+    there = digest.processes.filter(pl.col("node") == node).select("process")
+    in_calls = _in_calls(digest).join(there, on="process", how="semi").group_by("slice").agg(pl.col("ns").sum())
+    both = slept.join(in_calls, on="slice", how="left").sort("slice")
+    return both.select("slice", ns=(pl.col("sent") * SECOND_NS - pl.col("ns").fill_null(0)).clip(0.0))
 
 
 @kept_once

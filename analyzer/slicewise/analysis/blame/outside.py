@@ -155,6 +155,7 @@ def outside_of_io(
         hidden_bytes=moved_by_no_call(digest),
         is_idle=job.processor + io_alone + io_lost < (1 - MAINLY) * job.runtime,
         paced_seconds=min(paced, max(0.0, seconds - in_calls - computed)),
+        delayed_seconds=more,
     )
 
 

@@ -98,7 +98,8 @@ class Traffic:
     """What a storage moved while the job ran, in bytes. counted: by the counters of nodes and mounts; None where there
     are none. profiled: by all jobs given. exponent: of the storage's capacity region, from `mixed` slices: 1 where
     reads, writes and metadata take turns, large where they do not meet; None where no slices tell. own_ns: what the
-    job's own calls and waits for mapped files there took, all its processes together.
+    job's own calls and waits for mapped files there took, all its processes together; of processes that could not be
+    profiled all of the slices in which the kernel moved bytes for them.
     """
 
     storage: Storage
@@ -141,7 +142,9 @@ class Outside:
     faults: page faults that read from storage, beyond those of the standalone runs, of the mean process. pages_bytes:
     what was fetched for it, alone as well, and is neither a call's nor known to be of mapped files. hidden_bytes: what
     was moved for it by no call and no page fault, if that is most of all. is_idle: for most of its runtime the mean
-    process neither ran nor made calls, and may have waited for others, which nobody profiled.
+    process neither ran nor made calls, and may have waited for others, which nobody profiled. delayed_seconds: what it
+    waited for processors more than they in all, by the kernel's count, also where it would have waited for storage
+    meanwhile: the kernel reads ahead of a program that does not run.
     """
 
     alone: Estimate
@@ -159,6 +162,7 @@ class Outside:
     hidden_bytes: int = 0
     is_idle: bool = False
     paced_seconds: float = 0.0
+    delayed_seconds: float = 0.0
 
     @property
     def work_seconds(self) -> float:

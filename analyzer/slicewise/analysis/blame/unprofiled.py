@@ -170,6 +170,9 @@ def unprofiled(
     did = with_mapped(digest.process_slices, digest.fetched)
     own = did.group_by("storage").agg(pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()).alias("ns"))
     own_ns = dict(own.select("storage", "ns").iter_rows())
+    moving = _sampled_on_grid(digest, grid_ns).group_by("storage").agg(slices=pl.col("slice").n_unique())
+    for number, slices in moving.iter_rows():
+        own_ns[number] = own_ns.get(number, 0) + slices * grid_ns
     for storage in storages:
         in_calls = own_ns.get(storage.number, 0)
         while_it_ran = (pl.col("storage") == storage.number) & pl.col("slice").is_between(begin, last)

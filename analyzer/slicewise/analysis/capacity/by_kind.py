@@ -214,7 +214,8 @@ def serves(quiet: Iterable[AloneRun]) -> dict[Kind, float]:
                     in_calls[kind] = max(in_calls.get(kind, 0.0), once)
             else:
                 continue
-            found[kind] = max(found.get(kind, 0.0), rate)
+            if rate > 0:
+                found[kind] = max(found.get(kind, 0.0), rate)
     return found | _while_in_calls(found, {kind: rate for kind, rate in in_calls.items() if kind not in known})
 
 

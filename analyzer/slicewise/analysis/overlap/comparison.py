@@ -29,6 +29,7 @@ from slicewise.analysis.runs.matching import Run
 from slicewise.analysis.runs.on_storage import RunOnStorage, on_storage
 from slicewise.analysis.runs.rates import Rates, StandaloneRun, as_one_run, is_like, mean_rate, rates_of
 from slicewise.analysis.runs.storage import StorageUse
+from slicewise.analysis.sampled import sampled_bytes, sampled_processes
 from slicewise.analysis.sharing import runtimes
 from slicewise.analysis.sharing.goodness import Misfit, misfits, shares_shown
 from slicewise.analysis.sharing.runtimes import WEIGHTS, Inverse, ObservedJob, Prediction
@@ -405,6 +406,9 @@ def _why_nothing(runs: Sequence[Run], movers: Mapping[str, pl.DataFrame], key: i
 def _did_instead(run: Run, direction: Direction) -> str:
     other = OTHER_WAY[direction]
     there = int(bytes_by_storage(run.digest, other)["bytes"].sum())
+    unseen = sampled_bytes(sampled_processes(run.digest))[direction] or 0
+    if unseen >= LITTLE_BYTES:
+        return f"{words.DID[direction]} {words.size(unseen)} at least in processes that could not be profiled"
     if there < LITTLE_BYTES:
         return f"{words.DID[direction]} none or next to none"
     return f"{words.DID[other]} {words.size(there)}, which is not compared with that"

@@ -11,7 +11,7 @@ from slicewise.analysis.predict.side_by_side import Rules
 from slicewise.analysis.sharing.weights import WeightKind as WeightKind
 from slicewise.constants import APART, TAKES_TURNS
 from slicewise.estimate import Estimate
-from slicewise.statistics import student_t
+from slicewise.statistics import error_of_next_run, student_t
 
 EXPONENTS = (TAKES_TURNS, 2.0, APART)
 # Clients cut calls into parts: a process has no more bytes under way than this, as far as shares go.
@@ -51,6 +51,12 @@ LAWS = [
     if not (is_behind and (by == "outstanding" or is_one_queue))
     if not (is_one_queue and by != "outstanding")
 ] + [Law(by, part, Rules(EXPONENTS[-1], is_one_queue=True, are_reads_queued=True)) for by, part in WEIGHTS]
+# At a control group's limits: the kernel has one queue for reads and one for writes, each with limits of its own, and
+# takes requests out as they came. So whose requests are large has more: of two readers that read ahead as far as they
+# may and piece by piece the first had 19 times the bandwidth.
+AT_LIMIT = sorted(
+    (law for law in LAWS if law.rules == Rules(APART)), key=lambda law: (law.by != "outstanding", -law.part)
+)
 # Storage that gets slower with clients, or limits calls, is looked for only where all these laws are off by more than
 # this in the mean.
 POOR_FROM = 0.05
@@ -71,7 +77,7 @@ class Laws:
     """chosen: the simplest with about the smallest error; errors: ln(predicted / seen) of each job in company by the
     law that other combinations of jobs choose, where there are any. possible: all that are about as good, the chosen
     one among them. at_stake: of each of these jobs, how much its time depends on the law (`dependence`). is_held_out:
-    whether there were other combinations; combinations: how many there were then.
+    whether there were other combinations; combinations: how many there were then. among: all that were asked.
     """
 
     chosen: Law
@@ -80,11 +86,13 @@ class Laws:
     at_stake: list[float] = field(default_factory=list)
     is_held_out: bool = False
     combinations: int = 0
+    among: Sequence[Law] = tuple(LAWS)
 
     def estimate(self, value: float, possible: Sequence[float], at_stake: float) -> Estimate:
         """A job's time with its interval; possible: by all possible laws, where errors are unknown or of its choice."""
         if len(self.errors) < FEWEST_SEEN:
-            return Estimate(value, min(possible), max(possible), "by laws that no run there has tested")
+            apart = 1 + error_of_next_run(0.0, 1)
+            return Estimate(value, min(possible) / apart, max(possible) * apart, "by laws that no run there has tested")
         spread = math.exp(self._spread(at_stake))
         low, high = (value, value) if self.is_held_out else (min(possible), max(possible))
         return Estimate(
@@ -105,19 +113,21 @@ class Laws:
         return own * student_t(self.combinations or len(self.errors)) * math.sqrt(float(np.mean(np.square(scaled))))
 
 
-def laws_of(tried: Tried, combinations: Sequence[Hashable] = ()) -> Laws:
+def laws_of(tried: Tried, combinations: Sequence[Hashable] = (), among: Sequence[Law] = LAWS) -> Laws:
     """What the errors of `tried_on` say of laws. Where nothing was seen, the simplest is taken and any is possible.
-    combinations: which jobs each of the runs is of. The errors that are told are those of runs whose combination the
-    choice of a law has not seen: the law that fits what it was chosen by is never as good elsewhere.
+    among: the laws that may hold, but for `further_laws`. combinations: which jobs each of the runs is of. The errors
+    that are told are those of runs whose combination the choice of a law has not seen: the law that fits what it was
+    chosen by is never as good elsewhere.
     """
     if not any(one for runs in tried.values() for one in runs):
-        return Laws(LAWS[0], [], [*LAWS, *BY_REQUESTS])
+        return Laws(among[0], [], [*among, *(BY_REQUESTS if among is LAWS else ())], among=among)
     possible = _possible(tried)
     stakes = dependence(tried)
     held_out = _held_out(tried, combinations, stakes)
     found = held_out or list(zip(_flat(tried[possible[0]]), _flat(stakes), strict=True))
     errors, at_stake = [error for error, _ in found], [stake for _, stake in found]
-    return Laws(possible[0], errors, possible, at_stake, bool(held_out), len(set(combinations)) if held_out else 0)
+    count = len(set(combinations)) if held_out else 0
+    return Laws(possible[0], errors, possible, at_stake, bool(held_out), count, among)
 
 
 def dependence(tried: Tried) -> list[list[float]]:

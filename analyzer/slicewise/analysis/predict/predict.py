@@ -10,6 +10,7 @@ from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, Kind
 from slicewise.analysis.capacity.by_kind import serves
 from slicewise.analysis.predict.fitted import MOVES, Fitted, SeenRun, fitted_to, is_better, seen_runs
 from slicewise.analysis.predict.laws import (
+    AT_LIMIT,
     BY_REQUESTS,
     FEWEST_SEEN,
     LAWS,
@@ -21,21 +22,25 @@ from slicewise.analysis.predict.laws import (
     laws_of,
 )
 from slicewise.analysis.predict.side_by_side import NONE, Member, Segment, amounts, ends, joined
-from slicewise.analysis.runs.limits import limit_of, time_at_limit
+from slicewise.analysis.runs.limits import bytes_a_request, limit_of, times_at_limit
 from slicewise.analysis.runs.matching import company, each_once
-from slicewise.analysis.runs.on_storage import AloneRun, run_there
+from slicewise.analysis.runs.on_storage import AloneRun, run_there, sampled_there
 from slicewise.analysis.runs.storage import describe_all, storage_of
 from slicewise.analysis.sharing.weights import Weighting
 from slicewise.constants import MUCH_BUFFERED, MUCH_METADATA, NO_SECONDS
 from slicewise.digest.digest import Digest
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
+from slicewise.statistics import error_of_next_run
 from slicewise.text import words
 
 # A job's run alone, when it starts (s), and its timeline.
 Plan = tuple["AloneRun", float, tuple[Segment, ...]]
 # Slices whose figures are that close are one segment.
 SAME = 0.1
+
+# What a job has of others' share that is served last.
+STARVED = 100.0
 
 # One law each of those by which a job's timeline differs.
 KINDS_OF_LAW = (LAWS[0], BY_REQUESTS[0])
@@ -106,15 +111,17 @@ def predict(
     if len(jobs) < 2:
         raise UserError("predict needs two or more jobs; give a standalone run of each")
     storage = storage_of([digest for digest, _ in jobs], "they do not share one")
-    there = {id(digest): alone_run(digest, storage) for digest, _ in jobs}
-    there = dict(zip(there, with_limits(storage, list(there.values())), strict=True))
-    alone = [there[id(digest)] for digest, _ in jobs]
     others = each_once([*dict.fromkeys(digest for digest, _ in jobs), *seen])
-    more = [one for digest in others if id(digest) not in there and (one := run_there(digest, storage)) is not None]
-    quiet, runs = seen_runs([*there.values(), *more])
+    there = {id(digest): alone_run(digest, storage) for digest, _ in jobs}
+    more = [one for digest in others if id(digest) not in there and (one := job_there(digest, storage)) is not None]
+    everything = with_limits(storage, list(there.values()), more)
+    there = dict(zip(there, everything, strict=False))
+    alone = [there[id(digest)] for digest, _ in jobs]
+    quiet, runs = seen_runs(everything)
     served = served_by([*alone, *quiet])
-    tried = tried_on(runs, served, progress)
-    laws = laws_of(tried, [run.sizes for run in runs])
+    among = LAWS if any(run.at_limit is None for run in alone) else AT_LIMIT
+    tried = tried_on(runs, served, progress, among)
+    laws = laws_of(tried, [run.sizes for run in runs], among)
     plans = [(one, start) for one, (_, start) in zip(alone, jobs, strict=True)]
     fitted = fitted_to(storage, runs, [*alone, *quiet]) if laws.is_held_out else None
     if fitted is not None and not is_better(fitted.errors(runs), laws):
@@ -143,22 +150,37 @@ def _not_alone(digest: Digest, others: Sequence[Digest]) -> str:
 
 def alone_run(digest: Digest, storage: int) -> AloneRun:
     """A job on a storage. Raises UserError where it moved nothing there."""
-    found = run_there(digest, storage)
+    found = job_there(digest, storage)
     if found is None:
         raise UserError(f"{digest.path}: moved no bytes on the file system in question; give a run that did")
     return found
 
 
-def with_limits(storage: int, alone: Sequence[AloneRun]) -> list[AloneRun]:
-    """The runs with the time that they take of one control group's limit, if the same one held all of them up."""
-    (where,) = describe_all([storage], [run.digest for run in alone])
-    limits = [limit_of(where, run.digest) for run in alone]
-    known = [limit for limit in limits if limit is not None]
-    if len(known) < len(alone) or len({limit.device for limit in known}) > 1:
-        return list(alone)
-    return [
-        replace(run, at_limit=time_at_limit(where, limit, run.digest)) for run, limit in zip(alone, known, strict=True)
-    ]
+def job_there(digest: Digest, storage: int) -> AloneRun | None:
+    """`run_there`, or `sampled_there` where that is more of what it moved."""
+    found, sampled = run_there(digest, storage), sampled_there(digest, storage)
+    if found is None or (sampled is not None and sum(sampled.bytes.values()) > sum(found.bytes.values())):
+        return sampled
+    return found
+
+
+def with_limits(storage: int, alone: Sequence[AloneRun], more: Sequence[AloneRun] = ()) -> list[AloneRun]:
+    """The runs alone and others there with the time that they take of one control group's limits, if it held all of the
+    former up, and its limits are the same in all. Of the latter, those that it did not hold up have none.
+    """
+    everyone = [*alone, *more]
+    (where,) = describe_all([storage], [run.digest for run in everyone])
+    limits = [limit_of(where, run.digest) for run in everyone]
+    first = limits[0]
+    if first is None or any(one is None or one.device != first.device for one in limits[: len(alone)]):
+        return everyone
+    held = [place for place, one in enumerate(limits) if one is not None and one.device == first.device]
+    times = times_at_limit(where, first, [everyone[place].digest for place in held])
+    found = list(everyone)
+    for place, at_limit in zip(held, times, strict=True):
+        size = bytes_a_request(where, first, found[place].digest)
+        found[place] = replace(found[place], at_limit=at_limit, bytes_a_request=size)
+    return found
 
 
 def timeline(run: AloneRun, served: Mapping[Kind, float]) -> tuple[Segment, ...]:
@@ -167,7 +189,7 @@ def timeline(run: AloneRun, served: Mapping[Kind, float]) -> tuple[Segment, ...]
     start, end = run.span
     rows = {row["slice"]: row for row in run.rows.iter_rows(named=True)}
     found: list[Segment] = []
-    buffered = ahead = 0.0
+    buffered, ahead = 0.0, (0.0, 0.0)
     for number in range(start // slice_ns, -(-end // slice_ns)):
         seconds = (min(end, (number + 1) * slice_ns) - max(start, number * slice_ns)) / 1e9
         if seconds <= 0:
@@ -176,7 +198,8 @@ def timeline(run: AloneRun, served: Mapping[Kind, float]) -> tuple[Segment, ...]
         if run.at_limit is None:
             one, buffered = _drained(one, buffered)
         else:
-            one, ahead = _at_limit(one, ahead + run.at_limit.get(number, 0.0))
+            own = run.at_limit.get(number, (0.0, 0.0))
+            one, ahead = _at_limit(one, (ahead[0] + own[0], ahead[1] + own[1]))
         if found and _is_same(found[-1], one):
             found[-1] = joined([found[-1], one])
         else:
@@ -211,13 +234,15 @@ def _drained(segment: Segment, buffered: float) -> tuple[Segment, float]:
     return replace(segment, use=(read, done / segment.seconds, meta)), wanted - done
 
 
-def _at_limit(segment: Segment, wanted: float) -> tuple[Segment, float]:
-    """A segment with the time at the limit there, and what is left for the next: the kernel lets lumps through."""
-    done, whole = min(wanted, segment.seconds), sum(segment.use)
-    share = [part / whole for part in segment.use] if whole > 0 else [1.0, 0.0, 0.0]
-    calls = segment.calls if sum(segment.calls) else (1e-6, 0.0, 0.0)
-    use = amounts(done / segment.seconds * part for part in share)
-    return replace(segment, use=use, calls=calls if done else segment.calls), wanted - done
+def _at_limit(segment: Segment, wanted: tuple[float, float]) -> tuple[Segment, tuple[float, float]]:
+    """A segment with the time at the limits there, of reads and of writes, and what is left for the next: the kernel
+    lets lumps through. Metadata calls wait in either queue. Who used a limit was in such calls, if only by those that
+    the kernel made for it.
+    """
+    read, write = (min(one, segment.seconds) for one in wanted)
+    use = amounts((read / segment.seconds, write / segment.seconds, 0.0))
+    calls = amounts(max(part, 1e-6) if used else part for part, used in zip(segment.calls, use, strict=True))
+    return replace(segment, use=use, calls=calls), (wanted[0] - read, wanted[1] - write)
 
 
 def _is_same(one: Segment, other: Segment) -> bool:
@@ -226,7 +251,13 @@ def _is_same(one: Segment, other: Segment) -> bool:
 
 
 def weight_of(run: AloneRun, law: Law) -> float:
-    """The weight that a law gives a job while all of its processes are in calls."""
+    """The weight that a law gives a job while all of its processes are in calls. At a control group's limits the
+    requests are known that wait there; else a call is taken to be one.
+    """
+    if run.bytes_a_request:
+        return Weighting(law.by).of(
+            run.processes, run.nodes, run.nodes, run.processes * min(run.bytes_a_request, law.part)
+        )
     moves = [kind for kind in MOVES if run.calls[kind]]
     count = sum(run.calls[kind] for kind in moves)
     size = sum(run.bytes[kind] for kind in moves) / count if count else 1.0
@@ -261,12 +292,14 @@ def together(
 
 
 def tried_on(
-    runs: Sequence[SeenRun], served: ServiceRates, progress: Progress | None = None
+    runs: Sequence[SeenRun], served: ServiceRates, progress: Progress | None = None, among: Sequence[Law] = LAWS
 ) -> dict[Law, list[list[float]]]:
-    """ln(predicted / seen) of each job of each run, by every law."""
+    """ln(predicted / seen) of each job of each run, by every law `among` these, and where none of all explains them by
+    further ones.
+    """
     drawn = [_drawn([(one.alone, one.start) for one in run.jobs], served) for run in runs]
     found: dict[Law, list[list[float]]] = {}
-    laws = list(LAWS if runs else LAWS[:1])
+    laws = list(among if runs else among[:1])
     for done, law in enumerate(laws):
         found[law] = [
             [
@@ -275,7 +308,7 @@ def tried_on(
             ]
             for run, plans in zip(runs, drawn, strict=True)
         ]
-        if law == LAWS[-1]:
+        if law == among[-1] and among is LAWS:
             laws += further_laws(found)  # the loop goes on with them
         if progress is not None:
             progress(done + 1, len(laws))
@@ -309,24 +342,43 @@ def predicted_seconds(
     too few were seen, what all possible laws say. known: times by law, where they have been worked out before.
     """
     drawn = _drawn(plans, served)
-    wanted = dict.fromkeys([*LAWS, *laws.possible] if len(laws.errors) >= FEWEST_SEEN else laws.possible)
+    wanted = dict.fromkeys([*laws.among, *laws.possible] if len(laws.errors) >= FEWEST_SEEN else laws.possible)
     by_law = {
         law: list(known[law]) if known and law in known else together(drawn[law.is_by_requests], served, law)
         for law in wanted
     }
     chosen = by_law[laws.chosen]
     stakes = dependence({law: [np.log(np.maximum(times, NO_SECONDS)).tolist()] for law, times in by_law.items()})[0]
-    # That jobs do not meet at all is possible, too, as long as no run shows that they do.
-    as_alone = [] if laws.errors else [[run.seconds for run, _ in plans]]
-    possible = zip(*(by_law[law] for law in laws.possible), *as_alone, strict=True)
-    return [laws.estimate(*one) for one in zip(chosen, possible, stakes, strict=True)]
+    # That jobs do not meet at all is possible, too, as long as no run shows that they do; and that one gets what others
+    # leave: calls that are few, or small, starve behind a long queue.
+    bounds = [[run.seconds for run, _ in plans], last_served(drawn, served, laws.chosen)]
+    possible = zip(*(by_law[law] for law in laws.possible), *([] if laws.errors else bounds), strict=True)
+    found = [laws.estimate(*one) for one in zip(chosen, possible, stakes, strict=True)]
+    if laws.among is not AT_LIMIT:
+        return found
+    # What a limit lets through is known: no law lets a job end before its run alone, or after who is served last.
+    apart = 1 + error_of_next_run(0.0, 1)
+    return [
+        replace(one, low=max(one.low, min(alone / apart, one.value)), high=min(one.high, max(last * apart, one.value)))
+        for one, alone, last in zip(found, *bounds, strict=True)
+    ]
+
+
+def last_served(drawn: Mapping[bool, Sequence[Plan]], served: ServiceRates, law: Law) -> list[float]:
+    """How long each job's I/O takes if the storage serves it next to nothing while any other one asks (s)."""
+    plans = drawn[law.is_by_requests]
+    weights = [weight_of(run, law) for run, _, _ in plans]
+    return [
+        together(plans, served, law, [one / STARVED if at == place else one for at, one in enumerate(weights)])[place]
+        for place in range(len(plans))
+    ]
 
 
 def told_by_others(found: Predicted) -> Iterator[tuple[SeenRun, Laws, list[Estimate]]]:
     """Each run in company, with the law that explains all others best and the times that it tells of this one."""
     for place, run in enumerate(found.runs):
         others = {law: [*errors[:place], *errors[place + 1 :]] for law, errors in found.tried.items()}
-        laws = laws_of(others, [other.sizes for other in found.runs if other is not run])
+        laws = laws_of(others, [other.sizes for other in found.runs if other is not run], found.laws.among)
         plans = [(job.alone, job.start) for job in run.jobs]
         yield run, laws, predicted_seconds(plans, found.serves, laws, times_of(run, found.runs, found.tried))
 
@@ -340,6 +392,10 @@ def doubt_of(run: AloneRun, beside: Sequence[AloneRun], errors: Sequence[float],
                 f"memory on the way took what {whose} wrote at first: {100 * part:.0f} % of its time alone was needed "
                 "to store that, and no law tells whose data a server stores first"
             )
+    for one in (run, *beside):
+        if one.is_sampled:
+            whose = "it" if one is run else one.digest.job
+            return f"{whose} could not be profiled, and is taken to wait whenever the kernel moved bytes for it"
     for one in (run, *beside):
         if one.in_metadata() > MUCH_METADATA:
             whose = "its" if one is run else f"{one.digest.job}'s"

@@ -1,6 +1,6 @@
 """Control groups whose limit held a job up on a storage: who shares that limit, shares the storage."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -21,6 +21,7 @@ from slicewise.digest.storages import (
     limited,
     way_of,
 )
+from slicewise.scalars import real
 from slicewise.text import words
 
 
@@ -97,6 +98,8 @@ ROOT_GROUP = "/"
 # Of the highest rate at the limit: slices with as much were held by this very limit. The collector divides by it, so
 # that they differ by rounding.
 THIS_LIMIT = 0.98
+# Whether that is the limit itself: so many slices have as much, to rounding. Shorter times at the limit tell nothing.
+SAME_LIMIT, SLICES_OF_LIMIT, LEAST_AT_LIMIT = 0.999, 2, 0.1
 
 
 @dataclass(frozen=True)
@@ -143,12 +146,15 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
         .agg(pl.col("seconds").max().clip(upper_bound=digest.node_slice_ns / 1e9))
     )
     moved_by_disk = from_disk(did.with_columns(job=pl.lit(digest.job)), storage, [digest])
-    own_bytes = int(moved_by_disk.select(pl.sum_horizontal(BYTES).sum()).item())
+    own_bytes = dict(zip(LIMITS.values(), (int(moved_by_disk[name].sum()) for name in BYTES), strict=True))
     found = []
     for (device,), its in rows.group_by("device", maintain_order=True):
         moved = its.filter(pl.col("signal").is_in(list(LIMITS.values())))
         at_limit = its.filter(pl.col("signal") == "at_limit").select("slice", at_limit="amount")
-        if at_limit.is_empty() or float(moved["amount"].sum()) < MOSTLY_IN_GROUP * own_bytes:
+        # A direction may pass by the group: what the page cache writes later is nobody's.
+        in_group = {signal: real(moved.filter(pl.col("signal") == signal)["amount"].sum()) for signal in own_bytes}
+        there = sum(min(in_group[signal], own) for signal, own in own_bytes.items())
+        if at_limit.is_empty() or there < MOSTLY_IN_GROUP * max(own_bytes.values()):
             continue
         # Before its first row nobody had met the group.
         both = in_calls.join(at_limit, on="slice", how="left").sort("slice").fill_null(0.0)
@@ -256,8 +262,64 @@ def held_by(its: pl.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
     }
 
 
-def time_at_limit(storage: Storage, limit: Limit, digest: Digest) -> dict[int, float]:
-    """By slice of a job, how long what its control group did takes at the limit (s)."""
-    rows = of_group(storage, limit, digest).filter(pl.col("signal") == "at_limit")
+def times_at_limit(storage: Storage, limit: Limit, digests: Sequence[Digest]) -> list[dict[int, tuple[float, float]]]:
+    """Of each job, by slice, how long what its control group read, and what it wrote, takes at the limits (s): each
+    direction has limits of its own, which hold at one time.
+    """
+    tables = [_by_signal(of_group(storage, limit, digest)) for digest in digests]
+    known = _limits_met(pl.concat(tables))
+    return [_by_direction(table, known, digest) for table, digest in zip(tables, digests, strict=True)]
+
+
+def bytes_a_request(storage: Storage, limit: Limit, digest: Digest) -> float:
+    """Of a job's control group, on average; 0: it made none."""
+    table = _by_signal(of_group(storage, limit, digest))
+    moved, made = (
+        float(table.select(pl.sum_horizontal(names.values()).sum()).item()) for names in (LIMITS, LIMIT_REQUESTS)
+    )
+    return moved / made if made else 0.0
+
+
+def _by_signal(rows: pl.DataFrame) -> pl.DataFrame:
+    """Of one group: node, slice, at_limit (s), and what was done in it of LIMITS and LIMIT_REQUESTS."""
+    signals = (*LIMITS.values(), *LIMIT_REQUESTS.values(), "at_limit")
+    return rows.group_by("node", "slice", maintain_order=True).agg(
+        pl.col("amount").filter(pl.col("signal") == signal).sum().alias(signal) for signal in signals
+    )
+
+
+def _limits_met(table: pl.DataFrame) -> dict[str, float]:
+    """By signal, what a group may do a second, where it did as much: two slices have the same highest rate, to what
+    rounding leaves. Bytes are asked first: where their limit was met, a rate of requests is no limit.
+    """
+    found: dict[str, float] = {}
+    left = table.filter(pl.col("at_limit") >= LEAST_AT_LIMIT)
+    for signals in (LIMITS.values(), LIMIT_REQUESTS.values()):
+        met = pl.lit(False)
+        for signal in signals:
+            rate = pl.col(signal) / pl.col("at_limit")
+            most = real(left.select(rate.max().fill_null(0.0)).item())
+            is_most = rate >= SAME_LIMIT * most
+            if most > 0 and len(left.filter(is_most)) >= SLICES_OF_LIMIT:
+                found[signal] = most
+                met = met | is_most
+        left = left.filter(~met)
+    return found
+
+
+def _by_direction(table: pl.DataFrame, known: Mapping[str, float], digest: Digest) -> dict[int, tuple[float, float]]:
+    """A direction whose limit was never met is taken to have that of the other one; where none was, they share the
+    time.
+    """
+    other = max((known[signal] for signal in LIMITS.values() if signal in known), default=0.0)
     at = pl.col("slice") * digest.node_slice_ns // digest.slice_ns
-    return dict(rows.group_by(slice=at).agg(pl.col("amount").sum()).sort("slice").iter_rows())
+    whole = pl.sum_horizontal(LIMITS.values())
+    takes = []
+    for way in DIRECTIONS:
+        own = [pl.col(one) / known[one] for one in (LIMITS[way], LIMIT_REQUESTS[way]) if one in known]
+        if not own:
+            moved = pl.col(LIMITS[way])
+            own = [moved / other if other else (moved / whole * pl.col("at_limit")).fill_nan(0.0)]
+        takes.append(pl.min_horizontal(pl.max_horizontal(own), "at_limit").sum().alias(way))
+    sums = table.group_by(slice=at).agg(takes).sort("slice")
+    return {slice_: (read, write) for slice_, read, write in sums.select("slice", *DIRECTIONS).iter_rows()}

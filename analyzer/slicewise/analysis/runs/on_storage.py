@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import polars as pl
@@ -17,9 +18,14 @@ from slicewise.constants import LARGE_PART, LEAST_DIRECTION, MAINLY, NO_SECONDS,
 from slicewise.digest.activity import DIRECTIONS, Direction, activity, in_direction, members
 from slicewise.digest.counters import served_slices
 from slicewise.digest.digest import Digest
-from slicewise.digest.processes import known_nodes
-from slicewise.digest.slices import BYTES, some_processes
+from slicewise.digest.processes import LEAST_SHARE_OF_TIME, known_nodes
+from slicewise.digest.sampled import on_storages
+from slicewise.digest.slices import BYTES, some_processes, synced_ns
 from slicewise.estimate import Estimate
+from slicewise.scalars import real
+
+# The end of a process that still runs.
+ENDLESS_NS = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,8 @@ def on_storage(run: Run, storage: int | None, direction: Direction) -> RunOnStor
     moved = activity(run.digest, direction, storage)
     processes, slice_ns = run.members.join(moved, on="process", how="semi"), run.digest.slice_ns
     # All of it where nobody lived (an imported job, a clock that was set).
-    span = io_span(_while_alive(moved, processes, slice_ns), processes, slice_ns) or io_span(moved, processes, slice_ns)
+    waited = _waited_for(moved, processes, _syncing(run.digest, storage), slice_ns)
+    span = io_span(waited, run.digest.processes, slice_ns) or io_span(moved, processes, slice_ns)
     return RunOnStorage(run, processes, moved, span)
 
 
@@ -80,17 +87,30 @@ def whole_span(run: Run) -> IoSpan | None:
             both = pl.concat(in_direction(own, way) for way in used)
             yield both.group_by("process", "slice").agg(pl.col("io_ns").sum(), pl.col("threads").max())
 
-    lived = (_while_alive(part, run.members, slice_ns) for part in parts())
-    return (span_of(lived, run.members, slice_ns) or span_of(parts(), run.members, slice_ns)) if used else None
+    syncing = _syncing(run.digest)
+    lived = (_waited_for(part, run.members, syncing, slice_ns) for part in parts())
+    everyone = run.digest.processes
+    return (span_of(lived, everyone, slice_ns) or span_of(parts(), everyone, slice_ns)) if used else None
 
 
-def _while_alive(moved: pl.DataFrame, processes: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
-    """Activity without slices that began when a process had ended: what it never synced is served then, and nobody
-    waits for it.
+def _syncing(digest: Digest, storage: int | None = None) -> pl.DataFrame:
+    """slice, process, io_ns: the process of the job that synced for longest in each slice, and for how long."""
+    rows = digest.process_slices.lazy()
+    rows = rows if storage is None else rows.filter(pl.col("storage") == storage)
+    synced = rows.group_by("process", "slice").agg(io_ns=synced_ns().sum())
+    longest = synced.filter(pl.col("io_ns") > 0).sort("io_ns", "process", descending=True)
+    return longest.unique("slice", keep="first", maintain_order=True).select("slice", "process", "io_ns").collect()
+
+
+def _waited_for(moved: pl.DataFrame, processes: pl.DataFrame, syncing: pl.DataFrame, slice_ns: int) -> pl.DataFrame:
+    """Activity without slices that began when a process had ended. What is served then is of the process of the job
+    that syncs meanwhile (of a `sync` after `cp`); without one nobody waits for it.
     """
     ended = processes.select("process", ended_ns=pl.col("end_ns").cast(pl.Int64))
+    at = moved.join(ended, on="process", how="left", maintain_order="left")
     is_alive = (pl.col("slice") * slice_ns < pl.col("ended_ns")).fill_null(True)
-    return moved.join(ended, on="process", how="left", maintain_order="left").filter(is_alive).drop("ended_ns")
+    later = at.filter(~is_alive).drop("process", "io_ns").join(syncing, on="slice", maintain_order="left")
+    return pl.concat([at.filter(is_alive), later.select(at.columns)]).drop("ended_ns")
 
 
 def file_sharing(digest: Digest, direction: Direction, point: str) -> str:
@@ -108,7 +128,8 @@ def file_sharing(digest: Digest, direction: Direction, point: str) -> str:
 @dataclass(frozen=True)
 class AloneRun:
     """A job by itself on the storage. span: first and last I/O there, in ns; rows: by slice, of all processes.
-    at_limit: by slice, how long what its control group did takes at the group's limit (s); None: none held it up.
+    at_limit: by slice, how long what its control group read, and wrote, takes at the group's limits (s); None: none
+    held it up. bytes_a_request: of that group there. is_sampled: of `sampled_there`.
     """
 
     digest: Digest
@@ -118,7 +139,9 @@ class AloneRun:
     calls: dict[Kind, int]
     span: tuple[int, int]
     rows: pl.DataFrame
-    at_limit: Mapping[int, float] | None = None
+    at_limit: Mapping[int, tuple[float, float]] | None = None
+    bytes_a_request: float = 0.0
+    is_sampled: bool = False
 
     @property
     def seconds(self) -> float:
@@ -183,10 +206,64 @@ class AloneRun:
         return seconds["meta"] / sum(seconds.values()) if any(seconds.values()) else 0.0
 
 
+def sampled_there(digest: Digest, storage: int) -> AloneRun | None:
+    """A job on a storage of which no call shows what it did there, by the kernel's count of processes that could not be
+    profiled. They are taken to wait for it while it serves them, at the highest rate that they got; no metadata call is
+    known. None where they moved nothing there.
+    """
+    moved = on_storages(digest.sampled_slices, digest.sampled_storages).filter(pl.col("storage") == storage)
+    if moved.is_empty():
+        return None
+    slice_ns, seconds = digest.slice_ns, max(digest.slice_ns, digest.node_slice_ns) / 1e9
+    whole = pl.sum_horizontal(BYTES)
+    rows = (
+        moved.group_by(slice=pl.col("slice").cast(pl.Int64) * digest.node_slice_ns // slice_ns)
+        .agg(pl.col(BYTES).sum())
+        .sort("slice")
+        .with_columns(in_calls=whole / whole.max() * seconds)
+        .with_columns(
+            *(pl.lit(0, pl.Int64).alias(name) for name in ("meta_ops", *CALLS.values())),
+            *((pl.col("in_calls") * pl.col(f"{way}_bytes") / whole).alias(SECONDS[way]) for way in DIRECTIONS),
+            meta_seconds=0.0,
+        )
+        .drop("in_calls")
+    )
+    who = digest.sampled_processes.join(moved, on=["process", "nth"], how="semi")
+    first, last = rows["slice"][0] * slice_ns, (rows["slice"][-1] + 1) * slice_ns
+    begin, end = (real(one) for one in who.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0))
+    sums = rows.select(pl.col(*BYTES).sum()).row(0, named=True)
+    return AloneRun(
+        digest,
+        1,
+        max(1, who["node"].n_unique()),
+        {kind: int(sums.get(AMOUNTS[kind], 0)) for kind in KINDS},
+        dict.fromkeys(KINDS, 0),
+        (max(first, int(begin)), min(last, int(end)) if end > first else last),
+        rows,
+        is_sampled=True,
+    )
+
+
+def at_one_time(who: pl.DataFrame, rows: pl.DataFrame) -> int:
+    """How many of these processes ran at one time at most: of a script's hundred, one after another, it is one that
+    asks the storage. rows: their calls; who is in calls for next to nothing asks for nothing.
+    """
+    took = rows.group_by("process").agg(seconds=pl.sum_horizontal(SECONDS.values()).sum())
+    busy = took.filter(pl.col("seconds") >= LEAST_SHARE_OF_TIME * pl.col("seconds").max())
+    lives = who.join(busy, on="process", how="semi").select("start_ns", pl.col("end_ns").fill_null(ENDLESS_NS))
+    events = [(begin, 1) for begin in lives["start_ns"]] + [(end, -1) for end in lives["end_ns"]]
+    return max(1, *accumulate(step for _, step in sorted(events))) if events else 1
+
+
 def run_there(digest: Digest, storage: int) -> AloneRun | None:
     """A job on a storage; None where it moved nothing there."""
-    spans = [io_span(activity(digest, way, storage), digest.processes, digest.slice_ns) for way in DIRECTIONS]
-    there = [span for span in spans if span is not None]
+    syncing, slice_ns = _syncing(digest, storage), digest.slice_ns
+    moved = [activity(digest, way, storage) for way in DIRECTIONS]
+    waited = [_waited_for(one, digest.processes, syncing, slice_ns) for one in moved]
+    spans = [io_span(one, digest.processes, slice_ns) for one in waited]
+    there = [span for span in spans if span is not None] or [
+        span for one in moved if (span := io_span(one, digest.processes, slice_ns)) is not None
+    ]
     if not there:
         return None
     rows = call_rows(digest, digest.slice_ns).filter(pl.col("storage") == storage)
@@ -194,7 +271,7 @@ def run_there(digest: Digest, storage: int) -> AloneRun | None:
     sums = rows.select(pl.col(*AMOUNTS.values(), *CALLS.values()).sum()).row(0, named=True)
     return AloneRun(
         digest,
-        max(1, len(who)),
+        at_one_time(who, rows),
         max(1, who["node"].n_unique()),
         {kind: int(sums[AMOUNTS[kind]]) for kind in KINDS},
         {kind: int(sums[CALLS.get(kind, AMOUNTS[kind])]) for kind in KINDS},

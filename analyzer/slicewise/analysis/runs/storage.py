@@ -8,7 +8,8 @@ import polars as pl
 from slicewise.constants import SECOND_NS, TRIVIAL
 from slicewise.digest.activity import DIRECTIONS, Direction, bytes_by_storage, runtime_of
 from slicewise.digest.digest import Digest
-from slicewise.digest.slices import REQUEST_TIMES, TIMES
+from slicewise.digest.sampled import on_storages
+from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES
 from slicewise.errors import UserError
 
 
@@ -49,12 +50,22 @@ def moved_by(digest: Digest) -> pl.DataFrame:
     return both.group_by("storage").agg(pl.col("bytes").sum())
 
 
+def _moved_at_all(digest: Digest) -> pl.DataFrame:
+    """The same with what the kernel moved for processes that could not be profiled."""
+    if digest.sampled_storages.is_empty():
+        return moved_by(digest)
+    unseen = on_storages(digest.sampled_slices, digest.sampled_storages)
+    both = pl.concat([moved_by(digest), unseen.select("storage", bytes=pl.sum_horizontal(BYTES))])
+    return both.group_by("storage").agg(pl.col("bytes").sum())
+
+
 def storage_of(digests: Sequence[Digest], so: str) -> int:
     """The storage that all jobs use, by bytes of both directions: one on which all of them waited, if there is any, and
     not where programs have their libraries from. Raises UserError without one, and says so why.
     """
-    moved = [moved_by(digest) for digest in digests]
-    on_busy = [own.filter(pl.col("storage").is_in(busy_on(digest))) for own, digest in zip(moved, digests, strict=True)]
+    moved = [_moved_at_all(digest) for digest in digests]
+    busy = [{*busy_on(digest), *digest.sampled_storages["storage"]} for digest in digests]
+    on_busy = [own.filter(pl.col("storage").is_in(list(where))) for own, where in zip(moved, busy, strict=True)]
     found = next((one for each in (on_busy, moved) if (one := shared_storage(each)) is not None), None)
     if found is None:
         raise UserError(f"these jobs moved bytes on no common file system, so {so}")

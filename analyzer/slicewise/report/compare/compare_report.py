@@ -164,7 +164,10 @@ def _reason(told: Difference, part: str, value: float) -> str:
         if told.outside is None or value <= 0:
             return "outside of I/O calls"
         in_calls = told.outside.io_seconds
-        waited, computed = told.outside.waited_seconds - in_calls, min(value, told.outside.computed_seconds)
+        computed = min(value, told.outside.computed_seconds)
+        # Of what calls were shorter by, since the kernel read ahead meanwhile, no runtime is lost.
+        waited = max(told.outside.waited_seconds, told.outside.delayed_seconds) - in_calls
+        waited = min(waited, value - computed)
         return where_outside(
             replace(
                 told.outside,

@@ -187,7 +187,8 @@ def _times(report: JobReport) -> str:
 def _without_advice(report: JobReport) -> Iterator[str]:
     runtime = runtime_of(report.digest)
     if runtime > 0 and report.span is not None and "files" not in report.digest.not_kept:
-        yield nothing_to_change(min(1.0, report.io_time.slowest / runtime), runtime)
+        waited = max(report.io_time.slowest, report.phases.time_in_io.slowest or 0.0)  # for mapped files, too
+        yield nothing_to_change(min(1.0, waited / runtime), runtime)
 
 
 def _of_threads(report: JobReport) -> str:
