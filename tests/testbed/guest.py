@@ -12,7 +12,7 @@ from pathlib import Path
 
 PACKAGES = (
     "linux-image-amd64", "kmod", "iproute2", "procps", "nfs-common", "nfs-kernel-server", "samba", "cifs-utils",
-    "dmsetup", "python3",
+    "dmsetup", "xfsprogs", "python3",
 )  # fmt: skip
 # What mounts the root directory.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
