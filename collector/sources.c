@@ -120,6 +120,20 @@ static void read_tcp(struct reading *reading)
         reading->now[counts[i].column] = named_value("TcpExt:", counts[i].name);
 }
 
+/* Whether all that it counts passes another one, too: a bond, a bridge, a VLAN. */
+static bool is_above_another(const struct reading *reading, const char *name, size_t length)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/sys/class/net/%.*s", reading->root, (int)length, name);
+    DIR *links = opendir(path);
+    bool is_above = false;
+    for (struct dirent *entry; links != NULL && !is_above && (entry = readdir(links)) != NULL;)
+        is_above = strncmp(entry->d_name, "lower_", strlen("lower_")) == 0;
+    if (links != NULL)
+        closedir(links);
+    return is_above;
+}
+
 static void read_networks(struct reading *reading)
 {
     enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, FIELDS = 16 };
@@ -128,7 +142,8 @@ static void read_networks(struct reading *reading)
     for (const char *line = text; *line != '\0'; line = text_next_line(line)) {
         uint64_t field[FIELDS];
         const char *name = line + strspn(line, " "), *colon = strchr(name, ':');
-        if (colon == NULL || colon > text_next_line(line) || read_numbers(colon + 1, field, FIELDS) < FIELDS || strncmp(name, "lo:", 3) == 0)
+        if (colon == NULL || colon > text_next_line(line) || read_numbers(colon + 1, field, FIELDS) < FIELDS || strncmp(name, "lo:", 3) == 0 ||
+            is_above_another(reading, name, (size_t)(colon - name)))
             continue;
         struct device *device = device_of(reading, DEVICE_network, name, (size_t)(colon - name), "", 0);
         if (device == NULL)

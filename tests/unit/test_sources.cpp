@@ -129,6 +129,21 @@ TEST_CASE("every source is read, to the number", "[sources]")
     CHECK(counted.devices_used == 5);
 }
 
+TEST_CASE("what passes an interface below a bond or a bridge is counted once", "[sources]")
+{
+    Root root;
+    const std::string numbers = ": 1000 2 0 0 0 0 0 0 2000 3 0 0 0 0 0 0\n";
+    root.write("/proc/net/dev", "Inter-|\n face |\nbond0" + numbers + "br0" + numbers + "eth0" + numbers + "eth1" + numbers);
+    root.write("/sys/class/net/bond0/lower_eth0", "");
+    root.write("/sys/class/net/bond0/lower_eth1", "");
+    root.write("/sys/class/net/br0/lower_bond0", "");
+    root.write("/sys/class/net/eth0/upper_bond0", "");
+    sources_read(&counted);
+    CHECK(counted.devices_used == 2);
+    has(find(DEVICE_network, "eth0"), { { node_networks_received_bytes, 1000 } });
+    has(find(DEVICE_network, "eth1"), { { node_networks_sent_bytes, 2000 } });
+}
+
 TEST_CASE("what is not there, or is not as expected, counts nothing", "[sources]")
 {
     Root root;
