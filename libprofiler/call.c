@@ -167,11 +167,21 @@ static __attribute__((noinline)) void count_touch_unusually(const struct call *c
     call_count_unusually(call, mount, &effect);
 }
 
-/* A call that moved nothing. Where it is one on metadata, as nearly all are, the compiler knows all else that is to be added up to be zero. */
+static __attribute__((noinline)) void count_other_touch(const struct call *call, uint32_t mount, bool is_error)
+{
+    const struct effect effect = { .kind = KIND_sync, .is_error = is_error };
+    if (operation_kind[call->operation] != KIND_sync || !count_usual_on_mount(call, mount, &effect))
+        count_touch_unusually(call, mount, is_error);
+}
+
+/* A call that moved nothing, where calls are counted. Of one on metadata, as nearly all are, the compiler knows all else that is to be added up to be
+ * zero. */
 INLINE void count_touch(const struct call *call, uint32_t mount, bool is_error)
 {
     const struct effect effect = { .kind = KIND_meta, .is_error = is_error };
-    if (is_on() && !(LIKELY(operation_kind[call->operation] == KIND_meta) && count_usual_on_mount(call, mount, &effect)))
+    if (!LIKELY(operation_kind[call->operation] == KIND_meta))
+        count_other_touch(call, mount, is_error);
+    else if (!count_usual_on_mount(call, mount, &effect))
         count_touch_unusually(call, mount, is_error);
 }
 
@@ -287,7 +297,7 @@ uint32_t call_mount_of_look(descriptor look)
 
 void call_touched_descriptor(const struct call *call, descriptor word, bool is_error)
 {
-    if (!is_unstarted() || !lazy_start_defers(call, word, is_error))
+    if ((!is_unstarted() || !lazy_start_defers(call, word, is_error)) && is_on())
         count_touch(call, mount_of_word(word), is_error);
 }
 
@@ -333,7 +343,7 @@ void call_touched(const struct call *call, int fd, bool is_error)
     if (is_unstarted() && lazy_start_may_defer(call->operation))
         call_touched_descriptor(call, lazy_start_look(fd), is_error);
     else if (is_on())
-        call_touched_descriptor(call, descriptor_of(fd), is_error);
+        count_touch(call, descriptor_mount(descriptor_of(fd)), is_error);
 }
 
 void call_reposition(const struct call *call, int fd, descriptor word, int64_t position)

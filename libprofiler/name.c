@@ -115,8 +115,8 @@ static size_t parent_length(const char *path, size_t length)
 {
     while (length > 1 && path[length - 1] == '/')
         length--;
-    while (length > 0 && path[length - 1] != '/')
-        length--;
+    const char *slash = memrchr(path, '/', length);
+    length = slash != NULL ? (size_t)(slash - path) + 1 : 0;
     while (length > 1 && path[length - 1] == '/')
         length--;
     return length;

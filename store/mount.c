@@ -173,11 +173,9 @@ uint32_t mount_find(const struct segment *segment, enum object object, uint64_t 
 {
     uint64_t key = object == OBJECT_file ? device : 0;
     uint32_t used = __atomic_load_n(&segment->mounts_used, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; i < used; i++) {
-        bool is_kind = segment->mounts[i][mounts_object] == object || key != 0; /* the kernel's pseudo files are `other` on a device */
-        if (is_kind && segment->mounts[i][mounts_device] == key)
+    for (uint32_t i = 0; i < used; i++) /* the kernel's pseudo files are `other` on a device */
+        if (segment->mounts[i][mounts_device] == key && (key != 0 || segment->mounts[i][mounts_object] == object))
             return i;
-    }
     return MOUNT_NOT_KNOWN;
 }
 

@@ -70,7 +70,7 @@ def counted(bench: Bench) -> dict[str, dict[str, float]] | str:
         return "not counted: valgrind is missing"
     added = instructions.added(bench.programs, bench.libraries, bench.directory)
     print(f"{'instructions added to a call':<46}{'':10}" + "".join(f"{name:>20}" for name in added))
-    for kind in sorted(added[OURS], key=list(ROWS).index):
+    for kind in sorted(added[OURS].keys() & ROWS.keys(), key=list(ROWS).index):
         goal = ROWS[kind].get("goal_instructions")
         verdict = f"   {goal}: {'met' if added[OURS][kind] <= goal else 'NOT MET'}" if goal else ""
         cells = "".join(f"{of[kind]:>20.1f}" if kind in of else " " * 20 for of in added.values())

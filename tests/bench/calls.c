@@ -190,6 +190,19 @@ static void call_stat(const struct work *work, long i)
     must(stat(work->path, &status) == 0, "stat");
 }
 
+/* Databases make these two at each commit. The file's lies in memory, where there is nothing to bring to storage. */
+static void call_fdatasync(const struct work *work, long i)
+{
+    (void)i;
+    must(fdatasync(work->fd) == 0, "fdatasync");
+}
+
+static void call_fcntl(const struct work *work, long i)
+{
+    struct flock lock = { .l_type = i % 2 == 0 ? F_RDLCK : F_UNLCK, .l_whence = SEEK_SET, .l_len = 1 };
+    must(fcntl(work->fd, F_SETLK, &lock) == 0, "fcntl");
+}
+
 /* Of a name that is not there, as searches of paths make nearly all of theirs. */
 static void call_open_missing(const struct work *work, long i)
 {
@@ -351,6 +364,8 @@ static const struct kind kinds[] = {
     { "fscanf", call_fscanf },
     { "fgetwc", call_fgetwc },
     { "fputwc", call_fputwc },
+    { "fdatasync", call_fdatasync },
+    { "fcntl", call_fcntl },
     { "stat", call_stat },
     { "open", call_open_and_close },
     { "open_missing", call_open_missing },
