@@ -30,10 +30,10 @@ CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(CFLAGS) -Wall -Wextra -Wno-missing-field-
 ZSTD_ARCHIVE ?= $(firstword $(wildcard /usr/lib/*/libzstd.a /usr/lib64/libzstd.a /usr/lib/libzstd.a /usr/local/lib/libzstd.a))
 
 # In the library what every process runs lies together, first, and so do its variables: a process that does nothing brings few pages into memory.
-STARTING = $(addprefix libprofiler/,lazy_start.c engine.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c $(addprefix libprofiler/,symbol.c elf_object.c)
+STARTING = $(addprefix libprofiler/,lazy_start.c engine.c usage.c) $(addprefix store/,kernel.c settings.c identity.c clock.c vdso.c) libprofiler/environment.c store/program.c store/command.c $(addprefix libprofiler/,symbol.c elf_object.c)
 ENGINE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(STARTING) $(filter-out $(STARTING),$(sort $(wildcard libprofiler/*.c store/*.c))))
 # What few processes use lies last, so that what all use is on fewer pages: a division of libgcc's, too.
-SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,accelerated computing filter hardware io_uring memory_lock module mpi_library python regions site unwind) \
+SELDOM = $(patsubst %,$(BUILD)/objects/%.o,$(addprefix libprofiler/,accelerated computing filter hardware io_uring memory_lock module mpi_library python regions unwind) \
   $(addprefix store/,drain_helper keep local region samples sha256 volume))
 STORE_OBJECTS = $(patsubst %.c,$(BUILD)/objects/%.o,$(wildcard store/*.c))
 USUAL_WRAPPERS = wrappers/raw_syscall.c wrappers/life.c wrappers/spawn.c wrappers/posix.c wrappers/posix_open.c wrappers/posix_stat.c wrappers/stdio.c

@@ -133,7 +133,7 @@ void call_served_unusually(enum operation operation, enum call_kind kind, int fd
         prepare_served(thread, fd);
 }
 
-const FILE *call_noted_stream;
+START_DATA const FILE *call_noted_stream; /* each child of fork writes it */
 
 /* `whence`: of a seek that came to an end, else NO_SEEK. */
 enum { NO_SEEK = -1 };

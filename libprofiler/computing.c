@@ -36,11 +36,11 @@ struct action {
 };
 
 static struct {
-    bool is_on;
     struct action before; /* glibc's own, if it has one */
     uintptr_t stack_begin, stack_end; /* of the first thread's stack */
     _Atomic int32_t timer[TIMERS_MAX]; /* 1 + the kernel's id; 0: free */
 } computing;
+START_DATA bool computing_samples;
 
 #if defined(__x86_64__)
 #define FLAGS_OF_PROCESSOR 0x04000000 /* SA_RESTORER */
@@ -184,15 +184,10 @@ void computing_start(void)
         computing.stack_end = (uintptr_t)environ;
         computing.stack_begin = computing.stack_end - (limit.rlim_cur < STACK_KNOWN_BYTES ? limit.rlim_cur : STACK_KNOWN_BYTES) + STACK_SPARE_BYTES;
     }
-    computing.is_on = is_deferring() && stand_in_front();
+    computing_samples = is_deferring() && stand_in_front();
     struct thread *first = lazy_start_pid() == (uint32_t)raw_gettid() ? &thread_state : &(struct thread){ 0 };
-    if (!computing.is_on || !begin(first, lazy_start_pid()))
+    if (!computing_samples || !begin(first, lazy_start_pid()))
         notice_problem(PROBLEM_computing_unsampled, NULL);
-}
-
-bool computing_is_on(void)
-{
-    return computing.is_on;
 }
 
 void computing_thread_begins(void)
@@ -215,14 +210,14 @@ void computing_thread_ends(struct thread *thread)
 
 void computing_stop(void)
 {
-    for (uint32_t place = 0; computing.is_on && place < TIMERS_MAX; place++)
+    for (uint32_t place = 0; computing_samples && place < TIMERS_MAX; place++)
         end(place);
-    computing.is_on = false;
+    computing_samples = false;
 }
 
 void computing_forget(void)
 {
-    if (computing.is_on)
+    if (computing_samples)
         memset((void *)computing.timer, 0, sizeof computing.timer);
-    computing.is_on = false;
+    computing_samples = false;
 }

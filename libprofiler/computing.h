@@ -10,8 +10,12 @@
 /* With a segment, in the thread that starts the engine; the process's first thread is sampled from now on. Caller holds no lock. */
 void computing_start(void);
 
-/* Whether threads are to be sampled; whoever begins one calls `computing_thread_begins` in it. */
-bool computing_is_on(void);
+/* Whether threads are to be sampled; whoever begins one calls `computing_thread_begins` in it. Few processes touch the pages of the functions. */
+extern bool computing_samples HIDDEN;
+static inline bool computing_is_on(void)
+{
+    return computing_samples;
+}
 void computing_thread_begins(void);
 void computing_thread_ends(struct thread *thread);
 

@@ -52,9 +52,11 @@ static void thread_ends(void *thread)
 {
     struct thread *ending = thread;
     ending->is_registered = 0;
-    computing_thread_ends(ending);
+    if (ending->timer != 0)
+        computing_thread_ends(ending);
     if (atomic_load(engine_switch) == ENGINE_ON) {
-        hardware_thread_ends();
+        if (hardware_is_asked_for())
+            hardware_thread_ends();
         struct held_lock held = lock_take(&engine.lock);
         kernel_thread_ends();
         if (atomic_load(engine_switch) == ENGINE_ON)
@@ -262,11 +264,12 @@ static bool start(bool is_forked)
     if (waits_are_given_up())
         notice_problem(PROBLEM_not_coordinated, NULL);
     atomic_store(&segment->state, SEGMENT_LIVE);
-    if (!is_forked && engine.may_allocate)
-        hardware_start();
-    else if (is_forked && engine.settings.events[0] != '\0')
+    if (hardware_is_asked_for() && is_forked)
         notice_problem(PROBLEM_papi_forked, NULL);
-    computing_start();
+    else if (hardware_is_asked_for() && engine.may_allocate)
+        hardware_start();
+    if (engine.settings.is_computing)
+        computing_start();
     segment->process_row[processes_profiler_ns] = clock_read(CLOCK_MONOTONIC) - began + (is_forked ? 0 : engine.prepared_ns);
     return true;
 }
@@ -298,8 +301,10 @@ static void forget_parent(void)
     request_forget_all();
     async_drain_forget();
     site_forget();
-    hardware_forget();
-    computing_forget();
+    if (hardware_is_asked_for())
+        hardware_forget();
+    if (computing_is_on())
+        computing_forget();
     memset(engine.is_said, 0, sizeof engine.is_said);
 }
 
@@ -473,6 +478,7 @@ void engine_begin_child(void)
         atomic_store(engine_switch, ENGINE_OFF);
         return;
     }
+    atomic_fetch_add(&lazy_start_page.deferred_used, 0); /* written before it is read: a page that is only read is mapped twice */
     if (is_on()) /* it began in a handler of the program's that libc calls before fork returns */
         return;
     lazy_start_begin_child();
@@ -525,7 +531,8 @@ static void leave(void)
     uint64_t now = clock_read(CLOCK_REALTIME);
     kernel_sample(&engine.home, now / engine.settings.slice_ns);
     usage_sample(now);
-    hardware_read(now, true);
+    if (hardware_is_asked_for())
+        hardware_read(now, true);
     segment->last_call_ns = now;
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
     segment->process_row[processes_statx_ps] = call_statx_ps();
@@ -655,13 +662,15 @@ void engine_finish(enum ending ending)
     }
     uint64_t began = tick_now();
     atomic_store(engine_switch, ENGINE_OFF);
-    computing_stop();
+    if (computing_is_on())
+        computing_stop();
     descriptor_name_all();
     descriptor_forget_all(); /* no call is a usual one any more */
     uint64_t now = clock_read(CLOCK_REALTIME);
     kernel_sample(&engine.home, now / engine.settings.slice_ns);
     usage_sample(now);
-    hardware_read(now, true);
+    if (hardware_is_asked_for())
+        hardware_read(now, true);
     segment->process_row[processes_call_cost_ps] = call_cost_ps();
     segment->process_row[processes_statx_ps] = call_statx_ps();
     segment->process_row[processes_profiler_ns] += ticks_to_ns(tick_now() - began);
@@ -740,7 +749,7 @@ __attribute__((constructor)) static void begin(int count, char **arguments)
     rouse(false);
     if (preparation == REFUSED)
         return;
-    if (was_started_early) {
+    if (was_started_early && hardware_is_asked_for()) {
         struct held_lock held = lock_take(&engine.lock);
         hardware_start();
         lock_give(held);

@@ -238,7 +238,8 @@ bool lane_turn(struct thread *thread, const struct call *call, uint32_t mount, u
     if (is_turned) {
         if (lane->slice != 0)
             segment_reserve_kept(&engine.home);
-        hardware_read(end_ns, false);
+        if (hardware_is_asked_for())
+            hardware_read(end_ns, false);
         site_settle(thread);
         uint64_t file_ns = open_file_ns(lane);
         if (lane_close(&engine.home, thread->lane_index, false))

@@ -35,6 +35,12 @@ struct engine {
 };
 extern struct engine engine;
 
+/* Whether hardware counters are asked for: what reads them lies on pages that few processes use, and so does what samples computing. */
+static inline bool hardware_is_asked_for(void)
+{
+    return engine.settings.events != NULL && engine.settings.events[0] != '\0'; /* NULL: the settings were not read */
+}
+
 /* Counts trouble, and says the first of a kind that is to be said. */
 void notice_problem(enum problem problem, const char *detail);
 

@@ -6,7 +6,7 @@
 
 START_DATA _Atomic uint32_t vfork_children;
 static uint32_t parent_pid; /* the process whose memory it is */
-static bool has_unsynchronized_child, has_child_that_stands_down;
+static START_DATA bool has_unsynchronized_child, has_child_that_stands_down;
 
 void vfork_child_begin(bool shares_thread)
 {

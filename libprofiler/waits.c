@@ -15,7 +15,7 @@
 #define LIBRARY_NAME "libslicewise-coordinate.so"
 #define LATE_NS NS_PER_SECOND /* between a wait's end and its being counted, at most, unless the process is stopped there */
 
-static const struct turn_taker *_Atomic taker;
+static START_DATA const struct turn_taker *_Atomic taker;
 static CALL_DATA bool has_given_up;
 
 static void give_up(void)

@@ -31,8 +31,8 @@ STDIO = [
     "fgetwc", "fputwc",
 ]  # fmt: skip
 CALLS = [
-    "write", "write_to_file", "pwrite", "pread", "lseek", "lseek_alone", *STDIO, "stat", "open", "mpi_test", "mpi_send",
-    "library_call", "region",
+    "write", "write_to_file", "pwrite", "pread", "lseek", "lseek_alone", *STDIO, "fdatasync", "fcntl", "stat", "open",
+    "mpi_test", "mpi_send", "library_call", "region",
 ]  # fmt: skip
 NAMES = ["open_missing", "stat_missing", "access", "chmod", "truncate", "rename", "symlink"]
 MOUNTS = [20, 1000]
@@ -113,10 +113,12 @@ class Bench:
         return [self._row(name, "us", of) for name, of in values.items()]
 
     def faults(self, rounds: int = 3) -> list[Row]:
-        """Page faults of short processes: the same on a busy machine."""
+        """Page faults of short processes, and of a child that only leaves: the same on a busy machine."""
 
         def measure(library: Library) -> dict[str, float]:
-            return {name: statistics.median(self._spawned(name, library)["faults"]) for name in SHORT}
+            short = {name: statistics.median(self._spawned(name, library)["faults"]) for name in SHORT}
+            few, more = (statistics.median(self._spawned(name, library)["faults"]) for name in ("fork_once", "forks"))
+            return short | {"fork": (more - few) / STARTS}
 
         values = in_turns(self.libraries.values(), rounds, measure)
         return [self._row(name, "faults", of) for name, of in values.items()]
@@ -233,12 +235,18 @@ class Bench:
     def _spawned(self, name: str, library: Library) -> dict[str, list[float]]:
         """Of STARTS processes, microseconds from the spawn to the end, and page faults."""
         own = str(self.programs / "processes")
-        command = {"true": ["/bin/true"], "few_calls": [own, "few", str(self.data)]}[name]
+        command = {
+            "true": ["/bin/true"],
+            "few_calls": [own, "few", str(self.data)],
+            "fork_once": [own, "fork", "1"],
+            "forks": [own, "fork", str(1 + STARTS)],
+        }[name]
         environment = library.environment()
+        silent = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
         spent: dict[str, list[float]] = {"us": [], "faults": []}
         for _ in range(STARTS):
             began = time.perf_counter()
-            process = os.posix_spawn(command[0], command, environment)
+            process = os.posix_spawn(command[0], command, environment, file_actions=silent)
             _, status, usage = os.wait4(process, 0)
             spent["us"].append((time.perf_counter() - began) * 1e6)
             spent["faults"].append(usage.ru_minflt)
