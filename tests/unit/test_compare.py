@@ -13,7 +13,7 @@ from slicewise.digest.digest import read_digest
 from slicewise.digest.shared import read_digests
 from slicewise.errors import UserError
 from slicewise.estimate import Estimate
-from slicewise.report.compare import compare_report
+from slicewise.report.compare import compare_report, compare_words
 from slicewise.report.compare.compare_report import compare_page, compare_record, parts_table, runs_table
 from support.command_line import answer_of, refusal_of, slicewise_command
 from support.runs import MIB, SECOND, START, metadata, read, write_run, wrote
@@ -82,7 +82,7 @@ def test_a_run_that_was_faster_beside_neighbours_lost_nothing_to_them(tmp_path, 
     found = told(yesterday, today, today=FASTER)
     assert (found.lost_seconds.value, found.lost_seconds.low, found.lost_seconds.high) == (0.0, 0.0, 0.0)
     assert found.unexplained_seconds.value == pytest.approx(-3.0)
-    headline = compare_report.headline(compare(read_digests([yesterday, today]), lost_by({"today": FASTER})))
+    headline = compare_words.headline(compare(read_digests([yesterday, today]), lost_by({"today": FASTER})))
     assert headline.endswith("3.00 s less, 3.00 s of it in I/O that took less time for the same work.")
 
 
@@ -92,7 +92,7 @@ def test_no_more_is_gained_from_neighbours_than_the_first_run_lost(tmp_path, yes
     assert (found.lost_seconds.value, found.lost_seconds.low, found.lost_seconds.high) == (-2.0, -2.5, -1.5)
     assert found.unexplained_seconds.value == pytest.approx(-1.0)
     losses = {"today": FASTER, "yesterday": lost(2.0, 1.5, 2.5, ["tar"], "high")}
-    headline = compare_report.headline(compare(read_digests([yesterday, today]), lost_by(losses)))
+    headline = compare_words.headline(compare(read_digests([yesterday, today]), lost_by(losses)))
     assert "2.00 s of it in I/O that tar slowed down" in headline
 
 
@@ -436,7 +436,7 @@ LOST = lost(10.5, 10.2, 10.8, ["large"], "high")
 
 def test_the_first_sentence_says_how_much_why_and_how_sure(runs):
     found = comparison(runs, "yesterday", "today", today=LOST)
-    assert compare_report.opening(found) == [
+    assert compare_words.opening(found) == [
         "today took 1.8 times as long as yesterday: 12.1 s more, 10.5 s of it in I/O that large slowed down and 1.30 s "
         "of it outside of I/O calls. Confidence: high."
     ]
@@ -446,19 +446,19 @@ def test_of_different_programs_it_says_so_and_is_less_sure(runs, tmp_path):
     other = {at: wrote(50, 0.9) for at in range(24)}
     runs["today"] = write_run(tmp_path / "other" / "today", 27.3, [other], program="/opt/solver")
     found = comparison(runs, "yesterday", "today", today=LOST)
-    first, then = compare_report.opening(found)
+    first, then = compare_words.opening(found)
     assert first.endswith("Confidence: high in what large cost, medium in the rest.")
     assert then == "They are different programs: yesterday ran simulation and today ran solver."
-    assert any("for any reason" in note for note in compare_report.notes(found))
+    assert any("for any reason" in note for note in compare_words.notes(found))
 
 
 def test_who_may_as_well_have_cost_nothing_is_not_in_the_first_sentence(runs):
     doubtful = lost(4.0, -1.0, 9.0, ["large"], "medium", ["large"])
-    first, then = compare_report.opening(comparison(runs, "yesterday", "today", today=doubtful))
+    first, then = compare_words.opening(comparison(runs, "yesterday", "today", today=doubtful))
     assert "12.1 s more, 10.8 s of it in I/O that took longer for the same work and 1.30 s of it outside" in first
     assert then == "Perhaps large cost today 4.00 s [0-9.00], and perhaps nothing."
     one_of_two = lost(9.0, 6.0, 12.0, ["large", "tar"], "medium", ["tar"])
-    assert "9.00 s of it in I/O that large slowed down" in compare_report.headline(
+    assert "9.00 s of it in I/O that large slowed down" in compare_words.headline(
         comparison(runs, "yesterday", "today", today=one_of_two)
     )
 
@@ -466,11 +466,11 @@ def test_who_may_as_well_have_cost_nothing_is_not_in_the_first_sentence(runs):
 def test_a_part_is_not_more_than_all(tmp_path, yesterday):
     today = write_run(tmp_path / "today", 26.0, [{at: wrote(50, 0.9) for at in range(24)}])
     found = compare(read_digests([yesterday, today]), lost_by({"today": lost(11.3, 11.0, 11.6, ["large"], "high")}))
-    assert compare_report.headline(found).endswith("10.8 s more, all of it in I/O that large slowed down.")
+    assert compare_words.headline(found).endswith("10.8 s more, all of it in I/O that large slowed down.")
 
 
 def test_without_neighbours_it_says_what_would_tell(runs):
-    first, then = compare_report.opening(comparison(runs, "yesterday", "today"))
+    first, then = compare_words.opening(comparison(runs, "yesterday", "today"))
     assert "10.8 s of it in I/O that took longer for the same work" in first
     assert first.endswith("Confidence: unknown.")
     assert then.startswith("Whether neighbours slowed today down is unknown.")
@@ -492,7 +492,7 @@ def test_without_neighbours_it_says_what_would_tell(runs):
     ],
 )
 def test_reasons(runs, first, other, said):
-    sentence = compare_report.headline(comparison(runs, first, other))
+    sentence = compare_words.headline(comparison(runs, first, other))
     if said.endswith("longer than"):
         said = "1.6 times as long as"
     assert said in sentence
@@ -512,8 +512,8 @@ def test_calls_that_waited_for_a_processor_are_a_reason(runs, other, low, said):
     own = replace(found.told.own_io, seconds=replace(found.told.own_io.seconds, low=low))
     outside = Outside(LOST.seconds, 9.0, 0.0, 9.0, 8.0, 0.99, 0.0, 0.0, 0.0, "", 0.0)
     found = replace(found, told=replace(found.told, own_io=own, outside=outside))
-    assert said in compare_report.headline(found)
-    assert not compare_report.next_step(found)  # no neighbour is looked for
+    assert said in compare_words.headline(found)
+    assert not compare_words.next_step(found)  # no neighbour is looked for
     rows = {row[0].text for row in parts_table(found).rows}
     assert ("calls that waited for a processor" in rows, "unexplained" in rows) == (other == "today", other != "today")
 
@@ -522,19 +522,19 @@ def test_of_a_program_that_could_not_be_profiled_it_is_not_known_what_was_io(run
     """A Go program: "638 ms less, all of it outside of I/O calls. Confidence: high"."""
     found = comparison(runs, "yesterday", "today")
     found = replace(found, told=replace(found.told, of=replace(found.told.of, is_unseen=True)))
-    assert "in I/O calls or outside of them, for no call" in compare_report.headline(found)
+    assert "in I/O calls or outside of them, for no call" in compare_words.headline(found)
     assert found.told.confidence == "unknown"
     assert parts_table(found).rows[0][0].text == "in or outside of I/O calls"
     assert not comparison(runs, "yesterday", "today").told.is_unseen
 
 
 def test_runs_that_took_as_long_need_no_confidence(runs):
-    (first, *_) = compare_report.opening(comparison(runs, "today", "smaller"))
+    (first, *_) = compare_words.opening(comparison(runs, "today", "smaller"))
     assert first == "smaller took as long as today: 27.3 s and 27.3 s."
 
 
 def test_of_several_runs_the_slowest_is_told_and_what_varies(runs):
-    first, varies, *_ = compare_report.opening(comparison(runs, "yesterday", "today", "bigger"))
+    first, varies, *_ = compare_words.opening(comparison(runs, "yesterday", "today", "bigger"))
     assert first.startswith("today, the slowest of 3 runs, took 13 % longer than the median run, bigger: 3.10 s more")
     assert varies.startswith("Runtimes range from 15.2 s to 27.3 s: ")
 
@@ -542,7 +542,7 @@ def test_of_several_runs_the_slowest_is_told_and_what_varies(runs):
 def test_runs_that_hardly_vary_are_not_explained(tmp_path):
     rows = {at: wrote(100, 0.9) for at in range(12)}
     alike = [write_run(tmp_path / f"r{place}", 15.2 + place / 100, [rows]) for place in range(3)]
-    first, varies, *_ = compare_report.opening(compare(read_digests(alike)))
+    first, varies, *_ = compare_words.opening(compare(read_digests(alike)))
     assert first.startswith("r2, the slowest of 3 runs, took as long as the median run, r1")
     assert varies == "Runtimes range from 15.2 s to 15.2 s, which is next to no variability."
 

@@ -20,7 +20,7 @@ from slicewise.analysis.runs.storage import describe_all
 from slicewise.digest.counters import sent_by_group
 from slicewise.digest.digest import Digest
 from slicewise.estimate import Estimate
-from slicewise.report.compare.compare_report import _reason
+from slicewise.report.compare.compare_words import reason
 from slicewise.report.job.job_page import JobReport, _without_advice
 from support.blame_trials import digests
 from support.runs import write_run, wrote
@@ -201,6 +201,6 @@ def test_a_wait_for_processors_while_the_kernel_read_ahead_is_one():
     alone = Estimate(20.0, 19.0, 21.0, "")
     outside = Outside(alone, 3.0, 0.0, 3.0, 0.0, 0.99, 0.0, 0.0, 0.0, "", 0.0, delayed_seconds=12.0)
     told = SimpleNamespace(is_unseen=False, outside=outside)
-    assert _reason(cast(Difference, told), "computing", 11.0).startswith("waiting for a processor")
+    assert reason(cast(Difference, told), "computing", 11.0).startswith("waiting for a processor")
     told.outside = replace(outside, delayed_seconds=3.0)
-    assert _reason(cast(Difference, told), "computing", 11.0).startswith("outside of I/O calls")
+    assert reason(cast(Difference, told), "computing", 11.0).startswith("outside of I/O calls")

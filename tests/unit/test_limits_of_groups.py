@@ -23,7 +23,7 @@ from slicewise.digest.digest import Digest
 from slicewise.digest.storages import contended, devices_of, disk_of, mounts_with_storage, storage_number
 from slicewise.report.blame import all_words
 from slicewise.report.blame.blame_words import headline, rest_of_loss, second_sentence
-from slicewise.report.compare.compare_report import headline as compare_headline
+from slicewise.report.compare.compare_words import headline as compare_headline
 from support.blame_trials import digests
 from support.catalogs import catalog_of
 from support.swz import build_profile, of_disk

@@ -23,7 +23,7 @@ from slicewise.estimate import Estimate
 from slicewise.report.blame.anonymous import anonymous
 from slicewise.report.blame.blame_words import headline
 from slicewise.report.blame.explained import explanation
-from slicewise.report.compare.compare_report import next_step
+from slicewise.report.compare.compare_words import next_step
 from slicewise.report.overlap.overlap_words import of_unknown
 from support import blames
 from support.blame_trials import digests

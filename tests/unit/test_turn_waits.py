@@ -20,7 +20,7 @@ from slicewise.report.blame.anonymous import anonymous
 from slicewise.report.blame.blame_page import blame_page
 from slicewise.report.blame.blame_record import blame_record
 from slicewise.report.blame.explained import explanation
-from slicewise.report.compare import compare_report
+from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_report import parts_table
 from slicewise.report.job.job_page import job_page, job_report
 from slicewise.report.overlap import overlap_words
@@ -250,7 +250,7 @@ def test_waiting_is_a_part_of_why_runs_differ(tmp_path: Path, small: Digest) -> 
     told = found.told
     assert sum(told.parts().values()) == pytest.approx(told.difference_seconds)
     assert (told.waiting_seconds, told.computing_seconds) == (pytest.approx(10.0), pytest.approx(0.0, abs=1e-6))
-    assert "10.0 s of it waiting for its turn" in compare_report.headline(found)
+    assert "10.0 s of it waiting for its turn" in compare_words.headline(found)
     assert "waiting for its turn" in [row[0].text for row in parts_table(found).rows]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from slicewise.analysis.compare.compare import blamed_of
 from slicewise.analysis.compare.compare import compare as analysis
 from slicewise.catalog.sources import read_digests
-from slicewise.report.compare import compare_report
+from slicewise.report.compare import compare_words
 from slicewise.report.compare.compare_report import (
     compare_page,
     compare_record,
@@ -36,12 +36,12 @@ def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None
     write_answer(
         lambda: compare_record(comparison, page),
         [
-            *compare_report.opening(comparison),
+            *compare_words.opening(comparison),
             "",
             for_terminal(table),
             "",
-            *compare_report.notes(comparison),
-            *compare_report.rule(comparison),
+            *compare_words.notes(comparison),
+            *compare_words.rule(comparison),
             page_line(page),
         ],
     )
