@@ -151,7 +151,7 @@ static void spread(uint32_t lane, const struct call *call, uint64_t first, uint6
         notice_problem(PROBLEM_call_span_cut, NULL);
         last = first + SPAN_SLICES_MAX;
     }
-    for (uint64_t slice = first; slice < last; slice++) {
+    for (uint64_t slice = first; slice < last && over_ns > 0; slice++) { /* what took no time lies in one slice */
         uint64_t passed = (slice + 1) * slice_ns > start ? (slice + 1) * slice_ns - start : 0;
         passed = passed < over_ns ? passed : over_ns;
         uint64_t until_ns = (uint64_t)((unsigned __int128)whole_ns * passed / over_ns);

@@ -15,8 +15,7 @@ from slicewise.scalars import real
 from slicewise.text import words
 
 # Of what the job waited: who computed for less is not named.
-LEAST_OF_WAIT = 0.1
-LEAST_SECONDS = 0.01
+PART_WORTH_NAMING = 0.1
 MOST_NAMED = 3
 
 
@@ -38,7 +37,7 @@ def words_of_nodes(blame: Blame, digest: Digest, others: pl.DataFrame, has_names
     nodes = words.count(members(digest)["node"].n_unique(), "node").removeprefix("1 ")
     told = []
     if for_processor:
-        least = max(LEAST_OF_WAIT * for_processor, LEAST_SECONDS)
+        least = PART_WORTH_NAMING * for_processor
         told += _those(f"Processor time of others on its {nodes}", used, "seconds", least, words.duration, has_names)
     if for_memory:
         told += _those(f"Memory of others on its {nodes}", used, "bytes", WORTH_NAMING_BYTES, words.size, has_names)
