@@ -202,7 +202,7 @@ PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 # first: what was written before is still on its way to it. The others run side by side,
 # two more than there are processors, since many wait; each with one thread of polars, for threads that wait for each other beside load take longer.
 ALONE = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,crowds.py others.py profiling_cost.py tutorial.py contention.py)) \
+  $(addprefix endtoend/,$(addprefix test_,crowds.py others.py profiling_cost.py saving_of_locks.py tutorial.py contention.py)) \
   $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
 # Those that mind a crowd, and not one neighbour of another file: kills at random moments, a testbed's networks, whose links are slow beside a
 # processor, and costs in instructions and bytes. The longest comes first, and files stay in this order: else it is the last one, and runs without a
