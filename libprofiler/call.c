@@ -174,8 +174,7 @@ static __attribute__((noinline)) void count_other_touch(const struct call *call,
         count_touch_unusually(call, mount, is_error);
 }
 
-/* A call that moved nothing, where calls are counted. Of one on metadata, as nearly all are, the compiler knows all else that is to be added up to be
- * zero. */
+/* A call that moved nothing, where calls are counted. Nearly all are on metadata: the compiler knows that there is nothing else to add up. */
 INLINE void count_touch(const struct call *call, uint32_t mount, bool is_error)
 {
     const struct effect effect = { .kind = KIND_meta, .is_error = is_error };

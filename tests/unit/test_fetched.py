@@ -92,7 +92,7 @@ def test_what_is_neither_computing_nor_a_call_is_waiting_where_pages_were_fetche
 
 
 def test_pages_that_the_kernel_reads_ahead_of_faults_are_waited_for_where_threads_slept():
-    """Of a reader in order no fault finds no page: 8 s in which pages came, in 6 of which it slept, once in a call."""
+    """A reader in order has no fault that reads. Pages came in 8 s; it slept in 6 of them, once in a call."""
     slept = (0.9, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0, 0, 0.9)
     found = fetched_frame(job(faults=0, calls=[(3, SECOND // 4)], slept=slept), mapped())
     assert found["slice"].to_list() == [1, 2, 3, 4, 5, 6]

@@ -1,6 +1,5 @@
 """A limit of a control group is shared by who is in the group: the disk's other users are no neighbours."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -26,82 +25,8 @@ from slicewise.report.blame.blame_words import headline, rest_of_loss, second_se
 from slicewise.report.compare.compare_words import headline as compare_headline
 from support.blame_trials import digests
 from support.catalogs import catalog_of
+from support.limited_reader import FIRST, LIMIT, MIB, NS, SECONDS, reader
 from support.swz import build_profile, of_disk
-
-NS, MIB = 1_000_000_000, 1 << 20
-FIRST = 1_700_000_000
-LIMIT = 40 * MIB
-SECONDS = 10
-
-
-def reader(
-    directory: Path,
-    rate: int,
-    group: str = "/users/anna",
-    group_rate: int = LIMIT,
-    disk_rate: int = 2 * LIMIT,
-    seconds: int = SECONDS,
-    start: int = FIRST,
-    at_limit: tuple[float, ...] = (1.0,),
-    limited: str = "sda",
-    above: str = "",
-    first_known: int = 0,
-    requests: int = 0,
-    rates: Sequence[int] = (),
-    group_rates: Sequence[int] = (),
-    command: str = "cat big",
-    size: int = MIB,
-    disk_requests: int = 0,
-    disk_ns: int = 0,
-    fetched: int | None = None,
-    on_names: int = 0,
-    wrote: int = 0,
-) -> Path:
-    """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
-    at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of
-    the group's first row. requests, disk_requests: of the group and the disk, by slice; disk_ns: their time. size:
-    of a call. rates, group_rates: in slices in turn, instead of one rate. fetched: bytes, by the kernel; None: it
-    did not count. on_names: calls on names, by slice. wrote: what others of the group wrote, by slice.
-    """
-    number = 1 + sum(map(ord, directory.name))
-    process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
-    process |= {"start_ns": NS * start, "end_ns": NS * (start + seconds)}
-    slices = range(start, start + seconds)
-    own = {"process": number, "read_ns": NS, "threads": 1}
-    run = {"process": 5000 + number}
-    collected = of_disk(
-        run["process"], slices, lambda _: {"read_bytes": disk_rate, "read_ops": disk_requests, "read_ns": disk_ns}
-    )
-    collected["node_devices"] += [
-        run | {"device": 3, "kind": "waiting", "name": "io_schedule"},
-        run | {"device": 2, "kind": "limit", "name": f"{limited} in {above}", "source": "cgroup v2"},
-        run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
-    ]
-    collected |= {
-        "node_waits": [run | {"device": 3, "slice": at, "waiting_ns": NS} for at in slices],
-        "node_limits": [
-            run | {"device": 2, "slice": at, "read_bytes": disk_rate, "at_limit_ns": NS} for at in slices if above
-        ]
-        + [
-            run
-            | {
-                "device": 1, "slice": at,
-                "read_bytes": group_rates[at % len(group_rates)] if group_rates else group_rate, "read_ops": requests,
-                "write_bytes": wrote, "at_limit_ns": int(at_limit[at % len(at_limit)] * NS),
-            }
-            for at in slices[first_known:]
-        ],
-    }  # fmt: skip
-    mounts = [{"process": number, "type": "ext4", "source": "/dev/sda1"}]
-    read = [rates[at % len(rates)] if rates else rate for at in slices]
-    did = [
-        own | {"slice": at, "read_bytes": its, "read_ops": max(1, its // size), "meta_ops": on_names}
-        for at, its in zip(slices, read, strict=True)
-    ]
-    if fetched is not None:
-        kernel = {"process": number, "layer": "kernel", "mount": 0, "slice": start}
-        did.append(kernel | {"read_bytes": sum(read), "kernel_read_bytes": fetched})
-    return build_profile(directory, [process], did, mounts, collected=collected)
 
 
 @pytest.mark.parametrize(
@@ -166,46 +91,6 @@ def test_who_is_in_the_group_without_a_profile_is_still_seen(tmp_path):
     assert told.lost is not None
     assert told.lost.value == pytest.approx(10, rel=0.1)
     assert [neighbour.job for neighbour in told.neighbours] == [None]
-
-
-@pytest.mark.parametrize(
-    ("fetched", "limited", "is_blamed"),
-    [(0, "sdb", False), (8192, "sdb", False), (8192, "sda", True), (20 * MIB, "sdb", True), (None, "sdb", True)],
-)
-def test_nobody_slows_down_a_job_that_asks_nothing_of_the_disk(tmp_path, fetched, limited, is_blamed):
-    """All that it reads is in memory, or all but two pages of 50 ms each, where no limit may have let them wait: it
-    took twice as long as alone, and for another reason.
-    """
-    seen = {"limited": limited, "at_limit": (0.5,), "fetched": fetched, "disk_requests": 100, "disk_ns": 5 * NS}
-    own, run, other = digests(
-        reader(tmp_path / "job", LIMIT // 2, seconds=20, **seen),
-        reader(tmp_path / "alone", LIMIT, start=FIRST - 100, **seen),
-        reader(tmp_path / "other", LIMIT // 2, seconds=20, limited=limited, at_limit=(0.5,)),
-    )
-    told = blame(own, [other], [run])
-    assert [neighbour.job for neighbour in told.neighbours] == ([None, "other"] if is_blamed else [])
-    assert any("did not slow it down" in note for note in told.notes) != is_blamed
-    assert is_blamed or (told.lost is not None and told.unexplained_seconds == told.lost.value > 0)
-    assert is_blamed or told.confidence == "low"
-    assert told.is_in_memory != is_blamed
-    assert (": what its calls read was in memory" in headline(told)) != is_blamed
-
-
-@pytest.mark.parametrize(("joined", "is_less_sure"), [(0, False), (1, False), (5, True)])  # of 20 slices
-def test_it_is_less_sure_who_was_there_where_counts_came_late(tmp_path, joined, is_less_sure):
-    own, run, same = digests(
-        reader(tmp_path / "job", LIMIT // 2, seconds=20),
-        reader(tmp_path / "alone", LIMIT, start=FIRST - 100),
-        reader(tmp_path / "same", LIMIT // 2, seconds=20),
-    )
-    surely = blame(own, [same], [run])
-    counted = same.mishaps.clear()
-    late = pl.DataFrame([{"mishap": "slices_joined", "count": joined}], schema_overrides=counted.schema)
-    same.__dict__["mishaps"] = pl.concat([counted, late], how="diagonal")
-    told = blame(own, [same], [run])
-    assert surely.confidence == "high"
-    assert told.confidence == ("medium" if is_less_sure else "high")
-    assert any("same is counted in part a slice late" in note for note in told.notes) == is_less_sure
 
 
 def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path):

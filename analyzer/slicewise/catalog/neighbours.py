@@ -18,7 +18,7 @@ from slicewise.catalog.schema import KEY
 from slicewise.catalog.store import Batch, Catalog, day_of
 from slicewise.constants import SECOND_NS
 from slicewise.digest.company import company_of, in_company, later_copies, runs_like, while_alive, without_overlaps
-from slicewise.digest.node_use import NOBODY
+from slicewise.digest.node_use import NO_PROCESSES
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.sampled import on_storages
 from slicewise.scalars import whole
@@ -112,7 +112,7 @@ def at_once(catalog: Catalog, kept: KeptJob) -> pl.DataFrame:
         KEY, "process", "peak_bytes", processor_ns=pl.col("user_ns") + pl.col("system_ns")
     )
     found = processes.join(took, on=[KEY, "process"]).join(names, on=KEY)
-    return found.select(pl.col(name).cast(kind) for name, kind in NOBODY.schema.items()).collect()
+    return found.select(pl.col(name).cast(kind) for name, kind in NO_PROCESSES.schema.items()).collect()
 
 
 def copies_in(catalog: Catalog, batches: Sequence[Batch]) -> pl.DataFrame:

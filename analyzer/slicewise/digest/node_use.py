@@ -15,7 +15,7 @@ WANTED = {
     "processes": Want("processes", ("host", "start_ns", "end_ns")),
     "usage": Want("usage", ("user_ns", "system_ns", "peak_bytes")),
 }
-NOBODY = pl.DataFrame(
+NO_PROCESSES = pl.DataFrame(
     schema={"job": pl.String, "node": pl.String}
     | dict.fromkeys(("start_ns", "end_ns", "processor_ns", "peak_bytes"), pl.Int64)
 )
@@ -26,7 +26,7 @@ def node_use(places: Sequence[Path]) -> pl.DataFrame:
     nobody saw its end), processor_ns, peak_bytes.
     """
     if not places:
-        return NOBODY
+        return NO_PROCESSES
     reading = read_jobs(places, WANTED)
     names = pl.Series([source.path.name for source in reading.sources])
     processes, usage = (reading.tables[name] for name in WANTED)
@@ -35,4 +35,4 @@ def node_use(places: Sequence[Path]) -> pl.DataFrame:
     )
     both = processes.join(took, on=[SOURCE, "process"], maintain_order="left")
     found = both.with_columns(names.gather(both[SOURCE]).alias("job")).rename({"host": "node"})
-    return found.select(pl.col(name).cast(kind) for name, kind in NOBODY.schema.items())
+    return found.select(pl.col(name).cast(kind) for name, kind in NO_PROCESSES.schema.items())

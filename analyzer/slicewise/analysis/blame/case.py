@@ -24,7 +24,7 @@ from slicewise.catalog.store import Catalog
 from slicewise.digest import large
 from slicewise.digest.counters import know_each_other
 from slicewise.digest.digest import SELDOM, Digest
-from slicewise.digest.node_use import NOBODY, node_use
+from slicewise.digest.node_use import NO_PROCESSES, node_use
 from slicewise.digest.shared import with_names_of_their_own
 from slicewise.digest.surroundings import MOST_PROFILES, Nearby, Surroundings, job_directory
 from slicewise.errors import UserError
@@ -60,7 +60,7 @@ class Case:
     told: Sequence[str] = ()
     same_as: frozenset[Path] = frozenset()
     with_company: Sequence[str] = ()
-    at_once: Callable[[], pl.DataFrame] = NOBODY.clear
+    at_once: Callable[[], pl.DataFrame] = NO_PROCESSES.clear
 
     def losses(self, rows: Rows) -> Blame | None:
         """What the job lost, to whom, and how sure that is; None: nothing tells. rows: has what the jobs did."""

@@ -165,8 +165,8 @@ def job_there(digest: Digest, storage: int) -> AloneRun | None:
 
 
 def with_limits(storage: int, alone: Sequence[AloneRun], more: Sequence[AloneRun] = ()) -> list[AloneRun]:
-    """The runs alone and others there with the time that they take of one control group's limits, if it held all of the
-    former up, and its limits are the same in all. Of the latter, those that it did not hold up have none.
+    """The runs alone and more runs there, each with the time that it takes of one control group's limits, if that group
+    held all of the runs alone up, with the same limits. A further run that it did not hold up has no such time.
     """
     everyone = [*alone, *more]
     (where,) = describe_all([storage], [run.digest for run in everyone])

@@ -263,7 +263,7 @@ def held_by(its: pl.DataFrame) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def times_at_limit(storage: Storage, limit: Limit, digests: Sequence[Digest]) -> list[dict[int, tuple[float, float]]]:
-    """Of each job, by slice, how long what its control group read, and what it wrote, takes at the limits (s): each
+    """For each job, by slice: how long what its control group read, and what it wrote, takes at the limits (s). Each
     direction has limits of its own, which hold at one time.
     """
     tables = [_by_signal(of_group(storage, limit, digest)) for digest in digests]
@@ -272,7 +272,7 @@ def times_at_limit(storage: Storage, limit: Limit, digests: Sequence[Digest]) ->
 
 
 def bytes_a_request(storage: Storage, limit: Limit, digest: Digest) -> float:
-    """Of a job's control group, on average; 0: it made none."""
+    """How many bytes a request of a job's control group has on average; 0: it made none."""
     table = _by_signal(of_group(storage, limit, digest))
     moved, made = (
         float(table.select(pl.sum_horizontal(names.values()).sum()).item()) for names in (LIMITS, LIMIT_REQUESTS)
@@ -281,7 +281,7 @@ def bytes_a_request(storage: Storage, limit: Limit, digest: Digest) -> float:
 
 
 def _by_signal(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of one group: node, slice, at_limit (s), and what was done in it of LIMITS and LIMIT_REQUESTS."""
+    """One group by node and slice: at_limit (s), and what it did there of LIMITS and LIMIT_REQUESTS."""
     signals = (*LIMITS.values(), *LIMIT_REQUESTS.values(), "at_limit")
     return rows.group_by("node", "slice", maintain_order=True).agg(
         pl.col("amount").filter(pl.col("signal") == signal).sum().alias(signal) for signal in signals
