@@ -1,4 +1,4 @@
-"""Who can have slowed a job down: nobody on a disk that its calls did not ask, and less surely where counts came late."""
+"""Who can have slowed a job down: nobody on a disk that its calls left alone, less surely where counts came late."""
 
 import polars as pl
 import pytest
