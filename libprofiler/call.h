@@ -105,8 +105,12 @@ static inline void call_stop(struct call *call)
 
 /* Reads, writes and seeks: fast_path.h. */
 
+/* What the thread has fetched from storage so far (bytes), before a copy of `size`: for call_copied. Leaves errno alone. */
+#define FETCHED_UNKNOWN UINT64_MAX
+uint64_t call_fetched(size_t size);
+
 /* It read from the one and wrote to the other. */
-void call_copied(const struct call *call, int from, int64_t from_offset, int to, int64_t to_offset, int64_t moved);
+void call_copied(const struct call *call, int from, int64_t from_offset, int to, int64_t to_offset, int64_t moved, uint64_t fetched_before);
 
 /* A metadata or sync call on a descriptor, or on a name (relative to `dirfd`, as in the *at calls). */
 void call_touched(const struct call *call, int fd, bool is_error);

@@ -22,15 +22,15 @@ struct effect {
     uint64_t kernel_read, kernel_write; /* stdio: passed from and to the kernel underneath */
     uint64_t mapped;                    /* into memory */
     bool is_error;
-    bool is_other_half;                 /* of a call that is counted already */
-    bool is_half;                       /* of a call whose other half does its part all along: half of its time, in all of its slices */
+    bool is_other_half;                 /* of a call that is counted once more: the reading of a copy */
+    uint32_t reading;                   /* of a copy that does both all along: the share of its time that is reading, in SHARES; 0: no copy */
     bool is_served;                     /* by a stream's buffer: no I/O, and so no time and no latency */
 };
 
 /* What of a call falls into the open slice: all of it, unless the call began in an earlier one. */
 struct share {
     uint64_t ns, bytes;
-    uint64_t over_ns; /* while the call took that long, and half of it is something else's; 0: ns */
+    uint64_t over_ns; /* while the call took that long, and a part of it is something else's; 0: ns */
 };
 
 /* Bins of transfer sizes: by the number of bits the lowest bin that it can be, put right by one comparison with that bin's upper end. */

@@ -255,6 +255,13 @@ bool mount_is_memory(const struct segment *segment, uint32_t mount)
     return mount_is_in_memory(segment_text(segment, segment->mounts[mount][mounts_type]));
 }
 
+bool mount_is_on_disk(const struct segment *segment, uint32_t mount)
+{
+    const char *type = segment_text(segment, segment->mounts[mount][mounts_type]);
+    return segment->mounts[mount][mounts_object] == OBJECT_file &&
+           (major(segment->mounts[mount][mounts_device]) != 0 || strcmp(type, "btrfs") == 0 || strcmp(type, "overlay") == 0);
+}
+
 static const struct system_mount nameless = { .point = "", .type = "", .source = "", .address = "" };
 
 void mount_start(struct segment_home *home)

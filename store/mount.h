@@ -41,8 +41,10 @@ uint32_t mount_enter_seen(struct segment_home *home, const struct statx *status)
 bool mount_is_pseudo(const char *type);
 bool mount_is_in_memory(const char *type);
 
-/* Whether its files are in memory alone, so that nobody waits for a storage there. */
+/* Whether its files are in memory alone, so that nobody waits for a storage there; whether they are on a disk of this node, whose page cache
+ * takes writes, and where the kernel counts what a thread fetches. */
 bool mount_is_memory(const struct segment *segment, uint32_t mount);
+bool mount_is_on_disk(const struct segment *segment, uint32_t mount);
 
 /* Ends the field of mountinfo at `*at`, undoes its octal escapes, and moves on to the next one. Returns the field. */
 char *mount_next_field(char **at);

@@ -8,14 +8,26 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
-COUNTED(sendfile, ssize_t, sendfile, (int to, int from, off_t *offset, size_t size), (to, from, offset, size),
-        copied, from, copy_beginning(offset, result), to, NO_OFFSET, result)
+/* The offsets are asked for when the call has moved them. */
+#define COPIED(name, parameters, arguments, from_began, to_began) \
+    INTERPOSE(ssize_t, name, parameters) \
+    { \
+        uint64_t fetched = call_fetched(size); \
+        struct call call = call_begin(OP_##name); \
+        ssize_t result = NEXT(name) arguments; \
+        call_end(&call); \
+        call_copied(&call, from, from_began, to, to_began, result, fetched); \
+        call_close(&call); \
+        return result; \
+    }
+
+COPIED(sendfile, (int to, int from, off_t *offset, size_t size), (to, from, offset, size), copy_beginning(offset, result), NO_OFFSET)
 SAME_AS(sendfile64, sendfile);
-COUNTED(copy_file_range, ssize_t, copy_file_range, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags),
-        (from, from_offset, to, to_offset, size, flags), copied, from, copy_beginning(from_offset, result), to, copy_beginning(to_offset, result), result)
-COUNTED(splice, ssize_t, splice, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags),
-        (from, from_offset, to, to_offset, size, flags), copied, from, copy_beginning(from_offset, result), to, copy_beginning(to_offset, result), result)
-COUNTED(tee, ssize_t, tee, (int from, int to, size_t size, unsigned flags), (from, to, size, flags), copied, from, NO_OFFSET, to, NO_OFFSET, result)
+COPIED(copy_file_range, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags),
+       (from, from_offset, to, to_offset, size, flags), copy_beginning(from_offset, result), copy_beginning(to_offset, result))
+COPIED(splice, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags),
+       (from, from_offset, to, to_offset, size, flags), copy_beginning(from_offset, result), copy_beginning(to_offset, result))
+COPIED(tee, (int from, int to, size_t size, unsigned flags), (from, to, size, flags), NO_OFFSET, NO_OFFSET)
 
 void copy_gave_pages(const struct call *call, int fd, ssize_t moved)
 {

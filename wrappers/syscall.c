@@ -138,8 +138,8 @@ static int64_t offset_of(long word)
     return word == -1 ? NO_OFFSET : word;
 }
 
-/* Before the call. Returns what `count` needs to know of that: what a descriptor led to that it closes, how many requests it may submit, or
- * whether its ring is known. */
+/* Before the call. Returns what `count` needs to know of that: what a descriptor led to that it closes, how many requests it may submit,
+ * whether its ring is known, or what the thread has fetched. */
 static uint64_t prepare(struct meaning meaning, const struct call *call, const long *argument)
 {
     switch (meaning.action) {
@@ -147,6 +147,9 @@ static uint64_t prepare(struct meaning meaning, const struct call *call, const l
     case CLOSES_RANGE: descriptor_release_range((unsigned)argument[0], (unsigned)argument[1]); break;
     case SUBMITS: return (uint64_t)libaio_begin(call, argument[1], address(argument[2]));
     case ENTERS_RING: return uring_begin(call, (int)argument[0]);
+    case SENDS: return call_fetched((size_t)argument[3]);
+    case MOVES: return call_fetched((size_t)argument[4]);
+    case TEES: return call_fetched((size_t)argument[2]);
     case ENDS:
         call_lived(call);
         engine_finish(ENDING_underscore_exit);
@@ -185,12 +188,12 @@ static void count(struct meaning meaning, const struct call *call, const long *a
         if (meaning.action == WRITES_AT_AS_ASKED && (argument[5] & CALL_SYNCS) != 0)
             call_synced(fd, result);
         break;
-    case SENDS: call_copied(call, (int)argument[1], copy_beginning(address(argument[2]), result), fd, NO_OFFSET, result); break;
+    case SENDS: call_copied(call, (int)argument[1], copy_beginning(address(argument[2]), result), fd, NO_OFFSET, result, prepared); break;
     case MOVES:
         call_copied(call, fd, copy_beginning(address(argument[1]), result), (int)argument[2], copy_beginning(address(argument[3]), result),
-                    result);
+                    result, prepared);
         break;
-    case TEES: call_copied(call, fd, NO_OFFSET, (int)argument[1], NO_OFFSET, result); break;
+    case TEES: call_copied(call, fd, NO_OFFSET, (int)argument[1], NO_OFFSET, result, prepared); break;
     case GIVES_PAGES: copy_gave_pages(call, fd, result); break;
     case OPENS: call_opened(call, (int)result, AT_FDCWD, address(argument[0])); break;
     case OPENS_AT: call_opened(call, (int)result, fd, address(argument[1])); break;

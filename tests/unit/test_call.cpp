@@ -10,6 +10,7 @@
 #include <map>
 #include <random>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 
 namespace {
 
@@ -197,7 +198,7 @@ TEST_CASE("a copy within the kernel reads and writes in each of its slices, half
     uint64_t first = fake_system.realtime_ns / SLICE_NS;
     work.engine.pass(3 * SLICE_NS);
     struct call call = work.engine.call(OP_copy_file_range, 3 * SLICE_NS); /* to 1003.25 s */
-    call_copied(&call, work.fd, 0, to, 0, 1200000);
+    call_copied(&call, work.fd, 0, to, 0, 1200000, FETCHED_UNKNOWN);
     std::map<uint64_t, std::map<std::string, uint64_t>> slices;
     for (const Row &row : work.engine.finish().rows("slices"))
         if (row["layer"] == LAYER_posix && row["mount"] == work.mount)
@@ -215,6 +216,43 @@ TEST_CASE("a copy within the kernel reads and writes in each of its slices, half
         CHECK(slices[first + i]["read_ops"] == (i == 3));
         CHECK(slices[first + i]["write_ops"] == (i == 0) + (i == 3));
     }
+}
+
+TEST_CASE("a copy's time is reading's if it fetched what it read, writing's if that lay in memory, else half of each", "[call]")
+{
+    const uint64_t bytes = 100000000, whole_ns = SLICE_NS / 2, cached_ns = bytes; /* 1 ns a byte */
+    struct expected {
+        int64_t fetched;
+        uint64_t reading_ns;
+    };
+    const expected cases[] = {
+        { bytes, whole_ns - cached_ns }, { bytes / 10, whole_ns - cached_ns }, { bytes / 20, cached_ns }, { 0, cached_ns }, { -1, whole_ns / 2 },
+    };
+    for (auto [fetched, reading_ns] : cases)
+        for (bool spans_slices : { false, true }) {
+            CAPTURE(fetched, spans_slices);
+            Work work;
+            int to = open(work.sandbox.path("copy").c_str(), O_RDWR | O_CREAT, 0600);
+            work.engine.pass(spans_slices ? SLICE_NS / 4 : 0);
+            work.write(0, 1, 0);
+            work.engine.pass(whole_ns);
+            if (spans_slices)
+                work.engine.pass(SLICE_NS / 2);
+            struct call call = work.engine.call(OP_copy_file_range, whole_ns);
+            REQUIRE(descriptor_mount(descriptor_of(to)) == work.mount);
+            engine.home.segment->mounts[work.mount][mounts_device] = makedev(8, 1); /* a disk */
+            uint64_t now = call_fetched(bytes);
+            call_copied(&call, work.fd, 0, to, 0, bytes, fetched < 0 ? FETCHED_UNKNOWN : now - (uint64_t)fetched);
+            uint64_t read_ns = 0, write_ns = 0;
+            for (const Row &row : work.engine.finish().rows("slices"))
+                if (row["layer"] == LAYER_posix && row["mount"] == work.mount) {
+                    read_ns += row["read_ns"];
+                    write_ns += row["write_ns"];
+                }
+            close(to);
+            CHECK(read_ns + write_ns == whole_ns);
+            CHECK(std::llabs((int64_t)(read_ns - reading_ns)) <= (int64_t)(whole_ns / 60000)); /* in shares of 1/65536 */
+        }
 }
 
 TEST_CASE("a call that ends exactly at a slice's end leaves nothing in the next but itself", "[call]")
