@@ -40,6 +40,8 @@ ENDING = (
 INFO = (*SLICEWISE, "report", "--detail", "JOB")
 REPORT = (*SLICEWISE, "report", "JOB", "--html", "PAGE")
 BLAME = (*SLICEWISE, "blame", "JOB", "--html", "PAGE")
+# With a run to compare with, so that neighbours are named.
+NAMED = (*SLICEWISE, "blame", "JOB", "--alone", "ALONE", "--html", "PAGE")
 INGEST = (*SLICEWISE, "catalog", "ingest", "PAGE", "JOB")
 OVERLAP = (*SLICEWISE, "overlap", "JOBS", "--html", "PAGE")
 ROUNDS = 3
@@ -83,6 +85,7 @@ SHAPES: dict[str, tuple[Shape, dict[str, Row]]] = {
 def run(command: tuple[str, ...], job: Path, page: Path) -> dict[str, float]:
     """What a command took; its output is thrown away. job: or, for JOBS, the directory of several."""
     known = {"JOB": [job], "JOBS": sorted(job.iterdir()) if "JOBS" in command else [], "PAGE": [page]}
+    known["ALONE"] = [job.parents[1] / "alone" / "job"]
     words = [str(one) for word in command for one in known.get(word, [word])]
     done = subprocess.run([*MEASURE, *words], check=False, capture_output=True, text=True)
     if done.returncode:
@@ -153,7 +156,7 @@ def told(
 def measure_beside(directory: Path) -> list[dict]:
     """A small job beside large ones and beside many: with an empty cache of the user's, and again."""
     page = directory / "page"
-    alone = run(BLAME, write(directory / "alone" / "job", SMALL), page)
+    alone = run(BLAME, write(directory / "alone" / "job", SMALL, 9_999), page)
     results = [told("2 processes x 12 s alone", "blame", alone, alone)]
     for number, processes in enumerate(LARGE, 2):
         write(directory / "large" / f"{processes}", Varied(processes, 225, host=f"n{number}-"), number)
@@ -162,7 +165,7 @@ def measure_beside(directory: Path) -> list[dict]:
         write(directory / "many" / f"{number}", small, 100 + number)
     for name, of in (("256, 1,024 and 4,096 x 15 min", "large"), (f"{MANY:,} small jobs", "many")):
         job = write(directory / of / "job", SMALL)
-        for words, command in (("", BLAME), (" again", BLAME), (" again", REPORT)):
+        for words, command in (("", BLAME), (" again", BLAME), (", named", NAMED), (" again", REPORT)):
             results.append(told(f"beside {name}{words}", command[4], run(command, job, page), alone, BESIDE[of]))
     return results
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from slicewise.analysis.calls import share_of_seeks
+from slicewise.analysis.calls import shares_of_seeks
 from slicewise.analysis.job.sites import sites
 from slicewise.analysis.job.totals import summarize
 from slicewise.digest.digest import Digest
@@ -96,7 +96,7 @@ def test_a_fact_is_one_number(tmp_path):
 def test_seeks_are_no_metadata_calls_to_a_reader(tmp_path, seeks, heading):
     calls = [{"process": 1, "operation": name, "calls": made} for name, made in (("lseek", seeks), ("stat", 100))]
     digest = digest_of(tmp_path / "job", [{"slice": 0, "meta_ops": seeks + 100, "meta_ns": S}], calls=calls)
-    assert share_of_seeks(digest) == pytest.approx(seeks / (seeks + 100))
+    assert shares_of_seeks([digest]) == pytest.approx([seeks / (seeks + 100)])
     assert heading in [column.heading for column in mounts_table(summarize(digest)).columns]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from slicewise.constants import WAITING_SHARE
@@ -57,10 +58,13 @@ def call_rows(digest: Digest, grid_ns: int) -> pl.DataFrame:
     return _calls(rows, members(digest), grid_ns, known).sort("storage", "slice", "process").rechunk()
 
 
-def share_of_seeks(digest: Digest) -> float:
-    """The part of a job's metadata calls that only move a position."""
-    calls = digest.calls.filter(pl.col("operation").is_in(list(SEEKS)))["calls"].sum()
-    return min(1.0, int(calls) / max(1, int(digest.process_slices["meta_ops"].sum())))
+def shares_of_seeks(digests: Sequence[Digest]) -> list[float]:
+    """The part of each job's metadata calls that only move a position."""
+    is_seek = pl.col("operation").is_in(list(SEEKS))
+    seeks = frames_of(digests, "calls").group_by("place").agg(pl.col("calls").filter(is_seek).sum())
+    asked = frames_of(digests, "processes").group_by("place").agg(pl.col("meta_ops").sum())
+    found = {place: (calls, ops) for place, calls, ops in seeks.join(asked, on="place").iter_rows()}
+    return [min(1.0, calls / max(1, ops)) for calls, ops in (found.get(place, (0, 1)) for place in range(len(digests)))]
 
 
 def _did(digests: Sequence[Digest]) -> pl.LazyFrame:
@@ -137,6 +141,8 @@ def _threads(ordered: pl.DataFrame, grid_ns: int) -> pl.Series | None:
         .filter(pl.col("threads") >= WAITING_SHARE)
         .sort("process", "slice")
     )
+    if not (of_slices["threads"] > 1).any():
+        return None
     at, many = pl.col("slice"), pl.col("threads")
 
     def is_beside(step: int) -> pl.Expr:
@@ -188,12 +194,29 @@ def calls_of_processes(
 def by_job(calls: pl.DataFrame) -> pl.DataFrame:
     """`calls_of_processes` added up: place, storage, slice, SECONDS, AMOUNTS."""
     by, values = ("place", "storage", "slice"), (*SECONDS.values(), *AMOUNTS.values())
-    ordered = calls.select(*by, *values).sort(by, maintain_order=True)
-    if ordered.is_empty():
-        return ordered
-    begins = begins_of_equal_rows(*(ordered[name].to_numpy() for name in by))
-    sums = {name: np.add.reduceat(ordered[name].to_numpy(), begins) for name in values}
-    return ordered[begins].select(by).with_columns(**{name: pl.Series(some) for name, some in sums.items()})
+    if calls.is_empty():
+        return calls.select(*by, *values)
+    order, begins = _ordered_by_job(*(calls[name].to_numpy() for name in by))
+    sums = {name: pl.Series(np.add.reduceat(calls[name].to_numpy()[order], begins)) for name in values}
+    return calls.select(by)[order[begins]].with_columns(**sums)
+
+
+def _ordered_by_job(
+    place: npt.NDArray[np.uint32], storage: npt.NDArray[np.uint64], slices: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The order of rows by all three, rows that are equal in these as they came, and where each sum begins in it. One
+    number stands for the three, and a storage is looked up once for each run of its rows: to sort by three columns
+    takes four times as long.
+    """
+    starts = begins_of_equal_rows(place, storage)
+    names, of_run = np.unique(storage[starts], return_inverse=True)
+    first = int(slices.min())
+    span = int(slices.max()) - first + 1
+    of_runs = (place[starts].astype(np.int64) * len(names) + of_run) * span
+    number = np.repeat(of_runs, np.diff(starts, append=len(place))) + (slices - first)
+    # Short numbers are counted, and not compared.
+    order = np.argsort(number.astype(np.uint16) if int(number.max()) < 1 << 16 else number, kind="stable")
+    return order, begins_of_equal_rows(number[order])
 
 
 def named_rows(jobs: Sequence[str], lengths: Sequence[int], rows: pl.DataFrame) -> pl.DataFrame:

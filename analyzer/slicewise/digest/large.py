@@ -29,9 +29,9 @@ from slicewise.profile.reading import schema_of, schema_text
 
 KIND = "neighbours"
 # Another one as soon as what is kept says something else of the same profile.
-FORMAT = 2
+FORMAT = 3
 # What no blame asks of a neighbour, and most of a large profile.
-LEFT_OUT = ("slices", "other_slices", "requests", "files", "calls", "usage", *SELDOM)
+LEFT_OUT = ("slices", "other_slices", "requests", "files", "usage", *SELDOM)
 # Of these what mapped files fetched is known, of the few jobs that fetched by such.
 OF_FETCHED = ("usage", "communication")
 # What it did, beside its tables: see `Digest`.

@@ -126,7 +126,7 @@ def _readable(places: Sequence[Path]) -> list[Outline]:
 @dataclass(frozen=True)
 class JobsRead:
     """What was read of jobs. paths: by job, the value of SOURCE in all frames; lengths: of their slices. tables: of the
-    profiles, with calls (SOURCE, process, mount, and a list of slices) in place of slices.
+    profiles, with in_calls (SOURCE, process, mount, and a list of slices) in place of slices.
     """
 
     paths: Sequence[Path]
@@ -158,7 +158,7 @@ def of_reading(reading: Reading, is_one_job: bool = False) -> JobsRead:
     number = pl.lit(0, pl.UInt32) if is_one_job else pl.col(SOURCE)
     tables = {name: table.with_columns(number.alias(SOURCE)) for name, table in reading.tables.items()}
     rows = tables.pop("slices")
-    tables["calls"] = rows.group_by(SOURCE, "process", "mount", maintain_order=True).agg("slice")
+    tables["in_calls"] = rows.group_by(SOURCE, "process", "mount", maintain_order=True).agg("slice")
     return JobsRead(
         [source.path for source in sources],
         pl.DataFrame(lengths, {SOURCE: pl.UInt32, "slice_ns": pl.Int64}, orient="row"),
@@ -169,7 +169,7 @@ def of_reading(reading: Reading, is_one_job: bool = False) -> JobsRead:
 def _spans(read: JobsRead) -> pl.DataFrame:
     """job, first, last: slices of calls."""
     ends = read.tables["sums"].filter(pl.col("layer") != KERNEL_LAYER).select(SOURCE, first="slice", last="slice")
-    calls = read.tables["calls"].select(SOURCE, first=pl.col("slice").list.min(), last=pl.col("slice").list.max())
+    calls = read.tables["in_calls"].select(SOURCE, first=pl.col("slice").list.min(), last=pl.col("slice").list.max())
     rows = pl.concat([ends.cast({"first": pl.Int64, "last": pl.Int64}), calls])
     return rows.group_by(job=SOURCE).agg(pl.col("first").min(), pl.col("last").max())
 
@@ -203,7 +203,7 @@ def outlined(read: JobsRead) -> list[Outline]:
         .group_by("job")
         .agg(pl.col("storage").unique())
     )
-    calls = _numbered(read, "calls").join(mounts.select("process", "mount", "storage"), on=["process", "mount"])
+    calls = _numbered(read, "in_calls").join(mounts.select("process", "mount", "storage"), on=["process", "mount"])
     if KERNEL_READ in sums.columns:
         fetched = pl.col(KERNEL_READ).filter(pl.col("layer") == KERNEL_LAYER)
         called = pl.col("read_bytes").filter(is_own())

@@ -1,5 +1,6 @@
 """How well a job's slices are known: counted where they are by ourselves, or taken from another profiler's log."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -8,6 +9,7 @@ import polars as pl
 from slicewise.constants import LEAST_OF_JOB
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import COUNTED, SERVED, has_rank
+from slicewise.digest.shared import frames_of
 from slicewise.scalars import whole_or_none
 from slicewise.text import words
 
@@ -45,15 +47,27 @@ def imported(digest: Digest) -> Imported | None:
     return Imported(job["source"], job["spread"], job["clock_error_ns"] / 1e9)
 
 
-def has_late_counts(digest: Digest) -> bool:
-    """Whether counts of slices that are worth a word are in a later slice than the calls: there was no memory for them
-    (docs/counters.md, `slices_joined`).
+def with_late_counts(digests: Sequence[Digest]) -> list[str]:
+    """The jobs of which counts of slices that are worth a word are in a later slice than the calls: there was no memory
+    for them (docs/counters.md, `slices_joined`).
     """
-    if "mishaps" in digest.not_kept:
-        return False
-    joined = int(digest.mishaps.filter(pl.col("mishap") == JOINED)["count"].sum())
-    ran_ns = int((digest.processes["end_ns"] - digest.processes["start_ns"]).sum())
-    return joined * digest.slice_ns > LEAST_OF_JOB * ran_ns
+    joined = mishaps_of(digests, JOINED)
+    lived = frames_of(digests, "processes").group_by("place").agg((pl.col("end_ns") - pl.col("start_ns")).sum())
+    ran_ns = dict(lived.iter_rows())
+    return [
+        one.job
+        for place, one in enumerate(digests)
+        if joined[place] * one.slice_ns > LEAST_OF_JOB * ran_ns.get(place, 0)
+    ]
+
+
+def mishaps_of(digests: Sequence[Digest], mishap: str) -> list[int]:
+    """How often each job met this trouble; 0 where that is not kept."""
+    asked = {place: one for place, one in enumerate(digests) if "mishaps" not in one.not_kept}
+    met = frames_of(list(asked.values()), "mishaps").filter(pl.col("mishap") == mishap)
+    counts = dict(met.group_by("place").agg(pl.col("count").sum()).iter_rows())
+    by_place = {place: int(counts.get(at, 0)) for at, place in enumerate(asked)}
+    return [by_place.get(place, 0) for place in range(len(digests))]
 
 
 def missing_ranks(digest: Digest) -> list[str]:

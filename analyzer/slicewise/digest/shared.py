@@ -24,7 +24,9 @@ from slicewise.profile.reader import TABLES, Profile, profile_of, read_profile, 
 from slicewise.profile.reading import read_jobs
 
 # What most analyses ask of every job.
-ASKED_TOGETHER = ("_mounts", "_active", "processes", "process_slices", "mounts", "storages", "jobs", "coverage")
+ASKED_TOGETHER = (
+    "_mounts", "_active", "processes", "process_slices", "mounts", "storages", "jobs", "coverage", "calls", "mishaps",
+)  # fmt: skip
 # Frames that are made for each job by itself.
 SAMPLED = ("node_samples", "node_slices")
 OF_NODES = (*SAMPLED, "sampled_processes", "sampled_storages", "sampled_slices", "others", "fetched")

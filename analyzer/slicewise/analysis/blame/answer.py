@@ -15,7 +15,7 @@ from slicewise.analysis.blame.result import Baseline, Blame, Neighbour
 from slicewise.analysis.blame.shares import blamed, lost_time
 from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.to_runtime import ProcessChains, Waits
-from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, process_seconds, share_of_seeks
+from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, process_seconds, shares_of_seeks
 from slicewise.analysis.runs.matching import Job, run_of
 from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL
 from slicewise.digest.digest import Digest
@@ -151,6 +151,8 @@ def _neighbours(
         count=pl.col("slice").n_unique(),
     )  # fmt: skip
     its = {row["neighbour"]: row for row in active.iter_rows(named=True)}
+    costly = [by_name[name] for name in its if name in by_name]
+    seeks = dict(zip((digest.job for digest in costly), shares_of_seeks(costly), strict=True))
     found = []
     for rows in of_each.iter_rows(named=True):
         name, value = rows["neighbour"], factor * rows["lost_seconds"]
@@ -176,7 +178,7 @@ def _neighbours(
                 seconds=its[name]["count"] * grid_ns / 1e9,
                 read_bytes=its[name]["read_bytes"],
                 write_bytes=its[name]["write_bytes"],
-                meta_ops=round(its[name]["meta_ops"] * (1 - (share_of_seeks(digest) if digest else 0.0))),
+                meta_ops=round(its[name]["meta_ops"] * (1 - seeks.get(name, 0.0))),
                 without_it_end=None,
                 no_model="",
             )

@@ -52,7 +52,7 @@ from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import TRIVIAL, WORTH_NAMING_BYTES
 from slicewise.digest.activity import common_slice_ns
 from slicewise.digest.digest import Digest
-from slicewise.digest.quality import has_late_counts, imported
+from slicewise.digest.quality import imported, with_late_counts
 from slicewise.digest.slices import BYTES
 from slicewise.errors import UserError
 from slicewise.kinds import LESS_SURE
@@ -257,7 +257,7 @@ def _as_sure_as_slices(told: Blame, jobs: Sequence[Digest]) -> Blame:
     named = {told.job.job, *(neighbour.job for neighbour in told.neighbours)}
     jobs = [job for job in jobs if job.job in named]
     logs = [job.job for job in jobs if (how := imported(job)) is not None and how.is_blurred(told.slice_ns / 1e9)]
-    late = [job.job for job in jobs if has_late_counts(job)]
+    late = with_late_counts(jobs)
     for who, why in ((logs, "imported from logs that do not say exactly in which slices bytes were moved"),
                      (late, "counted in part a slice late, since memory was full")):  # fmt: skip
         if who:

@@ -21,7 +21,9 @@ from slicewise.digest.counters import sent_by_group
 from slicewise.digest.digest import Digest
 from slicewise.digest.fetched import unplaced_bytes
 from slicewise.digest.processes import is_profiled
+from slicewise.digest.quality import mishaps_of
 from slicewise.digest.sampled import on_storages
+from slicewise.digest.shared import frames_of
 from slicewise.digest.slices import BYTES, REQUEST_TIMES, TIMES, with_mapped
 from slicewise.digest.storages import LIMITS, NETWORK_TYPES, SIGNALS, devices_of, way_of
 
@@ -328,12 +330,13 @@ def _sampled_beyond_calls(
 def estimated_words(named: Sequence[str | None], neighbours: Sequence[Digest]) -> list[str]:
     """Which of the neighbours with these names moved bytes that no call's end counted."""
     found = []
-    for one in neighbours:
-        if one.job not in named:
-            continue
-        if "mishaps" not in one.not_kept and one.mishaps.filter(pl.col("mishap") == UNFINISHED)["count"].sum():
+    its = [one for one in neighbours if one.job in set(named)]
+    unfinished = mishaps_of(its, UNFINISHED)
+    profiled = set(frames_of(its, "processes").filter(is_profiled())["place"])
+    for place, one in enumerate(its):
+        if unfinished[place]:
             found.append(f"{one.job} was killed within a call: what it transferred in that call is an estimate")
-        if one.processes.filter(is_profiled()).is_empty():
+        if place not in profiled:
             found.append(f"{one.job} could not be profiled: what it transferred is an estimate, by the kernel's count")
     return found
 
