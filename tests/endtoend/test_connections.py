@@ -1,19 +1,19 @@
 """TCP connections to storage: what the collector samples of each is what the kernel tells `ss` of it."""
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import polars as pl
 import pytest
 from slicewise.analysis.nodes.causes import moved
 from slicewise.digest.digest import Digest
+from support import networks
 from support.command_line import completed
+from support.networks import Network
 from support.programs import APPS, COLLECTOR, Job
 from support.waiting import wait_until
 
@@ -21,35 +21,11 @@ PORT = 7001
 SLICE_SECONDS = 0.2
 
 
-class Network:
-    """A network of its own, which has a loopback interface alone, held by a sleeping process."""
-
-    def __init__(self) -> None:
-        self._sleeper = subprocess.Popen(["unshare", "-n", "sleep", "600"])
-        own = os.readlink("/proc/self/ns/net")
-        wait_until(lambda: os.readlink(f"/proc/{self._sleeper.pid}/ns/net") != own or self._sleeper.poll() is not None)
-
-    def command(self, *command: str | Path) -> list[str]:
-        return ["nsenter", "-t", str(self._sleeper.pid), "-n", *map(str, command)]
-
-    def run(self, *command: str | Path, **settings: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*command), capture_output=True, text=True, check=False, timeout=60, env=os.environ | settings
-        )
-
-    def end(self) -> None:
-        self._sleeper.kill()
-        self._sleeper.wait()
-
-
 @pytest.fixture
 def network() -> Iterator[Network]:
-    if os.geteuid() != 0 or subprocess.run(["unshare", "-n", "true"], check=False).returncode != 0:
-        pytest.skip("making a network namespace is not allowed here")
-    made = Network()
-    made.run("ip", "link", "set", "lo", "mtu", "1500", "up")
-    yield made
-    made.end()
+    with networks.network() as made:
+        assert made.run("ip", "link", "set", "lo", "mtu", "1500").returncode == 0
+        yield made
 
 
 class Pair:
@@ -60,11 +36,11 @@ class Pair:
         settings = {"SLICEWISE_STORAGE_PORTS": str(PORT), "SLICEWISE_SLICE": str(SLICE_SECONDS)}
         quiet = job.environment(settings | {"LD_PRELOAD": ""})
         self._collector = subprocess.Popen(
-            network.command(COLLECTOR, "node"), env=quiet, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*network.enter, COLLECTOR, "node"], env=quiet, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         wait_until(lambda: any(f".{self._collector.pid}." in path.name for path in job.segments()))
         self._program = subprocess.Popen(
-            network.command(sys.executable, APPS / "tcp_pair.py", PORT, size, reads_per_second),
+            [*network.enter, sys.executable, APPS / "tcp_pair.py", str(PORT), str(size), str(reads_per_second)],
             env=job.environment(settings),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

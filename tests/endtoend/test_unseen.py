@@ -215,36 +215,23 @@ def test_run_knows_what_busybox_moved(tmp_path):
     assert 2 * MIB <= seen["unprofiled_read_bytes"] < 2 * MIB + 8192
 
 
-def test_run_of_a_static_command_alone_says_why_there_is_nothing(tmp_path, static_writer):
-    said, seen = run_command(tmp_path, static_writer, "out")
-    assert said.startswith(
-        f"slicewise: nothing was profiled: 1 process could not be profiled (static): {static_writer.name}. "
-        "By the kernel's count the command wrote 3 MiB"
-    )
-    assert seen == {}
-    assert not (tmp_path / "slicewise").exists()
-
-
 def test_run_of_a_static_command_finishes_what_another_run_of_its_name_left(tmp_path, job, static_writer):
-    """Its segment lies where this run's would, and its profile elsewhere: this run still has none."""
+    """Its segment lies where this run's would, and its profile elsewhere: this run still has none, and says why."""
     script = "import os; open('out', 'w').write('a'); os.kill(os.getpid(), 9)"
     elsewhere = {
         "SLICEWISE_JOB": "job",
         "SLICEWISE_DIR": tmp_path / "elsewhere",
         "SLICEWISE_SEGMENT_DIR": segments_of(tmp_path),
     }
-    assert (
-        job.run(
-            ["/usr/bin/python3", "-I", "-c", script], **{name: str(value) for name, value in elsewhere.items()}
-        ).status
-        == -9
-    )
+    elsewhere = {name: str(value) for name, value in elsewhere.items()}
+    assert job.run(["/usr/bin/python3", "-I", "-c", script], **elsewhere).status == -9
     assert not (tmp_path / "elsewhere").exists()
-    said, _ = run_command(tmp_path, static_writer, "out")
+    said, seen = run_command(tmp_path, static_writer, "out")
     assert said.startswith(
         f"slicewise: nothing was profiled: 1 process could not be profiled (static): {static_writer.name}. "
         "By the kernel's count the command wrote 3 MiB"
     )
+    assert seen == {}
     assert not (tmp_path / "slicewise").exists()
     assert (tmp_path / "elsewhere" / "job").exists()
 

@@ -14,6 +14,9 @@ class Network:
         users = () if is_root else ("--user", "--preserve-credentials")
         self.enter = ("nsenter", f"--target={pid}", "--net", *users, "--")
 
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*self.enter, *command], capture_output=True, text=True, check=False, timeout=60)
+
     def cut(self) -> None:
         """From now on nothing arrives, and nobody is told so."""
         self._set("down")

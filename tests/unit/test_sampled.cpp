@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t SECOND = 1000000000, MIB = 1 << 20;
 constexpr uint64_t BEGIN = 1000 * SECOND; /* when the collector begins; the node was started 1000 s before */
+constexpr uint32_t LAUNCHER = 500;
 
 struct Process {
     uint32_t parent = 1, session = 1;
@@ -33,10 +34,10 @@ struct Descriptor {
     uint64_t position, inode;
 };
 
-/* A node's /proc, and the collector's view of it. */
+/* A node's /proc, where the job's launcher is, and the collector's view of it. */
 struct Proc {
     Sandbox sandbox;
-    explicit Proc(uint32_t launcher = 0, const char *scheduler_job = nullptr)
+    explicit Proc(const char *scheduler_job = nullptr)
         : root(sandbox.path("root")), home(sandbox), sampled(new struct sampled()), profiled(new struct profiled())
     {
         fs::create_directories(root + "/proc");
@@ -44,8 +45,9 @@ struct Proc {
         fake_system.realtime_ns = fake_system.monotonic_ns = BEGIN;
         if (scheduler_job != nullptr)
             sandbox.write("root/proc/self/cgroup", std::string("0::/system.slice/slurmstepd.scope/job_") + scheduler_job + "/step_0/user\n");
-        REQUIRE(sampled_begin(sampled.get(), root.c_str(), SECOND, launcher, scheduler_job) == 0);
+        REQUIRE(sampled_begin(sampled.get(), root.c_str(), SECOND, LAUNCHER, scheduler_job) == 0);
         sampled_look(sampled.get(), profiled.get()); /* there is nobody yet */
+        show(LAUNCHER, {});
     }
 
     void show(uint32_t pid, const Process &process) const
@@ -96,6 +98,17 @@ struct Proc {
         if (sample.words[0] > 1)
             REQUIRE(samples_append(&home.home, &sample) == 0);
         sampled_are_kept(sampled.get());
+    }
+    /* The same after process 40 has become so, or has these files open, too. */
+    void turn(double seconds, const Process &process)
+    {
+        show(40, process);
+        turn(seconds);
+    }
+    void turn(double seconds, const Process &process, const std::vector<Descriptor> &open)
+    {
+        opens(40, open);
+        turn(seconds, process);
     }
     void has_segment(uint32_t pid) const
     {
@@ -157,17 +170,14 @@ constexpr const char *READS = "0100000", *WRITES = "0100001", *BOTH = "0100002",
 
 TEST_CASE("what a process did since it began lies in the slices in which it was, by time", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process copy = { .parent = 500, .start_seconds = 1, .written = 2 * MIB };
-    proc.show(40, copy);
-    proc.turn(3); /* from 1 s to 3 s: half in either slice */
+    Proc proc;
+    Process copy = { .parent = LAUNCHER, .start_seconds = 1, .written = 2 * MIB };
+    proc.turn(3, copy); /* from 1 s to 3 s: half in either slice */
     copy.written += MIB;
     proc.show(40, copy);
     proc.look(3.5);
     copy.written += 2 * MIB;
-    proc.show(40, copy);
-    proc.turn(4.5); /* a second, over two slices */
+    proc.turn(4.5, copy); /* a second, over two slices */
     proc.end(40);
     proc.turn(5);
     CHECK(proc.written() == Written{ { "/opt/copy", { { 1, MIB }, { 2, MIB }, { 3, 2 * MIB }, { 4, MIB } } } });
@@ -175,17 +185,13 @@ TEST_CASE("what a process did since it began lies in the slices in which it was,
 
 TEST_CASE("a look that comes late says how far from the slice's edge it was, and one that took long too", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process copy = { .parent = 500, .start_seconds = 1, .written = MIB };
-    proc.show(40, copy);
-    proc.turn(1.9);
+    Proc proc;
+    Process copy = { .parent = LAUNCHER, .start_seconds = 1, .written = MIB };
+    proc.turn(1.9, copy);
     copy.written += MIB;
-    proc.show(40, copy);
-    proc.turn(2.3); /* the edge at 2 s is 0.1 s after the look before it, and 0.3 s before this one */
+    proc.turn(2.3, copy); /* the edge at 2 s is 0.1 s after the look before it, and 0.3 s before this one */
     copy.written += MIB;
-    proc.show(40, copy);
-    proc.turn(3.1);
+    proc.turn(3.1, copy);
     proc.end(40);
     proc.turn(4);
     CHECK(proc.written()["/opt/copy"].size() == 3);
@@ -194,10 +200,9 @@ TEST_CASE("a look that comes late says how far from the slice's edge it was, and
 
 TEST_CASE("a process that lives for one round has rows, and one that moves next to nothing has none", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    proc.show(40, { .parent = 500, .start_seconds = 1, .written = MIB });
-    proc.show(41, { .parent = 500, .start_seconds = 1, .written = 1000, .program = "/bin/little" });
+    Proc proc;
+    proc.show(40, { .parent = LAUNCHER, .start_seconds = 1, .written = MIB });
+    proc.show(41, { .parent = LAUNCHER, .start_seconds = 1, .written = 1000, .program = "/bin/little" });
     proc.turn(2);
     proc.end(40);
     proc.turn(3);
@@ -207,8 +212,7 @@ TEST_CASE("a process that lives for one round has rows, and one that moves next 
 
 TEST_CASE("another run of the same name, in another directory, has nothing of this job", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
+    Proc proc;
     proc.show(700, { .parent = 1 });
     bool is_elsewhere = GENERATE(false, true);
     proc.has_segment(700);
@@ -221,9 +225,8 @@ TEST_CASE("another run of the same name, in another directory, has nothing of th
 
 TEST_CASE("whose segment comes to light is no longer sampled, and what was pending goes", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process late = { .parent = 500, .start_seconds = 0, .written = MIB };
+    Proc proc;
+    Process late = { .parent = LAUNCHER, .start_seconds = 0, .written = MIB };
     proc.show(40, late);
     bool is_known = GENERATE(false, true);
     proc.turn(1);
@@ -246,43 +249,33 @@ TEST_CASE("whose segment comes to light is no longer sampled, and what was pendi
 
 TEST_CASE("the counts of children that were waited for are theirs", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process parent = { .parent = 500, .start_seconds = 0, .written = MIB, .program = "/bin/parent" };
-    proc.show(40, parent);
-    proc.turn(1);
+    Proc proc;
+    Process parent = { .parent = LAUNCHER, .start_seconds = 0, .written = MIB, .program = "/bin/parent" };
+    proc.turn(1, parent);
     parent.has_reaped = true;
     parent.written = 100 * MIB; /* with its children's */
     parent.own_written = 3 * MIB;
-    proc.show(40, parent);
-    proc.turn(2);
+    proc.turn(2, parent);
     parent.own_written = 4 * MIB;
-    proc.show(40, parent);
-    proc.turn(3);
+    proc.turn(3, parent);
     parent.own_written = MIB; /* threads ended: nobody knows what they did at last */
-    proc.show(40, parent);
-    proc.turn(4);
+    proc.turn(4, parent);
     CHECK(proc.written() == Written{ { "/bin/parent", { { 0, MIB }, { 1, 2 * MIB }, { 2, MIB } } } });
 }
 
 TEST_CASE("another program in the same process has rows of its own, and another process of the same number too", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process first = { .parent = 500, .start_seconds = 0, .written = MIB, .program = "/bin/first" };
-    proc.show(40, first);
-    proc.turn(1);
+    Proc proc;
+    Process first = { .parent = LAUNCHER, .start_seconds = 0, .written = MIB, .program = "/bin/first" };
+    proc.turn(1, first);
     proc.turn(2);
     first.written = 3 * MIB;
     first.program = "/bin/second";
-    proc.show(40, first);
-    proc.turn(3); /* which of them wrote these 2 MiB is not known: the one that was there before */
+    proc.turn(3, first); /* which of them wrote these 2 MiB is not known: the one that was there before */
     first.written = 4 * MIB;
-    proc.show(40, first);
-    proc.turn(4);
+    proc.turn(4, first);
     proc.turn(5);
-    proc.show(40, { .parent = 500, .start_seconds = 5, .written = 7 * MIB, .program = "/bin/third" });
-    proc.turn(6);
+    proc.turn(6, { .parent = LAUNCHER, .start_seconds = 5, .written = 7 * MIB, .program = "/bin/third" });
     proc.turn(7);
     Written written = proc.written();
     CHECK(written["/bin/first"] == std::map<uint64_t, uint64_t>{ { 0, MIB }, { 2, 2 * MIB } });
@@ -295,7 +288,7 @@ TEST_CASE("another program in the same process has rows of its own, and another 
 
 TEST_CASE("the job's are descendants, sessions and the scheduler's group, and nobody else", "[sampled]")
 {
-    Proc proc(500, "4711");
+    Proc proc("4711");
     CHECK(std::string(proc.sampled->belonging.cgroup) == "/system.slice/slurmstepd.scope/job_4711");
     auto is_of_job = [&](uint32_t pid) {
         for (unsigned i = 0; i < proc.sampled->belonging.used; i++)
@@ -308,11 +301,10 @@ TEST_CASE("the job's are descendants, sessions and the scheduler's group, and no
         proc.sandbox.write("root/proc/" + std::to_string(pid) + "/cgroup", std::string("0::") + path + "\n");
     };
     uint32_t self = (uint32_t)getpid();
-    proc.show(500, {});
-    proc.show(self, { .parent = 500 });
+    proc.show(self, { .parent = LAUNCHER });
     proc.show(self + 1, { .parent = self }); /* the collector's own */
     proc.show(30, { .parent = 31 });         /* numbers began anew */
-    proc.show(31, { .parent = 500, .session = 31 });
+    proc.show(31, { .parent = LAUNCHER, .session = 31 });
     proc.show(32, { .parent = 1, .session = 31 });
     proc.show(33, { .parent = 1 });
     proc.show(34, { .parent = 2, .flags = 0x00200000 });
@@ -333,11 +325,10 @@ TEST_CASE("the job's are descendants, sessions and the scheduler's group, and no
 
 TEST_CASE("more processes than can be followed are counted, and text that is no process is nobody", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
+    Proc proc;
     for (uint32_t pid = 1000; pid < 1000 + FOLLOWED_MAX + 10; pid++)
-        proc.show(pid, { .parent = 500, .start_seconds = 0, .written = MIB });
-    proc.show(600, { .parent = 500 });
+        proc.show(pid, { .parent = LAUNCHER, .start_seconds = 0, .written = MIB });
+    proc.show(600, { .parent = LAUNCHER });
     proc.sandbox.write("root/proc/600/stat", "600 nothing");
     proc.sandbox.write("root/proc/1000/io", "rchar");
     for (int seconds = 1; seconds < 4; seconds++)
@@ -352,18 +343,15 @@ TEST_CASE("more processes than can be followed are counted, and text that is no 
 
 TEST_CASE("where a process wrote is told by the descriptors that move, not by the latest one", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process writer = { .parent = 500, .start_seconds = 0 };
+    Proc proc;
+    Process writer = { .parent = LAUNCHER, .start_seconds = 0 };
     std::vector<Descriptor> open = { { 0, 9, READS, 0, 1 }, { 3, 30, WRITES, 0, 2 }, { 4, 31, APPENDS, 700 * MIB, 3 }, { 5, 32, WRITES, 0, 4 } };
     for (int second = 1; second < 5; second++) {
         writer.written += 20 * MIB;
         open[1].position += 20 * MIB;
         open[2].position += 1000;
         open[3].position += 20 * MIB;
-        proc.show(40, writer);
-        proc.opens(40, open);
-        proc.turn(second);
+        proc.turn(second, writer, open);
     }
     CHECK(proc.places() == Places{ { "/data", { 0, 40 } } });
     CHECK(proc.is_named);
@@ -371,30 +359,24 @@ TEST_CASE("where a process wrote is told by the descriptors that move, not by th
 
 TEST_CASE("where nothing moved that moves at other times, the next look tells", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process writer = { .parent = 500, .start_seconds = 0 };
+    Proc proc;
+    Process writer = { .parent = LAUNCHER, .start_seconds = 0 };
     std::vector<Descriptor> open = { { 3, 30, WRITES, 0, 2 }, { 4, 31, WRITES, 5, 3 } };
     for (int second = 1; second < 6; second++) {
         writer.written += 20 * MIB;
         open[0].position += second % 2 == 1 ? 40 * MIB : 0; /* a look, or a call, that takes long */
-        proc.show(40, writer);
-        proc.opens(40, open);
-        proc.turn(second);
+        proc.turn(second, writer, open);
     }
     CHECK(proc.places() == Places{ { "/data", { 0, 50 } } });
 }
 
 TEST_CASE("who read a file through, and then others by position, is where these are", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process reader = { .parent = 500, .start_seconds = 0 };
+    Proc proc;
+    Process reader = { .parent = LAUNCHER, .start_seconds = 0 };
     for (int second = 1; second < 20; second++) {
         reader.read = reader.fetched += 10 * MIB;
-        proc.show(40, reader);
-        proc.opens(40, { { 3, 31, READS, 10 * MIB, 2 }, { 4, 30, READS, 0, 3 } });
-        proc.turn(second);
+        proc.turn(second, reader, { { 3, 31, READS, 10 * MIB, 2 }, { 4, 30, READS, 0, 3 } });
     }
     Places places = proc.places();
     CHECK(places["/home"].first == 10);
@@ -403,53 +385,44 @@ TEST_CASE("who read a file through, and then others by position, is where these 
 
 TEST_CASE("a copy reads from one file system and writes to another", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    proc.show(40, { .parent = 500, .start_seconds = 0, .read = 20 * MIB, .written = 20 * MIB, .fetched = 20 * MIB });
-    proc.opens(40, { { 3, 31, READS, 20 * MIB, 2 }, { 4, 30, WRITES, 20 * MIB, 3 } });
-    proc.turn(1);
+    Proc proc;
+    Process copy = { .parent = LAUNCHER, .start_seconds = 0, .read = 20 * MIB, .written = 20 * MIB, .fetched = 20 * MIB };
+    proc.turn(1, copy, { { 3, 31, READS, 20 * MIB, 2 }, { 4, 30, WRITES, 20 * MIB, 3 } });
     proc.turn(2);
     CHECK(proc.places() == Places{ { "/home", { 20, 0 } }, { "/data", { 0, 10 } } });
 }
 
 TEST_CASE("calls that give their own position go to the descriptor that stands still, and a log that moves has its own", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process writer = { .parent = 500, .start_seconds = 0 };
+    Proc proc;
+    Process writer = { .parent = LAUNCHER, .start_seconds = 0 };
     bool is_log_small = GENERATE(true, false);
     std::vector<Descriptor> open = { { 3, 30, BOTH, 0, 2 }, { 4, 31, WRITES, 0, 3 } };
     for (int second = 1; second < 5; second++) {
         writer.written += 40 * MIB;
         open[1].position += is_log_small || second == 1 ? 1000 : 2 * MIB;
-        proc.show(40, writer);
-        proc.opens(40, open);
-        proc.turn(second);
+        proc.turn(second, writer, open);
     }
     CHECK(proc.places()["/data"].second == (is_log_small ? 80 : 74));
 }
 
 TEST_CASE("files that are opened, written and closed between looks are where the one is that is open", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process writer = { .parent = 500, .start_seconds = 0 };
+    Proc proc;
+    Process writer = { .parent = LAUNCHER, .start_seconds = 0 };
     std::vector<Descriptor> open = { { 3, 31, BOTH, 0, 2 }, { 4, 30, WRITES, MIB, 3 } };
     for (int second = 1; second < 4; second++) {
         writer.written += 40 * MIB;
         open[1].inode++;
-        proc.show(40, writer);
-        proc.opens(40, open);
-        proc.turn(second);
+        proc.turn(second, writer, open);
     }
     CHECK(proc.places() == Places{ { "/data", { 0, 60 } } });
 }
 
 TEST_CASE("what moved before the counts begin is nothing", "[sampled]")
 {
-    Proc proc(500);
-    proc.show(500, {});
-    Process writer = { .parent = 500, .start_seconds = 0, .written = 900 * MIB };
+    Proc proc;
+    Process writer = { .parent = LAUNCHER, .start_seconds = 0, .written = 900 * MIB };
     std::vector<Descriptor> open = { { 3, 31, WRITES, 900 * MIB, 2 }, { 4, 30, WRITES, 0, 3 } };
     proc.show(40, writer);
     proc.opens(40, open);
@@ -459,9 +432,7 @@ TEST_CASE("what moved before the counts begin is nothing", "[sampled]")
     for (int second = 2; second < 8; second++) {
         writer.written += 40 * MIB;
         open.back().position += 40 * MIB;
-        proc.show(40, writer);
-        proc.opens(40, open);
-        proc.turn(second);
+        proc.turn(second, writer, open);
     }
     Places places = proc.places();
     CHECK(places.count("/home") == 0);

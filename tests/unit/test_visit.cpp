@@ -38,6 +38,11 @@ struct LivingSegment : Segment {
     explicit LivingSegment(const Sandbox &sandbox) : Segment(sandbox) { home.segment->pid = (uint32_t)getppid(); }
 };
 
+struct Living {
+    Sandbox sandbox;
+    LivingSegment segment{ sandbox };
+};
+
 /* Closes one record whose write_bytes is a power of two of its own, and packs it: a sum tells which frames are there. */
 void pack(Segment &segment, unsigned bit)
 {
@@ -78,10 +83,8 @@ uint64_t written_in_the_end(const Sandbox &sandbox, Segment &segment)
 
 } // namespace
 
-TEST_CASE("a living process whose profile lies elsewhere is noted as another run's", "[visit]")
+TEST_CASE_METHOD(Living, "a living process whose profile lies elsewhere is noted as another run's", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     auto profiled = std::make_unique<struct profiled>();
     std::string elsewhere = sandbox.path("elsewhere");
     bool is_elsewhere = GENERATE(false, true);
@@ -90,10 +93,8 @@ TEST_CASE("a living process whose profile lies elsewhere is noted as another run
     CHECK(profiled->of[0].is_elsewhere == is_elsewhere);
 }
 
-TEST_CASE("a living process's frames are drained, and their memory is used again", "[visit]")
+TEST_CASE_METHOD(Living, "a living process's frames are drained, and their memory is used again", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     pack(segment, 0);
     pack(segment, 1);
     uint32_t two_frames = segment.commit().frame_bytes;
@@ -115,10 +116,8 @@ TEST_CASE("a living process's frames are drained, and their memory is used again
     CHECK(written_in_the_end(sandbox, segment) == 7);
 }
 
-TEST_CASE("a process drains what its collector has not, and no more", "[visit]")
+TEST_CASE_METHOD(Living, "a process drains what its collector has not, and no more", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     pack(segment, 0);
     visit_all(sandbox);
     pack(segment, 1); /* in the place of the first */
@@ -147,19 +146,15 @@ TEST_CASE_METHOD(OneSegment, "a dead process's segment is finished by a visit", 
     CHECK_FALSE(fs::exists(segment.home.path));
 }
 
-TEST_CASE("a process that took a dead one's number is found out at a close look", "[visit]")
+TEST_CASE_METHOD(Living, "a process that took a dead one's number is found out at a close look", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox); /* our parent does not map it */
-    pack(segment, 0);
+    pack(segment, 0); /* our parent does not map it */
     CHECK(visit_all(sandbox).finished == 0);
     CHECK(visit_all(sandbox, true).finished == 1);
 }
 
-TEST_CASE("where the spool cannot be written, nothing is promised and nothing forgotten", "[visit]")
+TEST_CASE_METHOD(Living, "where the spool cannot be written, nothing is promised and nothing forgotten", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     pack(segment, 0);
     uint64_t room = GENERATE(0u, 40u);
     fake_system.is_disk_full = true;
@@ -177,10 +172,8 @@ TEST_CASE("where the spool cannot be written, nothing is promised and nothing fo
     CHECK(spool.bytes_passed_over == room);
 }
 
-TEST_CASE("a schema that was torn again and again is written whole in the end", "[visit]")
+TEST_CASE_METHOD(Living, "a schema that was torn again and again is written whole in the end", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     pack(segment, 0);
     fake_system.is_disk_full = true;
     for (int attempt = 0; attempt < 3; attempt++) { /* so that the file is longer than a schema, and has none */
@@ -195,10 +188,8 @@ TEST_CASE("a schema that was torn again and again is written whole in the end", 
     CHECK(spool.sum("slices", "write_bytes") == 1);
 }
 
-TEST_CASE("a word that is written in halves says nothing", "[visit]")
+TEST_CASE_METHOD(Living, "a word that is written in halves says nothing", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     const uint64_t before = collected_pack(255), after = collected_pack(256);
     for (unsigned bytes = 0; bytes <= 8; bytes++) {
         uint64_t word = before;
@@ -210,10 +201,8 @@ TEST_CASE("a word that is written in halves says nothing", "[visit]")
     }
 }
 
-TEST_CASE("frames that are overwritten while they are copied are copied anew", "[visit]")
+TEST_CASE_METHOD(Living, "frames that are overwritten while they are copied are copied anew", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     pack(segment, 0);
     uint32_t first_bytes = segment.commit().frame_bytes;
     fake_system.amid_read_at = offsetof(struct segment, frames);
@@ -232,10 +221,8 @@ TEST_CASE("frames that are overwritten while they are copied are copied anew", "
     CHECK(collected_frames(segment.home.segment) == 2);
 }
 
-TEST_CASE("frames that are not whole are left to their process", "[visit]")
+TEST_CASE_METHOD(Living, "frames that are not whole are left to their process", "[visit]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     pack(segment, 0);
     pack(segment, 1);
     SECTION("another process's") { segment->process++; }
@@ -249,10 +236,8 @@ TEST_CASE("frames that are not whole are left to their process", "[visit]")
     CHECK(collected_frames(segment.home.segment) == 0);
 }
 
-TEST_CASE("a collector comes by at every moment of a process that packs and drains", "[visit][crash]")
+TEST_CASE_METHOD(Living, "a collector comes by at every moment of a process that packs and drains", "[visit][crash]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     const uint64_t all = 31;
     pack(segment, 0);
     unsigned stride = GENERATE(1u, 3u), moment = 0;
@@ -323,10 +308,8 @@ TEST_CASE("a segment that is cut while it is read or drained harms nobody", "[vi
     }
 }
 
-TEST_CASE("hostile segments of living processes do no harm", "[visit][fuzz]")
+TEST_CASE_METHOD(Living, "hostile segments of living processes do no harm", "[visit][fuzz]")
 {
-    Sandbox sandbox;
-    LivingSegment segment(sandbox);
     for (unsigned bit = 0; bit < 6; bit++)
         pack(segment, bit);
     std::string below = sandbox.path() + "/"; /* and not beside it */
