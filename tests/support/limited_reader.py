@@ -33,18 +33,21 @@ def reader(
     fetched: int | None = None,
     on_names: int = 0,
     wrote: int = 0,
+    late: float = 0.0,
+    at_once: int = 1,
 ) -> Path:
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of
     the group's first row. requests, disk_requests: of the group and the disk, by slice; disk_ns: their time. size:
     of a call. rates, group_rates: in slices in turn, instead of one rate. fetched: bytes, by the kernel; None: it
-    did not count. on_names: calls on names, by slice. wrote: what others of the group wrote, by slice.
+    did not count. on_names: calls on names, by slice. wrote: what others of the group wrote, by slice. late: seconds of the
+    first slice in which it had not begun. at_once: so many threads read.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
-    process |= {"start_ns": NS * start, "end_ns": NS * (start + seconds)}
+    process |= {"start_ns": NS * start + int(late * NS), "end_ns": NS * (start + seconds)}
     slices = range(start, start + seconds)
-    own = {"process": number, "read_ns": NS, "threads": 1}
+    own = {"process": number, "read_ns": NS * at_once, "threads": at_once}
     run = {"process": 5000 + number}
     collected = of_disk(
         run["process"], slices, lambda _: {"read_bytes": disk_rate, "read_ops": disk_requests, "read_ns": disk_ns}

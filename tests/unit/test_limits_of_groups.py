@@ -62,6 +62,15 @@ def test_a_limit_holds_a_job_up_where_it_is_used_up_by_the_jobs_group(tmp_path, 
     assert (held(job) is not None) == is_held
 
 
+def test_a_process_is_in_calls_for_no_longer_than_it_lives(tmp_path):
+    """However many requests it has under way: a short run would seem to wait for more than the limit."""
+    at_limit = tuple(0.25 if at == FIRST % 3 else 1.0 for at in range(3))
+    (job,) = digests(reader(tmp_path / "job", LIMIT, seconds=3, late=0.75, at_once=8, at_limit=at_limit))
+    limit = held(job)
+    assert limit is not None
+    assert limit.share == pytest.approx(1)
+
+
 def test_of_groups_in_each_other_the_one_that_is_nearest_to_its_limit_counts(tmp_path):
     (job,) = digests(reader(tmp_path / "job", LIMIT, at_limit=(0.88,), above="/users"))
     limit = held(job)

@@ -139,12 +139,7 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
     if rows.is_empty():
         return None
     did = with_mapped(digest.process_slices, digest.fetched).filter(pl.col("storage") == storage.number)
-    in_calls = (
-        did.group_by("slice", "process")
-        .agg(seconds=pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()) / 1e9)
-        .group_by(slice=pl.col("slice").cast(pl.Int64) * digest.slice_ns // digest.node_slice_ns)
-        .agg(pl.col("seconds").max().clip(upper_bound=digest.node_slice_ns / 1e9))
-    )
+    in_calls = _seconds_in_calls(did, digest)
     moved_by_disk = from_disk(did.with_columns(job=pl.lit(digest.job)), storage, [digest])
     own_bytes = dict(zip(LIMITS.values(), (int(moved_by_disk[name].sum()) for name in BYTES), strict=True))
     found = []
@@ -175,6 +170,23 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
             limit = Limit(str(device), group, max(held, in_all), rate, highest[by], is_of_requests)
             found.append((in_all, limit))
     return max(found, key=lambda one: one[0], default=(0.0, None))[1]
+
+
+def _seconds_in_calls(did: pl.DataFrame, digest: Digest) -> pl.DataFrame:
+    """By slice of the node how long the process with most of it was in calls, or had requests under way: no longer than
+    it lived, however many these were. did: rows of `process_slices`.
+    """
+    lives = digest.processes.select("process", "start_ns", pl.col("end_ns").fill_null(digest.about["end_ns"]))
+    begin = pl.col("slice").cast(pl.Int64) * digest.slice_ns
+    lived = pl.min_horizontal("end_ns", begin + digest.slice_ns) - pl.max_horizontal("start_ns", begin)
+    each = did.group_by("slice", "process").agg(taken=pl.sum_horizontal(pl.col(*TIMES, *REQUEST_TIMES).sum()))
+    each = each.join(lives, on="process", how="left").select(
+        "process",
+        slice=begin // digest.node_slice_ns,
+        seconds=pl.min_horizontal("taken", lived.clip(0).fill_null(digest.slice_ns)) / 1e9,
+    )
+    of_process = each.group_by("slice", "process").agg(pl.col("seconds").sum())
+    return of_process.group_by("slice").agg(pl.col("seconds").max().clip(upper_bound=digest.node_slice_ns / 1e9))
 
 
 def outside(storage: Storage, limit: Limit, others: Sequence[Digest]) -> list[str]:
