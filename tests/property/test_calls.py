@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from slicewise.analysis.calls import calls_of_processes
 from slicewise.constants import WAITING_SHARE
 from slicewise.digest.served import WAITS_BELOW
+from slicewise.digest.slices import FETCHED
 from slicewise.equal_rows import begins_of_equal_rows, is_ordered
 
 NS = 1_000_000_000
@@ -32,12 +33,12 @@ def tables(draw: st.DrawFn) -> pl.DataFrame:
     rows = []
     for place in draw(st.lists(places, unique=True, max_size=40)):
         row = dict(zip(PLACES, place, strict=True)) | {name: draw(times) for name in TIMES}
-        row |= {"read_bytes": draw(sizes), "write_bytes": draw(sizes)}
+        row |= {"read_bytes": draw(sizes), "write_bytes": draw(sizes), FETCHED: draw(st.none() | sizes)}
         # No sync ends a burst here: tests/unit/test_served.py has those.
         row |= {name: draw(st.integers(0, 3)) for name in ("meta_ops", "read_ops", "write_ops")} | {"sync_ops": 0}
         rows.append(row)
     unsigned = {"process": pl.UInt64, "storage": pl.UInt64}
-    names = (*PLACES, *TIMES, "read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops", "sync_ops")
+    names = (*PLACES, *TIMES, "read_bytes", "write_bytes", FETCHED, "meta_ops", "read_ops", "write_ops", "sync_ops")
     return pl.DataFrame(rows, schema={name: unsigned.get(name, pl.Int64) for name in names})
 
 
@@ -53,6 +54,8 @@ def plainly(rows: list[Row]) -> dict[tuple[int, int, int], Row]:
             "meta_seconds": row["meta_ns"] / NS,
         }
         kept = {name: row[name] for name in ("read_bytes", "write_bytes", "meta_ops", "read_ops", "write_ops")}
+        if row[FETCHED] is not None:  # memory had what it read at another time than storage
+            kept["read_bytes"] = row[FETCHED]
         found[tuple(row[name] for name in PLACES)] = seconds | kept
     for same in _each_series(found):
         _spread(same)

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from slicewise.catalog.schema import FRAMES
 from slicewise.catalog.store import Catalog, day_of
+from slicewise.digest.slices import FETCHED
 
 SLICE_NS = 4_000_000_000
 NS_A_DAY = 86_400_000_000_000
@@ -150,11 +151,15 @@ def _slices(random: np.random.Generator, first: np.ndarray, lengths: np.ndarray)
 
 
 def _filled(name: str, **columns: object) -> pl.DataFrame:
-    """A frame of the catalog from some of its columns; the others are 0 or empty."""
+    """A frame of the catalog from some of its columns; the others are 0 or empty, or not known."""
     given = pl.DataFrame(columns)
     empty = {pl.String: "", pl.Boolean: False}
     return given.select(
-        (pl.col(column) if column in columns else pl.lit(empty.get(type(about.dtype), 0)))
+        (
+            pl.col(column)
+            if column in columns
+            else pl.lit(None if column == FETCHED else empty.get(type(about.dtype), 0))
+        )
         .cast(about.dtype)
         .alias(column)
         for column, about in FRAMES[name].columns.items()

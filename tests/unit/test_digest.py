@@ -99,7 +99,7 @@ def slow_process_slices(rows: pl.DataFrame, digest: Digest) -> pl.DataFrame:
         if storage is None or row["layer"] not in ("posix", "stdio", "async"):
             continue
         key = {"process": row["process"], "storage": storage, "slice": row["slice"]}
-        into = found.setdefault(tuple(key.values()), key | {"threads": 1, "spread": 1})
+        into = found.setdefault(tuple(key.values()), key | {"threads": 1, "spread": 1, "fetched_read_bytes": None})
         for name, value in row.items():
             if name.endswith(("_bytes", "_ops")):
                 into[name] = into.get(name, 0) + value

@@ -13,7 +13,7 @@ from slicewise.digest.counters import counters_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import BY_CALLS, Counters, served_writes
 from slicewise.digest.shared import frames_of
-from slicewise.digest.slices import synced_ns, with_mapped
+from slicewise.digest.slices import FETCHED, synced_ns, with_mapped
 from slicewise.equal_rows import begins_of_equal_rows, is_ordered
 
 Kind = Literal["read", "write", "meta"]
@@ -75,7 +75,7 @@ def _did(digests: Sequence[Digest]) -> pl.LazyFrame:
 def _on_grid(rows: pl.LazyFrame, slice_ns: int, grid_ns: int) -> pl.LazyFrame:
     """Rows of process_slices in slices of the grid, with ns in calls by kind."""
     counts = (*AMOUNTS.values(), *CALLS.values())
-    own = rows.select(
+    own = rows.with_columns(read_bytes=pl.coalesce(FETCHED, "read_bytes")).select(
         "process", "storage", "slice", *counts,
         read=pl.col("read_ns") + pl.col("read_request_ns"),
         write=pl.col("write_ns") + pl.col("write_request_ns"),

@@ -165,7 +165,8 @@ class Digest:
         _ = self._active  # made of the same rows, which are most of a profile, and are gone afterwards
         taken = {column.name: column for column in self._profile.slices.get_columns()}
         self._profile = self._profile.with_tables(slices=pl.DataFrame())
-        return slices.process_slices(taken, self._profile.requests, self._mounts)
+        jobs = self._profile.processes.select("process", job=self._job_of_rows)
+        return slices.process_slices(taken, self._profile.requests, self._mounts, jobs)
 
     @property
     def together(self) -> pl.DataFrame | None:

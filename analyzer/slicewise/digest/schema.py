@@ -240,6 +240,11 @@ FRAMES: dict[str, Frame] = {
             "spread": number(
                 "slices", "over how many slices its bytes were spread evenly; 1: each byte is in its slice"
             ),
+            "fetched_read_bytes": number(
+                "bytes",
+                "`read_bytes` of the job in the slices in which the kernel fetched them; null: memory had little of "
+                "them, or nobody knows when",
+            ),
         },
     ),
     "mounts": _frame(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 import polars as pl
 
+from slicewise.constants import LEAST_OF_JOB, LITTLE_BYTES, NEARLY_ALL
 from slicewise.digest.layers import KERNEL_LAYER, OWN_LAYERS, REQUEST_LAYER, is_call, is_own
 from slicewise.digest.processes import DIRECTIONS
 from slicewise.digest.schema import FRAMES, conform
@@ -19,11 +20,14 @@ REQUEST_TIMES = tuple(f"{direction}_request_ns" for direction in DIRECTIONS)
 SUMS = (*BYTES, *OPS, *TIMES, *REQUEST_TIMES)
 # Over how many slices the bytes of a row were spread. Imported jobs alone have it; all others counted where they were.
 SPREAD = "spread"
+# Of bytes read, those that storage had in the slice; null: it had them when they were read, as far as is known.
+FETCHED = "fetched_read_bytes"
 
 # What of a profile's slices the digest is made of: of the layers that add up what they did, of the others when. Few
 # profiles have requests, whose times are no calls'.
 WANTED = Want("slices", (*BYTES, *OPS, *TIMES, "threads", SPREAD), summed_over=("layer",), only=("layer", OWN_LAYERS))
-REQUESTS = Want("slices", TIMES, summed_over=("layer",), only=("layer", (REQUEST_LAYER,)))
+# The kernel's count says in which slices storage, and not memory, had what a process read.
+REQUESTS = Want("slices", (*TIMES, "kernel_read_bytes"), only=("layer", (REQUEST_LAYER, KERNEL_LAYER)))
 OTHERS = Want("slices", (), summed_over=("mount",), without=("layer", (*OWN_LAYERS, KERNEL_LAYER)))
 # The same where sums over all slices are enough: only when there were any calls.
 IN_WHICH = Want("slices", (), summed_over=("mount",), without=("layer", (KERNEL_LAYER,)))
@@ -41,19 +45,25 @@ def synced_ns() -> pl.Expr:
     return (pl.col("sync_ns") - pl.sum_horizontal(REQUEST_TIMES)).clip(0)
 
 
-def process_slices(rows: dict[str, pl.Series], requests: pl.DataFrame, mounts: pl.DataFrame) -> pl.DataFrame:
+def process_slices(
+    rows: dict[str, pl.Series], requests: pl.DataFrame, mounts: pl.DataFrame, jobs: pl.DataFrame
+) -> pl.DataFrame:
     """The frame `process_slices`. rows: the columns of a profile's slices, sorted by process, mount and slice, without
     a layer (as WANTED has them), or of all layers; they are taken out of the dict and freed one by one. requests: as
     REQUESTS has them. mounts: with their storage (see storages.py); rows on anything but files drop out. A thread is in
-    the counts of several layers and mounts: `threads` is the largest of them, at least 1.
+    the counts of several layers and mounts: `threads` is the largest of them, at least 1. jobs: process, job.
     """
     if "slice" not in rows:
         raise ValueError("this job was read in sum: what it did in each slice is not known")
     if not len(rows["slice"]):
         return pl.DataFrame(schema=FRAMES["process_slices"].polars_schema)
     storages = mounts.select("process", "mount", "storage")
+    by_kernel = requests.filter(pl.col("layer") == KERNEL_LAYER) if "layer" in requests.columns else requests.clear()
+    requests = requests.remove(pl.col("layer") == KERNEL_LAYER) if "layer" in requests.columns else requests
     if "layer" in rows:
-        of_layers = pl.DataFrame(list(rows.values())).filter(is_own())
+        of_layers = pl.DataFrame(list(rows.values()))
+        by_kernel = of_layers.filter(pl.col("layer") == KERNEL_LAYER)
+        of_layers = of_layers.filter(is_own())
         requests = of_layers.filter(pl.col("layer") == REQUEST_LAYER)
         greatest = [pl.col(name).max() for name in ("threads", SPREAD) if name in rows]
         summed = of_layers.group_by(_OF_MOUNT).agg(pl.col(*BYTES, *OPS, *TIMES).sum(), *greatest)
@@ -63,9 +73,47 @@ def process_slices(rows: dict[str, pl.Series], requests: pl.DataFrame, mounts: p
     runs = _runs([rows["process"], rows.pop("mount")])
     places = runs.join(storages, on=["process", "mount"]).sort("process", "storage", "begin")
     if not places.select("process", "storage").is_duplicated().any():
-        return _taken(rows, places)
+        return _with_fetched(_taken(rows, places), by_kernel, jobs)
     frame = pl.DataFrame(list(_rows_of(rows, places).values()))
-    return pl.concat(conform("process_slices", _grouped(part)) for part in some_processes(frame))
+    grouped = pl.concat(conform("process_slices", _grouped(part)) for part in some_processes(frame))
+    return _with_fetched(grouped, by_kernel, jobs)
+
+
+def _with_fetched(rows: pl.DataFrame, by_kernel: pl.DataFrame, jobs: pl.DataFrame) -> pl.DataFrame:
+    """Rows with FETCHED: what a job read, where and when storage had it, and not memory (a file that is read twice, or
+    right after it was written): in proportion to what the kernel fetched, so that sums stay what they are. Of jobs that
+    read nearly all from one storage, of which memory had a part that is worth a word, and whose time in reads goes by
+    what was fetched better than by what they read. by_kernel: rows of that layer.
+    """
+    if "kernel_read_bytes" not in by_kernel.columns or by_kernel["kernel_read_bytes"].sum() < LITTLE_BYTES:
+        return rows
+    read, fetched = (pl.col(name).sum() for name in ("read_bytes", "fetched"))
+    counted = by_kernel.select("process", "slice", fetched=pl.col("kernel_read_bytes").cast(pl.Int64))
+    # Few jobs have any, and sums by process say which.
+    some = (
+        rows.group_by("process", "storage").agg(read).join(jobs, on="process").group_by("job", "storage").agg(read)
+        .filter(pl.col("read_bytes") >= NEARLY_ALL * read.over("job"), pl.col("read_bytes") > 0)
+        .join(counted.group_by("process").agg(fetched).join(jobs, on="process").group_by("job").agg(fetched), on="job")
+        .filter(pl.col("fetched") >= LITTLE_BYTES)
+        .filter((pl.col("fetched") / pl.col("read_bytes")).is_between(LEAST_OF_JOB, NEARLY_ALL))
+    )  # fmt: skip
+    if some.is_empty():
+        return rows
+    both = (
+        rows.select(*KEYS, "read_bytes", "read_ns")
+        .join(jobs, on="process")
+        .join(some, on=["job", "storage"], how="semi")
+        .join(counted.group_by("process", "slice").agg(fetched), on=["process", "slice"], how="left")
+        .with_columns(pl.col("fetched").fill_null(0))
+    )
+    of_time = pl.col("read_ns") / pl.col("read_ns").sum()
+    off = {name: (pl.col(name) / pl.col(name).sum() - of_time).abs().sum() for name in ("read_bytes", "fetched")}
+    slices = both.group_by("job", "slice").agg(pl.col("read_bytes", "read_ns", "fetched").sum())
+    found = slices.group_by("job").agg(**off).filter(pl.col("fetched") < pl.col("read_bytes"))
+    moved = (pl.col("fetched") * (read / fetched).over("job")).round().cast(pl.Int64)
+    its = both.with_columns(moved.alias(FETCHED)).join(found, on="job", how="semi").select(*KEYS, FETCHED)
+    whole = rows.drop(FETCHED).join(its, on=KEYS, how="left", maintain_order="left")
+    return whole.select(rows.columns)
 
 
 _OF_MOUNT = ("process", "mount", "slice")
@@ -105,6 +153,7 @@ def _taken(rows: dict[str, pl.Series], places: pl.DataFrame) -> pl.DataFrame:
     nothing = pl.Series("", [0], pl.Int64).new_from_index(0, len(columns["slice"]))
     columns["threads"] = columns["threads"].clip(1)
     columns[SPREAD] = columns[SPREAD].clip(1) if SPREAD in columns else nothing + 1
+    columns[FETCHED] = pl.Series([None], dtype=pl.Int64).new_from_index(0, len(nothing))
     made = []
     for name, about in FRAMES["process_slices"].columns.items():
         made.append(columns.pop(name, nothing).cast(about.dtype).alias(name))
@@ -127,7 +176,8 @@ def some_processes(rows: pl.DataFrame, rows_at_once: int = ROWS_AT_ONCE) -> Iter
 def _grouped(rows: pl.DataFrame) -> pl.DataFrame:
     sums = [pl.col(name).sum() for name in SUMS if name in rows.columns]
     found = rows.group_by(KEYS).agg(*sums, pl.col("threads").max().clip(1), most_spread(rows.columns)).sort(KEYS)
-    return found.with_columns(pl.lit(0, pl.Int64).alias(name) for name in SUMS if name not in rows.columns)
+    zeros = (pl.lit(0, pl.Int64).alias(name) for name in SUMS if name not in rows.columns)
+    return found.with_columns(*zeros, pl.lit(None, pl.Int64).alias(FETCHED))
 
 
 def most_spread(columns: Collection[str]) -> pl.Expr:
@@ -161,9 +211,11 @@ def with_mapped(slices: pl.DataFrame, fetched: pl.DataFrame) -> pl.DataFrame:
     keys = [name for name in slices.columns if name in fetched.columns]
     read = fetched.select(*keys, read_bytes="fetched_bytes", read_ops="faults", read_ns="waited_ns")
     figures = {name: dtype for name, dtype in slices.schema.items() if name in SUMS}
-    others = [name for name in slices.columns if name not in (*keys, *figures)]
+    others = [name for name in slices.columns if name not in (*keys, *figures, FETCHED)]
     both = pl.concat([slices, read.cast({name: figures[name] for name in read.columns[len(keys) :]})], how="diagonal")
-    summed = both.group_by(keys).agg(pl.col(*figures).sum(), pl.col(others).max().fill_null(1))
+    moved = pl.when(pl.col(FETCHED).is_not_null().any()).then(pl.coalesce(FETCHED, "read_bytes").sum()).alias(FETCHED)
+    its = [moved] if FETCHED in slices.columns else []
+    summed = both.group_by(keys).agg(pl.col(*figures).sum(), pl.col(others).max().fill_null(1), *its)
     return summed.select(slices.columns).sort(keys)
 
 

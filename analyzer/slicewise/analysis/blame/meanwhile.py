@@ -12,7 +12,7 @@ import polars as pl
 from slicewise.analysis.blame.active import active_on, with_nobody
 from slicewise.analysis.blame.in_memory import asked_no_disk
 from slicewise.analysis.blame.memory import moved_by_no_call
-from slicewise.analysis.blame.on_storage import on_storages
+from slicewise.analysis.blame.on_storage import SlicesOnStorage, on_storages
 from slicewise.analysis.blame.requests import (
     Asked,
     Served,
@@ -48,6 +48,7 @@ from slicewise.analysis.runs.limits import (
 from slicewise.analysis.runs.storage import Storage
 from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
+from slicewise.digest.slices import BYTES
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,11 @@ class TimeTaken:
         """Capacities by which a loss is divided among neighbours: whether reads and writes pass each other by."""
         own, seconds = self.scene.own, self.scene.seconds
         return {
-            number: replace(one, pass_by=one.pass_by or (number in own and passes_by(own[number], one, seconds)))
+            number: replace(
+                one,
+                pass_by=one.pass_by
+                or (number in own and passes_by(self.scene.from_disk.get(number, own[number]), one, seconds)),
+            )
             for number, one in self.scene.known.items()
         }
 
@@ -191,11 +196,24 @@ def time_taken(there: Meanwhile, runs: Sequence[Digest], chains: ProcessChains, 
         _unevenness(chains.calls),
         in_requests=in_requests(on_each, known, of_requests, by_requests, digest.job),
         small_syncs=small_syncs(digest),
+        from_disk=_from_disk(on_each, from_disks.filter(pl.col("job") == digest.job)),
     )
     traffic = [_with_exponent(one, known.get(one.storage.number)) for one in there.traffic]
     harmless = [number for number in harmless if number not in unasked]
     active = around.filter(took_nothing | took_time())
     return TimeTaken(beside, others, active, harmless, unasked, scene, of_requests, traffic)
+
+
+def _from_disk(on_each: Mapping[int, SlicesOnStorage], parts: pl.DataFrame) -> dict[int, SlicesOnStorage]:
+    """The job's slices with the bytes that disks moved. parts: its rows of `disk_parts`."""
+    found = {}
+    for number, *of_ways in parts.select("storage", *(f"{name}_part" for name in BYTES)).iter_rows():
+        if number in on_each and any(part is not None for part in of_ways):
+            read, write = (1.0 if part is None else part for part in of_ways)
+            one = on_each[number]
+            moved = {**one.amounts, "read": one.amounts["read"] * read, "write": one.amounts["write"] * write}
+            found[number] = replace(one, amounts=moved, cached=one.cached * write)
+    return found
 
 
 def _storages_of(slices: pl.DataFrame, digest: Digest, neighbours: Sequence[Digest]) -> list[Storage]:

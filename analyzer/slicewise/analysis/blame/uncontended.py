@@ -110,7 +110,7 @@ class Scene:
     times as long as the mean process the one with most was in calls. worth: places that are worth a price, however
     little the job waited there. in_requests: of storages where requests held the job up, own in seconds of the
     storage's time; None: nobody knows how many the job made. small_syncs: storages where the job mostly waits for
-    syncs of few bytes.
+    syncs of few bytes. from_disk: own, where a disk is known to have moved other bytes than the calls did.
     """
 
     own: Mapping[int, SlicesOnStorage]
@@ -120,6 +120,7 @@ class Scene:
     worth: frozenset[Place] = frozenset()
     in_requests: Mapping[int, SlicesOnStorage | None] = field(default_factory=dict)
     small_syncs: frozenset[int] = frozenset()
+    from_disk: Mapping[int, SlicesOnStorage] = field(default_factory=dict)
 
     @cached_property
     def places(self) -> dict[Place, float]:
@@ -142,10 +143,13 @@ class Scene:
         return frozenset(place for place, seconds in self._took.items() if seconds >= least)
 
     def counted(self, storage: int) -> tuple[SlicesOnStorage | None, str]:
-        """What was done on a storage, by what fills it: requests or bytes; None: that is not known, and why."""
+        """What was done on a storage, by what fills it: requests or bytes; None: that is not known, and why. The bytes
+        are those that a disk moved, as those of others are.
+        """
         if storage in self.in_requests:
             return self.in_requests[storage], BY_REQUESTS
-        return (None, SMALL_SYNCS) if storage in self.small_syncs else (self.own[storage], "")
+        own = self.from_disk.get(storage, self.own[storage])
+        return (None, SMALL_SYNCS) if storage in self.small_syncs else (own, "")
 
 
 def from_quiet_slices(scene: Scene) -> Prices:
@@ -336,7 +340,7 @@ def from_envelope(scene: Scene) -> Prices:
         counted, why_not = scene.counted(storage)
         if counted is None:
             return Prices(source, refused=why_not)
-        if counted is not own and counted.amounts["meta"].sum() > counted.amounts[kind].sum():
+        if storage in scene.in_requests and counted.amounts["meta"].sum() > counted.amounts[kind].sum():
             return Prices(source, refused=NO_BYTES)
         seconds, is_shared = own.seconds[kind], own.inner & own.has_company
         is_full = is_shared & (seconds >= FILLED * scene.seconds)
@@ -385,7 +389,7 @@ def from_shared_slices(scene: Scene) -> Prices:
         (counted, why_not), known = scene.counted(storage), scene.known[storage]
         if counted is None:
             return Prices(source, refused=why_not)
-        is_by_requests = counted is not own
+        is_by_requests = storage in scene.in_requests
         if is_by_requests:  # in seconds of the storage's time already
             known = replace(known, most=dict.fromkeys(known.most, 1.0))
         part = part_alone(counted, known, scene.seconds, is_by_requests)

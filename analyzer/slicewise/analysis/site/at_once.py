@@ -37,7 +37,7 @@ from slicewise.catalog.store import Batch, Catalog
 from slicewise.digest.counters import counters_of
 from slicewise.digest.digest import Digest
 from slicewise.digest.served import Counters
-from slicewise.digest.slices import with_mapped
+from slicewise.digest.slices import FETCHED, with_mapped
 from slicewise.digest.storages import WRITTEN
 from slicewise.equal_rows import rows_of
 from slicewise.scalars import whole
@@ -265,7 +265,7 @@ def calls_in(
     keys, lengths = runs.struct.field("value"), runs.struct.field("len").to_numpy()
     ends = lengths.cumsum()
     parts = np.flatnonzero(np.diff(ends // RECORDS_AT_ONCE, prepend=0)) + 1
-    columns = ("process", "storage", "slice", *AMOUNTS, *CALLS.values(), *NS)
+    columns = ("process", "storage", "slice", *AMOUNTS, *CALLS.values(), *NS, FETCHED)
     processes = catalog.scan("processes", [batch]).select(KEY, "process").collect()
     fetched = catalog.scan("fetched", [batch]).collect()
     for first, last in zip([0, *parts], [*parts, len(keys)], strict=True):
