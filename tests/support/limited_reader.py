@@ -40,8 +40,8 @@ def reader(
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of
     the group's first row. requests, disk_requests: of the group and the disk, by slice; disk_ns: their time. size:
     of a call. rates, group_rates: in slices in turn, instead of one rate. fetched: bytes, by the kernel; None: it
-    did not count. on_names: calls on names, by slice. wrote: what others of the group wrote, by slice. late: seconds of the
-    first slice in which it had not begun. at_once: so many threads read.
+    did not count. on_names: calls on names, by slice. wrote: what others of the group wrote, by slice. late: seconds
+    of the first slice in which it had not begun. at_once: so many threads read.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}

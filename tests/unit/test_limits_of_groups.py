@@ -533,3 +533,32 @@ def test_reads_that_memory_answers_are_no_requests(tmp_path, fetched):
     lost = {one.job: one.lost.value for one in blame(own, [storm, tiny], [run]).neighbours}
     assert lost.get("tiny", 0.0) == pytest.approx(0.77 if fetched else 0, abs=0.05)
     assert lost["storm"] == pytest.approx(10 - lost.get("tiny", 0.0), rel=0.02), "and nothing is nobody's"
+
+
+def writer(directory: Path, in_group: int, on_disk: int) -> Path:
+    """A job that writes 10 MiB/s into a cache, and never syncs. in_group, on_disk: what was sent by slice."""
+    number = 1 + sum(map(ord, directory.name))
+    process = {"process": number, "host": "n1", "program": "/usr/bin/split", "slice_ns": NS, "command": directory.name}
+    process |= {"start_ns": NS * FIRST, "end_ns": NS * (FIRST + SECONDS)}
+    slices, run = range(FIRST, FIRST + SECONDS), {"process": 5000 + number}
+    did = [{"process": number, "slice": at, "write_bytes": 10 * MIB, "write_ns": NS * 4 // 5} for at in slices]
+    collected = of_disk(run["process"], slices, lambda _: {"write_bytes": on_disk, "write_ops": 40, "write_ns": NS})
+    limit = {"device": 1, "kind": "limit", "name": "sda in /users/anna", "source": "cgroup v1"}
+    collected["node_devices"] += [run | limit]
+    group = {"device": 1, "write_bytes": in_group, "at_limit_ns": NS // 4}
+    collected["node_limits"] = [run | group | {"slice": at} for at in slices]
+    return build_profile(
+        directory,
+        [process],
+        did,
+        [{"process": number, "type": "ext4", "source": "/dev/sda1"}],
+        collected=collected,
+    )
+
+
+@pytest.mark.parametrize(("on_disk", "others"), [(20 * MIB, 0), (40 * MIB, 20 * MIB * SECONDS)])
+def test_what_jobs_wrote_and_the_kernel_sent_past_their_group_is_nobody_elses(tmp_path, on_disk, others):
+    """cgroup v1 holds the root responsible for what the cache writes back by itself."""
+    own, other = digests(*(writer(tmp_path / name, 12 * MIB, on_disk) for name in ("job", "other")))
+    (traffic,) = blame(own, [other]).traffic
+    assert traffic.counted - traffic.profiled == pytest.approx(others, abs=MIB)

@@ -196,8 +196,9 @@ def unprofiled(
         if storage.host:  # a network's protocol takes some
             least = min(least, max(LITTLE_BYTES, LEAST_OF_FEW * total, _in_a_second(digest, storage.number)))
         own_bytes, called = _beside_calls(jobs, storage, job["start_ns"], job["end_ns"])
-        # A group counts what is written when it is sent on its way, and the disk when it arrives.
-        if counter.signals == LIMITS:
+        # A group counts what is written when it is sent on its way, and the disk when it arrives: perhaps past the
+        # group, and when the job that wrote it has ended.
+        if storage.host:
             own_bytes["write_bytes"] += max(0, called - int(seen["write_bytes"].sum()))
         least_named = [_least_named(name, own_bytes.get(name, 0), least).alias(f"{name}_least") for name in BYTES]
         gates.append(both.select(pl.lit(storage.number, pl.UInt64).alias("storage"), *least_named))
