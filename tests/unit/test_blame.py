@@ -272,3 +272,22 @@ def test_traffic_that_comes_and_goes_without_a_trace_takes_nothing(jobs_mib, oth
     )
     known = {7: Capacities({"write": 40.0 * (1 << 20)})}
     assert apart(rest, rows, known, 1_000_000_000) == ([7] if is_apart else [])
+
+
+@pytest.mark.parametrize(("seconds", "is_claimed"), [(40, True), (4000, False)])
+def test_a_loss_that_nobody_notices_is_not_claimed(tmp_path, seconds, is_claimed):
+    """0.1 s of 40 s are worth a word, if the same run alone did the same ten calls; of 4000 s they are not."""
+
+    def job(name: str, took_ns: int, first: int) -> Path:
+        process = {"process": 1 + sum(map(ord, name)), "slice_ns": SLICE_NS, "command": "a b", "program": "/bin/a"}
+        process |= {"start_ns": first * SLICE_NS, "end_ns": first * SLICE_NS + seconds * 10**9 + 10 * took_ns}
+        moved = {"process": process["process"], "read_bytes": MIB, "read_ops": 1, "read_ns": took_ns, "threads": 1}
+        return build_profile(tmp_path / name, [process], [moved | {"slice": first + at} for at in range(10)])
+
+    own, other, alone = digests(
+        job("own", 20_000_000, 2000), job("other", 20_000_000, 2000), job("alone", 10_000_000, 10)
+    )
+    told = blame(own, [other], [alone])
+    assert told.lost is not None
+    assert told.lost.value == pytest.approx(0.1)
+    assert told.is_claimed == is_claimed

@@ -17,7 +17,7 @@ from slicewise.analysis.blame.sources import Answered, claim
 from slicewise.analysis.blame.to_runtime import ProcessChains, Waits
 from slicewise.analysis.calls import AMOUNTS, KINDS, SECONDS, process_seconds, shares_of_seeks
 from slicewise.analysis.runs.matching import Job, run_of
-from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL
+from slicewise.constants import LEAST_ERROR, LEAST_OF_RATE, SECOND_NS, TRIVIAL, WORTH_A_WAIT
 from slicewise.digest.digest import Digest
 from slicewise.digest.processes import is_profiled
 from slicewise.digest.quality import missing_ranks
@@ -51,7 +51,7 @@ def answer(
         known_lost = Estimate(io_lost, io_lost - claimed.less, io_lost + claimed.more, how)
         job_lost = Estimate(value, claimed.low, claimed.high, f"{how}; {HOW_RUNTIME[waits]}")
         alone = job_lost.through(lambda seconds: max(runtime - seconds, 0.0), how)
-    is_claimed = claimed is not None and claimed.is_claimed
+    is_claimed = claimed is not None and claimed.is_claimed and value > WORTH_A_WAIT * runtime
     confidence = claimed.confidence if claimed is not None else sure.confidence
     factor = claimed.factor if claimed is not None else 1.0
     told = [] if base is None else _neighbours(shares, factor, there, io_seconds, base)
