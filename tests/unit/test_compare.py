@@ -281,6 +281,17 @@ def test_both_runs_wrote_what_their_calls_wrote_whoever_looked_at_the_disk(tmp_p
     assert found.own_io.seconds.value == pytest.approx(0.0, abs=0.001)
 
 
+def test_one_sync_is_no_calls(tmp_path):
+    def run(name, syncs, begin):
+        process = {"process": begin, "start_ns": begin * SECOND, "end_ns": (begin + 5) * SECOND, "slice_ns": SECOND}
+        rows = [{"process": begin, "slice": begin + at, "write_bytes": MIB, "write_ns": SECOND} for at in range(4)]
+        rows += [{"process": begin, "slice": begin + 4, "sync_ops": syncs, "sync_ns": syncs * SECOND // 2}]
+        return build_profile(tmp_path / name, [process], rows)
+
+    runs = read_digests([run("a", 0, 100), run("b", 1, 200)])
+    assert any(note.startswith("b made 1 sync call ") for note in compare_words.notes(compare(runs, lost_by({}))))
+
+
 def test_what_processes_did_that_do_not_matter_is_the_jobs_work_too(tmp_path):
     rows = [{at: wrote(100, 0.9) for at in range(12)}, {3: wrote(4, 0.01)}]
     work = work_of(read_digest(write_run(tmp_path / "two", 13, rows)))

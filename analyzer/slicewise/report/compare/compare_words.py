@@ -316,9 +316,10 @@ def _unknown(told: Difference, work: Unknown, places: Mapping[str, str]) -> str:
             "time is part of what is unexplained."
         )
     if work.why == "other syncs":
+        syncs = words.count(work.now.syncs, "sync call")
         return (
-            f"{name} made {work.now.syncs:,} sync calls {where} and {other} {work.then.syncs:,}. What sync calls alone "
-            "cost is not known; that time is part of what is unexplained."
+            f"{name} made {syncs} {where} and {other} {work.then.syncs:,}. What sync calls alone cost is not known; "
+            "that time is part of what is unexplained."
         )
     did = (
         f"{work.now.calls:,} metadata calls" if work.kind == "meta" else f"{words.size(work.now.bytes)} of {work.kind}s"
