@@ -24,6 +24,13 @@ def test_the_parts_of_a_runtime_add_up_to_it():
     assert first["idle"] == second["idle"] == 0
 
 
+def test_waiting_is_the_same_to_the_last_bit():
+    calls = [(rank, at, "barrier", 0.1 + 0.013 * ((rank * 7 + at) % 11)) for rank in range(8) for at in range(200)]
+    waiting = split(digest_of(200, calls, [], ranks=8)).waiting
+    assert waiting.height == 8 * 200
+    assert waiting.equals(waiting.sort("process", "slice"))  # sums are in this order
+
+
 def test_what_the_first_thread_waited_for_others_is_no_part_of_the_sum():
     digest = digest_of(10, [(0, 0, "barrier", 1.0), (1, 0, "barrier", 1.0)], [])
     before = split(digest)

@@ -60,7 +60,8 @@ def waiting_by_slice(communication: pl.DataFrame, who: pl.DataFrame) -> pl.DataF
     rows = pl.concat(
         [_beyond_least(part, classes) for part in of_worlds(communication, who) for classes in (TOGETHER, MESSAGES)]
     )
-    return rows.group_by("process", "slice").agg(waiting=pl.col("beyond").sum() / 1e9)
+    # In order, so that sums over it are the same to the last bit, however many threads group the rows.
+    return rows.group_by("process", "slice").agg(waiting=pl.col("beyond").sum() / 1e9).sort("process", "slice")
 
 
 def _beyond_least(communication: pl.DataFrame, classes: tuple[str, ...]) -> pl.DataFrame:
