@@ -35,13 +35,15 @@ def reader(
     wrote: int = 0,
     late: float = 0.0,
     at_once: int = 1,
+    delayed: float | None = None,
 ) -> Path:
     """A job that reads from a partition without a pause, and what its collector counted of the disk and of its group.
     at_limit: seconds a slice, in turn. above: a group that is at its limit all the time. first_known: the slice of
     the group's first row. requests, disk_requests: of the group and the disk, by slice; disk_ns: their time. size:
     of a call. rates, group_rates: in slices in turn, instead of one rate. fetched: bytes, by the kernel; None: it
     did not count. on_names: calls on names, by slice. wrote: what others of the group wrote, by slice. late: seconds
-    of the first slice in which it had not begun. at_once: so many threads read.
+    of the first slice in which it had not begun. at_once: so many threads read. delayed: seconds of each slice in which
+    it waited for a processor, as some task of its node; None: not counted.
     """
     number = 1 + sum(map(ord, directory.name))
     process = {"process": number, "host": "n1", "program": "/usr/bin/cat", "slice_ns": NS, "command": command}
@@ -57,7 +59,9 @@ def reader(
         run | {"device": 2, "kind": "limit", "name": f"{limited} in {above}", "source": "cgroup v2"},
         run | {"device": 1, "kind": "limit", "name": f"{limited} in {group}", "source": "cgroup v2"},
     ]
+    waited = {"sampled_ns": NS, "cpu_stall_ns": round((delayed or 0) * NS)}
     collected |= {
+        "node_slices": [run | waited | {"slice": at} for at in slices],
         "node_waits": [run | {"device": 3, "slice": at, "waiting_ns": NS} for at in slices],
         "node_limits": [
             run | {"device": 2, "slice": at, "read_bytes": disk_rate, "at_limit_ns": NS} for at in slices if above
@@ -81,4 +85,7 @@ def reader(
     if fetched is not None:
         kernel = {"process": number, "layer": "kernel", "mount": 0, "slice": start}
         did.append(kernel | {"read_bytes": sum(read), "kernel_read_bytes": fetched})
-    return build_profile(directory, [process], did, mounts, collected=collected)
+    used = {"process": number, "user_ns": NS // 50, "first_thread_ns": NS // 50, "sampled_ns": NS}
+    used["delayed_ns"] = waited["cpu_stall_ns"]
+    usage = [used | {"number": at - start, "slice": at} for at in slices if delayed is not None]
+    return build_profile(directory, [process], did, mounts, collected=collected, usage=usage)

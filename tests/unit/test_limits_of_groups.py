@@ -118,6 +118,19 @@ def test_a_job_of_another_group_is_no_neighbour_and_one_of_the_same_is(tmp_path)
     assert outside(storage, limit, [same, other]) == ["other"]
 
 
+@pytest.mark.parametrize(("used_up", "in_calls"), [(1.0, 0.0), (0.9, 2.0)])
+def test_who_waits_for_a_processor_while_the_limit_is_used_up_would_have_waited_for_that(tmp_path, used_up, in_calls):
+    """It was ready to run for 8 of its 20 s in calls, in which the limit served the other one."""
+    own, run, other = digests(
+        reader(tmp_path / "job", LIMIT // 2, seconds=20, at_limit=(used_up,), delayed=0.4),
+        reader(tmp_path / "alone", LIMIT, start=FIRST - 100, delayed=0.001),
+        reader(tmp_path / "other", LIMIT // 2, seconds=20, at_limit=(used_up,)),
+    )
+    told = blame(own, [other], [run])
+    assert told.neighbours[0].lost.value == pytest.approx(10 - in_calls, rel=0.02)
+    assert (told.outside.io_seconds if told.outside else 0.0) == pytest.approx(in_calls, abs=0.01)
+
+
 def test_nobody_is_outside_of_the_root(tmp_path):
     """Its limit holds what the kernel writes back, of every group."""
     own, other = digests(

@@ -24,6 +24,7 @@ from slicewise.analysis.blame.memory import (
 )
 from slicewise.analysis.blame.result import CostByWaiting, Outside
 from slicewise.analysis.job.split import Split
+from slicewise.analysis.runs.limits import part_at_limits
 from slicewise.constants import LITTLE_OF_RUNTIME, MAINLY, NEARLY_ALL
 from slicewise.digest.activity import members, runtime_of
 from slicewise.digest.digest import Digest
@@ -118,7 +119,8 @@ def outside_of_io(
             in_calls = min(max(in_calls, more - max(0.0, seconds - its_code)), more)
     elif stall is not None and stall >= LEAST_STALL:
         in_calls = awake_in_calls(digest, processes, io_lost)
-    in_calls = min(in_calls, io_lost)
+    most_in_calls = max(0.0, min(io_lost, _beyond_limits(digest, io_alone + io_lost)))
+    in_calls = min(in_calls, most_in_calls)
     in_calls = in_calls if in_calls >= LITTLE_OF_RUNTIME * job.runtime else 0.0
     if seconds + in_calls < max(LITTLE_OF_RUNTIME * job.runtime, error):
         return None
@@ -133,7 +135,8 @@ def outside_of_io(
         waited, in_calls = 0.0, 0.0
     seconds = max(0.0, seconds)
     if not is_counted and not in_calls and waited > seconds / 2:  # then calls were as much slower as all else
-        in_calls = min(max(io_lost - taken, 0.0), io_alone * seconds / (mean - io_alone) if mean > io_alone else 0.0)
+        as_slow = io_alone * seconds / (mean - io_alone) if mean > io_alone else 0.0
+        in_calls = min(max(io_lost - taken, 0.0), as_slow, most_in_calls)
     seconds, waited = seconds + in_calls, waited + in_calls
     slept_seconds, slept_at = slept(digest, processes)
     slept_seconds -= fmean(slept(run, processes)[0] for run in runs) + max(0.0, io_lost)
@@ -175,6 +178,13 @@ def _wait_for_a_second(
     return max(0.0, outside / computed - 1) if are_busy else 0.0
 
 
+def _beyond_limits(digest: Digest, io_seconds: float) -> float:
+    """What of the time in calls may be a wait for a processor. While a limit is used up, by whomever, a call waits for
+    that, whether its process waits for a processor, too, or not.
+    """
+    return (1 - part_at_limits(digest)) * io_seconds
+
+
 def runtime_alone(digest: Digest, runs: Sequence[Digest]) -> Estimate:
     """What runs that did the same took, by how much such runs differ. Their programs may have been loaded from storage,
     and the job's from memory: then it is loaded as fast alone.
@@ -200,7 +210,7 @@ def delayed_outside(
     in_calls = took.delayed_in_calls or 0.0
     if took.delayed_in_calls is None and stall is not None and stall >= LEAST_STALL:
         in_calls = awake_in_calls(digest, processes, lost.value)
-    in_calls = min(lost.value, in_calls)
+    in_calls = min(lost.value, in_calls, _beyond_limits(digest, io_seconds))
     in_calls = in_calls if in_calls >= LITTLE_OF_RUNTIME * took.runtime else 0.0
     waited = min(max(0.0, (took.delayed or 0.0) - in_calls), max(0.0, took.runtime - io_seconds))
     memory = seconds_refetching(digest, processes, io_seconds) or Estimate(0.0, 0.0, 0.0, "")

@@ -105,13 +105,15 @@ SAME_LIMIT, SLICES_OF_LIMIT, LEAST_AT_LIMIT = 0.999, 2, 0.1
 @dataclass(frozen=True)
 class Limit:
     """A control group whose limit held a job up on a storage. device: as the digest names it. share: of the job's time
-    in calls there, in which the limit was used up. rate: bytes a second that the group moved at its limit, both
-    directions together. most: what the limit is, of one direction, in bytes or requests (is_of_requests) a second.
+    in calls there, in which the limit was used up, slice by slice; used_up: the same by time. rate: bytes a second that
+    the group moved at its limit, both directions together. most: what the limit is, of one direction, in bytes or
+    requests (is_of_requests) a second.
     """
 
     device: str
     group: str
     share: float
+    used_up: float
     rate: float
     most: float
     is_of_requests: bool
@@ -167,7 +169,7 @@ def limit_of(storage: Storage, digest: Digest) -> Limit | None:
             highest, longest = held_by(its)
             by = max(longest, key=lambda signal: longest[signal])  # of bytes, where requests were held as long
             group, is_of_requests = str(device).split(BETWEEN, 1)[1], by not in LIMITS.values()
-            limit = Limit(str(device), group, max(held, in_all), rate, highest[by], is_of_requests)
+            limit = Limit(str(device), group, max(held, in_all), in_all, rate, highest[by], is_of_requests)
             found.append((in_all, limit))
     return max(found, key=lambda one: one[0], default=(0.0, None))[1]
 
@@ -241,6 +243,16 @@ def of_disk(storage: Storage, digest: Digest) -> pl.DataFrame:
 def limits_of(storages: Sequence[Storage], digest: Digest) -> dict[int, Limit]:
     found = {one.number: limit_of(one, digest) for one in storages}
     return {number: limit for number, limit in found.items() if limit is not None}
+
+
+def part_at_limits(digest: Digest) -> float:
+    """The part of a job's time in calls in which a control group's limit that held it up was used up, by whomever."""
+    if not has_limits(digest):
+        return 0.0
+    seconds = dict(digest.process_slices.group_by("storage").agg(pl.sum_horizontal(*TIMES).sum()).iter_rows())
+    limits = limits_of(describe_all(busy_on(digest), [digest]), digest)
+    held = sum(limit.used_up * seconds.get(number, 0) for number, limit in limits.items())
+    return held / sum(seconds.values()) if held else 0.0
 
 
 def requests_at_limit(own: pl.DataFrame, alone: Sequence[pl.DataFrame]) -> dict[Kind, float]:
