@@ -408,10 +408,10 @@ def in_order(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     return frame if is_in_order else frame.sort(columns)
 
 
-def write_frame(frame: pl.DataFrame, file: Path, compression: Any = "zstd", **options: Any) -> None:
+def write_frame(frame: pl.DataFrame, file: Path, **options: Any) -> None:
     """Write a Parquet file. Raises OSError where the system will not have it; polars has an error of its own for it."""
     try:
-        frame.write_parquet(file, compression=compression, **options)
+        frame.write_parquet(file, compression="zstd", **options)
     except pl.exceptions.PolarsError as error:
         number = re.search(r"\(os error (\d+)\)", str(error))
         if number is None:

@@ -39,16 +39,15 @@ def blame(
     html: Path | None,
 ) -> None:
     if all_:
-        _of_all(job, neighbours, [*(alone or []), *(same_as or [])])
+        _of_all(job, neighbours, [*alone, *same_as])
         return
     servers = servers_of_site()
     if servers and not job.exists() and _by_servers(job, alone, servers, anonymous):
         return
     with living_jobs(job_directory(job).parent) as copies:
-        runs = [*(alone or []), *(same_as or [])]
-        case = case_of(job, neighbours or [], runs, Surroundings(copies, reading_profiles()))
+        case = case_of(job, neighbours, [*alone, *same_as], Surroundings(copies, reading_profiles()))
     if same_as:
-        case = replace(case, same_as=frozenset(run.path for run in case.alone[len(alone or []) :]))
+        case = replace(case, same_as=frozenset(run.path for run in case.alone[len(alone) :]))
     if case.job.is_served:
         given = [*case.alone, *(case.found if not case.alone else [])]
         counted = counted_of([case.job, *case.neighbours, *given])
@@ -60,8 +59,8 @@ def blame(
         return
     anonymous |= case.hides_names
     result, whole = blame_report(case, anonymous)
-    page = html or page_path(job, f"blame-{case.job.job}{'-anonymous' if anonymous else ''}")
-    write_page(whole, page)
+    name = f"blame-{case.job.job}{'-anonymous' if anonymous else ''}"
+    page = write_page(whole, html or page_path(job, name))
     write_answer(lambda: blame_record(result, page), [*_lines(result, explain), *_ending(case, job, page, explain)])
 
 

@@ -249,9 +249,8 @@ def page(
 
     opened = Catalog(catalog)
     found = summary(opened, *_window(opened, since, until), asked, seconds)
-    where = html or Path(f"catalog-{words.local_time(found.start_ns):%Y-%m-%d}.html")
     told = site_page(found, str(catalog))
-    write_page(told, where)
+    where = write_page(told, html or Path(f"catalog-{words.local_time(found.start_ns):%Y-%m-%d}.html"))
     write_text([*told.sentences, "", f"Page: {where}"])
 
 

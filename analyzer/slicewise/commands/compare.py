@@ -22,10 +22,8 @@ from slicewise.terminal.progress import reading_profiles
 
 def compare(runs: list[Path], neighbours: list[Path], html: Path | None) -> None:
     digests = read_digests(runs, distributions=True)
-    blamed = dict(
-        zip((digest.job for digest in digests), blamed_of(runs, neighbours or [], reading_profiles()), strict=True)
-    )
-    comparison = analysis(digests, blamed)
+    jobs = [digest.job for digest in digests]
+    comparison = analysis(digests, dict(zip(jobs, blamed_of(runs, neighbours, reading_profiles()), strict=True)))
     page = html or page_path(runs[0], f"compare-{joined_names(run.job.job for run in comparison.runs)}")
     by_job = {digest.job: digest for digest in digests}
     pair = sorted((comparison.told.of, comparison.told.against), key=lambda run: -run.runtime_ns)

@@ -19,7 +19,7 @@ def export(
 ) -> None:
     if output is None and format == "parquet" and sys.stdout.isatty():
         raise UserError(f"--format {format}: is not text for a terminal; name a file with -o FILE")
-    pieces = iter(_pieces(profile, format, table, cost, symbols or []))
+    pieces = iter(_pieces(profile, format, table, cost, symbols))
     first = next(pieces, b"")  # what cannot be read is told before a file is made
     try:
         with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as file:

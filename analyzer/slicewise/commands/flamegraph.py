@@ -18,9 +18,8 @@ from slicewise.text import words
 
 def flamegraph(profile: Path, slices: str, symbols: list[Path], html: Path | None) -> None:
     read = read_digest(profile, in_sum=True)
-    found, shown = _within(sites(read, symbols or (), has_all=True), read, slices)
-    page = html or page_path(profile, f"flamegraph-{read.job}")
-    write_page(_page(found, read, shown), page)
+    found, shown = _within(sites(read, symbols, has_all=True), read, slices)
+    page = write_page(_page(found, read, shown), html or page_path(profile, f"flamegraph-{read.job}"))
     write_answer(
         lambda: {"first_slice": shown.start, "end_slice": shown.stop, "sample_seconds": found.sample_seconds,
                  "sites": sites_record(found), "page": str(page)},

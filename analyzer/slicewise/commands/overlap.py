@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from slicewise.analysis.blame.case import read_with_runs
-from slicewise.analysis.blame.result import Blame
 from slicewise.errors import UserError
 from slicewise.report.blame.blame_record import blame_record
 from slicewise.report.coverage.unseen import coverage_lines
@@ -26,16 +25,18 @@ def overlap(
         raise UserError(
             f"{profiles[0]}: one profile overlaps with none; give two or more, or: slicewise report {profiles[0]}"
         )
-    digests, given, runs = read_with_runs(profiles, alone or [])
+    digests, given, runs = read_with_runs(profiles, alone)
     found = overlap_report(digests, given, direction, runs)
     overlap, main, seen, blames, evidence = found.overlap, found.main, found.seen, found.blames, found.evidence
-    page = html or page_path(profiles[0], f"overlap-{joined_names(job.job for job in overlap.jobs)}")
-    write_page(found.page, page)
+    name = f"overlap-{joined_names(job.job for job in overlap.jobs)}"
+    page = write_page(found.page, html or page_path(profiles[0], name))
 
     def record() -> dict[str, Any]:
-        more = {"evidence": evidence.to_dicts(), "blames": [_in_short(blame) for blame in blames]}
+        records = [blame_record(blame, None) for blame in blames]
+        in_short = [{key: one[key] for key in one if key not in ("slices", "shares", "page")} for one in records]
         others = {digest.job: others_record(digest) for digest in digests}
-        return overlap_record(overlap, main, seen, page) | more | {"others": others}
+        more = {"evidence": evidence.to_dicts(), "blames": in_short, "others": others}
+        return overlap_record(overlap, main, seen, page) | more
 
     opening = overlap_words.opening(overlap, main, blames)
     lines = [*opening, overlap_words.verdict(main, blames), evidence_words(evidence)]
@@ -53,8 +54,3 @@ def overlap(
             page_line(page, "        Not what you expected? slicewise doctor"),
         ],
     )
-
-
-def _in_short(of_job: Blame) -> dict[str, Any]:
-    """What `slicewise blame --json` says of a job, without its slices."""
-    return {key: value for key, value in blame_record(of_job, None).items() if key not in ("slices", "shares", "page")}

@@ -46,7 +46,7 @@ def jobs(
     delay: float | None,
     html: Path | None,
 ) -> None:
-    places, given = job_places(job), job_places(alone or [])
+    places, given = job_places(job), job_places(alone)
     digests, standalone, runs = read_with_runs(places, given)
     standalone += that_fit(runs, digests)
     known, weighting = _known(capacity, model)
@@ -98,7 +98,7 @@ def simulate(
 
 
 def probability(profiles: list[Path], swf: Path | None, io_share: float | None, html: Path | None) -> None:
-    places = job_places(profiles or [])
+    places = job_places(profiles)
     digests = read_digests(places)
     given = None if io_share is None else io_share / 100
     log = read_job_log(_lines_of(swf), str(swf)) if swf is not None else None

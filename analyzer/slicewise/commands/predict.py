@@ -60,7 +60,7 @@ def _side_by_side(job: list[str], seen: list[Path]) -> None:
             raise UserError(f"{path}: is not one job's profile; give the job's own directory")
         jobs.append((digests[path.resolve()], start))
     steps = StepsDone("Tried {done} of {total} laws of sharing ...")
-    found = predicted(jobs, read_digests(job_places(seen or [])), steps)
+    found = predicted(jobs, read_digests(job_places(seen)), steps)
     misfits = misfits_seen(found)
     write_answer(
         lambda: predict_words.record(found, misfits),
@@ -77,17 +77,16 @@ def _copies(
     model: Path | None,
     html: Path | None,
 ) -> None:
-    places = [job, *(beside or []), *job_places(seen or [])]
-    digests = read_digests(places)
-    first, others, witnesses = digests[0], digests[1 : 1 + len(beside or [])], digests[1 + len(beside or []) :]
+    first, *digests = read_digests([job, *beside, *job_places(seen)])
+    others, witnesses = digests[: len(beside)], digests[len(beside) :]
     known = None
     if capacity is not None:
         known = capacities.given(amounts.rate(capacity, "--capacity"))
     elif model is not None:
         known = capacities.fitted(read_model(model).capacity)
     found = analysis(first, others, witnesses, most_loss / 100, known)
-    page = html or page_path(job, f"copies-{found.demand.job.job}")
-    write_page(copies_page(found, unseen_lines([first, *others])), page)
+    beside_it = page_path(job, f"copies-{found.demand.job.job}")
+    page = write_page(copies_page(found, unseen_lines([first, *others])), html or beside_it)
     write_answer(
         lambda: copies_record(found, page),
         [

@@ -38,9 +38,8 @@ OF_IO_TIME = {
 def report(profile: Path, html: Path | None, symbols: list[Path]) -> None:
     digest = read_digest(profile, distributions=True)
     next_lines, lost_share = _who_slowed_it_down(profile)
-    result = job_report(digest, symbols or (), lost_share)
-    page = html or page_path(profile, f"report-{digest.job}")
-    write_page(job_page(result, unseen_lines([digest])), page)
+    result = job_report(digest, symbols, lost_share)
+    page = write_page(job_page(result, unseen_lines([digest])), html or page_path(profile, f"report-{digest.job}"))
     write_answer(
         lambda: {
             "summary": result.summary,

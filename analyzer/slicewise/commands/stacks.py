@@ -12,7 +12,7 @@ from slicewise.terminal.output import write_answer
 def stacks(job: str | None, symbols: list[Path], seconds: float, all_users: bool) -> None:
     collector = find_installation().collector
     name, processes = job_processes(collector, job, all_users)
-    found = stacks_now(collector, name, processes, seconds, symbols or ())
+    found = stacks_now(collector, name, processes, seconds, symbols)
     root = tree(found)
     host = os.uname().nodename
     write_answer(lambda: stacks_record(name, host, found, root), [*stack_lines(name, host, found, root)])

@@ -9,7 +9,7 @@ from pathlib import Path
 from slicewise.constants import SECOND_NS
 from slicewise.contract import job_name
 from slicewise.digest.processes import unknown_node
-from slicewise.errors import UserError
+from slicewise.errors import UserError, mended_by
 from slicewise.imports.job import WAYS, BadLine, Gathered, ImportedJob, Met, Mount, Process, identity, refuse_lines
 from slicewise.kinds import KINDS
 from slicewise.profile.plausible import MOST_NS, MOST_OF_ANYTHING
@@ -46,7 +46,10 @@ def _read(file: Path, jobs: dict[str, _CsvJob]) -> None:
     bad: list[str] = []
     count = 0
     try:
-        with file.open(newline="", encoding="utf-8-sig") as text:
+        with (
+            mended_by(f"{file}: cannot be read", "name a CSV file"),
+            file.open(newline="", encoding="utf-8-sig") as text,
+        ):
             rows = csv.reader(text, strict=True)
             names = [name.strip() for name in next(rows, [])]
             _require_columns(file, names)
@@ -60,8 +63,6 @@ def _read(file: Path, jobs: dict[str, _CsvJob]) -> None:
                     count += 1
                 except BadLine as error:
                     bad.append(f"line {rows.line_num} {error}")
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read: {error.strerror}; name a CSV file") from error
     except (csv.Error, UnicodeDecodeError) as error:
         raise UserError(f"{file}: is no CSV in UTF-8 ({error}); see docs/imports.md for the columns") from error
     refuse_lines(file, bad)

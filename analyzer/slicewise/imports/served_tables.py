@@ -226,7 +226,7 @@ def _of_readings(found: pl.DataFrame, is_client: bool = False, is_dump: bool = F
     return FileCounts(at_once.select(*READING_SCHEMA), looks=looks, damaged=rows.height - sound.height)
 
 
-def _of_series(path: Path, long: pl.DataFrame, is_client: bool = False) -> FileCounts:
+def _of_series(path: Path, long: pl.DataFrame) -> FileCounts:
     """long: target, job, time_ns, metric, operation, value (text)."""
     of_metric = {other: name for name, known in OF_COUNT.items() for other in known}
     if long.is_empty():
@@ -256,7 +256,7 @@ def _of_series(path: Path, long: pl.DataFrame, is_client: bool = False) -> FileC
     last = known.group_by(*keys, "of_series", "time_ns", maintain_order=True).agg(pl.col("amount").max())
     sums = last.group_by(*keys, "time_ns", maintain_order=True).agg(pl.col("amount").sum())
     wide = sums.pivot(on="count", index=["target", "job", "time_ns"], values="amount", aggregate_function="max")
-    return _of_readings(wide, is_client, is_dump=True)
+    return _of_readings(wide, is_dump=True)
 
 
 def _together(path: Path, parts: Iterable[pl.DataFrame | None]) -> pl.DataFrame:

@@ -127,11 +127,12 @@ def joined_names(jobs: Iterable[str]) -> str:
     return "-".join(names[:MOST_NAMED_JOBS]) + (f"-and-{more}-more" if more > 0 else "")
 
 
-def write_page(page: Page, path: Path) -> None:
-    """Write the page to `path`. Raises UserError where that cannot be."""
+def write_page(page: Page, path: Path) -> Path:
+    """Write the page to `path`, which it returns. Raises UserError where that cannot be."""
     with mended_by(f"{path}: the page cannot be written", "name another place with --html FILE"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(html_of(page), encoding="utf-8")
+    return path
 
 
 def html_of(page: Page) -> str:

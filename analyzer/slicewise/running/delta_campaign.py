@@ -320,9 +320,8 @@ def read_plan(path: Path, given: Mapping[str, str] | None = None) -> SweepPlan:
     if not path.exists():
         path = shipped_plans().get(str(path), path)
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}; give a plan in TOML") from error
+        with mended_by(f"{path}: cannot be read", "give a plan in TOML"):
+            told = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path}: is no TOML: {error}; see `slicewise study sweep --help` for an example") from error
     listed = told.pop("panel", [])

@@ -107,7 +107,8 @@ def run(
         spool_bytes = _size(_spool(place.job_dir)) if is_answering else 0
         node = NodeCollector(installation.collector, profiled) if has_collector and is_answering else None
     except Exception as error:  # whatever it is, the command is not to suffer from it
-        say(f"{_reason(error)}; the command runs without being profiled")
+        kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+        say(f"{kind}{error}; the command runs without being profiled")
         return become(command)
     began, began_ns = time.monotonic(), time.time_ns()
     try:
@@ -146,10 +147,6 @@ def _is_foreign(installation: Installation, command: str, environment: Mapping[s
     """Whether it is for another kind of processor, as a 32-bit program is: the loader would complain of the library."""
     looked, _ = _ask(installation, environment, "launching", command)
     return looked.startswith("foreign ")
-
-
-def _reason(error: BaseException) -> str:
-    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
 
 
 def _bounded(directory: str | None, job: str | None, command: Sequence[str], *, has_settings: bool) -> dict[str, Any]:

@@ -75,7 +75,9 @@ def misfits(
             job=jobs[place],
             predicted=predicted[place],
             observed=observed[place],
-            kind="other shares" if resolved and _holds(resolved[place], observed[place]) else "no share law",
+            kind="other shares"
+            if resolved and resolved[place].low <= observed[place] <= resolved[place].high
+            else "no share law",
             with_own_shares=resolved[place].value if resolved else None,
             own_share=own_weights[place] / sum(own_weights) if own_weights is not None else None,
             model_share=weights[place] / sum(weights),
@@ -83,7 +85,3 @@ def misfits(
         )
         for place in off
     ]
-
-
-def _holds(time: Estimate, observed: float) -> bool:
-    return time.low <= observed <= time.high

@@ -301,9 +301,8 @@ def read_model(path: Path) -> FittedModel:
     """Read a model that `slicewise study model fit` wrote. Raises UserError where there is none."""
     again = "slicewise study model fit"
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}; {again} -o {path} makes one") from error
+        with mended_by(f"{path}: cannot be read", f"{again} -o {path} makes one"):
+            record = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise UserError(f"{path}: is no fitted model; {again} -o {path} makes one") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:

@@ -98,9 +98,8 @@ def places_of_storages(catalog: Catalog, batches: Sequence[Batch]) -> pl.LazyFra
     )
 
 
-def with_key_text(frame: pl.DataFrame, column: str = KEY) -> pl.DataFrame:
-    keys = [key_text(key) for key in frame[column]]
-    return frame.with_columns(pl.Series(column, keys, pl.String))
+def with_key_text(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.Series(KEY, map(key_text, frame[KEY]), pl.String))
 
 
 def named(catalog: Catalog, found: pl.DataFrame, batches: Sequence[Batch]) -> pl.DataFrame:

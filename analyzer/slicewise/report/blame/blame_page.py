@@ -216,6 +216,7 @@ def blame_page(
     slices = _axis(blame)
     ranks = ranks_by_slice(blame.by_waiting, own, blame.slice_ns) if own and blame.by_waiting and slices else None
     told = slices if ranks is None else _with(slices, ranks["slice"])
+    ways = sources_table(blame)
     return Page(
         title=f"Who slowed down {blame.job.job}",
         kicker=f"Slicewise blame of {blame.job.job}, {blame.job.program}, {words.date_and_zone(blame.job.start_ns)}",
@@ -229,11 +230,21 @@ def blame_page(
         ),
         facts=_facts(blame),
         sections=[
-            _bar_section(blame),
+            Section(
+                "Where the runtime went",
+                chart=charts.runtime_bar(_parts(blame)),
+                chart_id="bar",
+                note=DRAG if blame.lost is not None else "",
+                note_id="chosen",
+            ),
             *(_over_time(blame, slices) if slices else []),
             *_neighbours_section(blame, told),
             *(waiting_sections(blame.by_waiting, ranks, told) if blame.by_waiting else []),
-            _explained_section(blame),
+            Section(
+                "How each number came about",
+                text=explanation(blame, says_ways=False),
+                tables=[ways] if ways.rows else [],
+            ),
         ],
         unseen=unseen,
         steps=_steps(blame, paths),
@@ -264,16 +275,17 @@ def _steps(blame: Blame, paths: Mapping[str, Path]) -> list[Step]:
 
 def _facts(blame: Blame) -> list[Fact]:
     colour = CONFIDENCE_COLOURS[blame.confidence]
-    sure = f"Confidence: {blame.confidence}"
     if blame.lost is None or blame.alone is None:
-        first = Fact("slowdown", "unknown", colour, note=sure, id="slowdown")
+        said = "unknown"
     elif not blame.is_claimed and blame.outside is None:
-        none = "too uncertain to tell" if blame.is_too_uncertain else "none that can be measured"
-        first = Fact("slowdown", none, colour, note=sure, id="slowdown")
+        said = "too uncertain to tell" if blame.is_too_uncertain else "none that can be measured"
     else:  # however sure: not in the colour of what is well
-        cause = next((each for *_, each in _shown(blame)), None) if blame.is_claimed else None
-        first = Fact("slowdown", blame_words.slowdown(blame), cause or charts.UNEXPLAINED, note=sure, id="slowdown")
-    facts = [first, Fact("runtime", words.duration(blame.runtime_seconds), id="runtime")]
+        said = blame_words.slowdown(blame)
+        colour = next((each for *_, each in _shown(blame) if blame.is_claimed), charts.UNEXPLAINED)
+    facts = [
+        Fact("slowdown", said, colour, note=f"Confidence: {blame.confidence}", id="slowdown"),
+        Fact("runtime", words.duration(blame.runtime_seconds), id="runtime"),
+    ]
     if blame.lost is None or blame.alone is None:
         return [*facts, Fact("in I/O calls", words.duration(blame.io_seconds))]
     facts.append(Fact("runtime alone", blame_words.estimate(blame.alone), id="alone"))
@@ -313,16 +325,6 @@ def _shown(blame: Blame) -> list[tuple[Neighbour, str, str]]:
 
 def _lost_to(blame: Blame, name: str) -> str:
     return f"{'' if blame.is_claimed else 'perhaps '}lost to {name}"
-
-
-def _bar_section(blame: Blame) -> Section:
-    return Section(
-        "Where the runtime went",
-        chart=charts.runtime_bar(_parts(blame)),
-        chart_id="bar",
-        note=DRAG if blame.lost is not None else "",
-        note_id="chosen",
-    )
 
 
 def _parts(blame: Blame) -> list[RuntimePart]:
@@ -489,13 +491,6 @@ def _neighbours_section(blame: Blame, told: range) -> list[Section]:
     if not blame.neighbours:
         return []
     return [Section("Neighbour by neighbour", tables=[neighbours_table(blame, MOST_ROWS, told or None)])]
-
-
-def _explained_section(blame: Blame) -> Section:
-    table = sources_table(blame)
-    return Section(
-        "How each number came about", text=explanation(blame, says_ways=False), tables=[table] if table.rows else []
-    )
 
 
 def _selection(blame: Blame, slices: range) -> dict[str, Any]:

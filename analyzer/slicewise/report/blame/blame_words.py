@@ -191,7 +191,8 @@ def second_sentence(blame: Blame) -> str:
         start = f"Of {words.duration(blame.io_seconds)} {in_calls}, {words.duration(lost)} were lost"
     if blame.turn is not None:
         start = f"It lost {words.duration(lost)}"
-        clauses = [_clause_of_turn(blame.turn, lost), *clauses]
+        waited = f"waiting for its turn{_who_had(blame.turn)}"
+        clauses = [(f"of it {beside(blame.turn.seconds.value, lost)}", waited), *clauses]
     if len(clauses) == 1:
         return f"{start}, all of it {clauses[0][1]}."
     return f"{start}: {', '.join(map(' '.join, clauses))}." if clauses else ""
@@ -237,10 +238,6 @@ def unknown_beside_turn(blame: Blame) -> str:
 def _who_had(turn: Turn) -> str:
     known = [one.job for one in turn.had_it if one.seconds >= WORTH_BLAMING * turn.seconds.value]
     return f" while {_first_of(known)} had it" if known else ""
-
-
-def _clause_of_turn(turn: Turn, lost: float) -> tuple[str, str]:
-    return f"of it {beside(turn.seconds.value, lost)}", f"waiting for its turn{_who_had(turn)}"
 
 
 def short_reason(blame: Blame) -> str:
@@ -338,12 +335,8 @@ def further_lines(blame: Blame, says_next: bool = True) -> list[str]:
         *(line for traffic in worth_telling(blame.traffic) if (line := traffic_line(traffic))),
         *missing_lines(blame),
         *(words.sentence(note) for note in blame.notes),
-        *([f"To be surer: {words.sentence(blame.next_step)}"] if says_next and _has_answer_and_next(blame) else []),
+        *([f"To be surer: {words.sentence(blame.next_step)}"] if says_next and blame.next_step and blame.lost else []),
     ]
-
-
-def _has_answer_and_next(blame: Blame) -> bool:
-    return bool(blame.next_step) and blame.lost is not None
 
 
 def has_own_processes(blame: Blame) -> bool:

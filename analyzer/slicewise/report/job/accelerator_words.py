@@ -5,10 +5,9 @@ from typing import Any
 
 import polars as pl
 
-from slicewise.constants import SECOND_NS
 from slicewise.digest.digest import Digest
-from slicewise.digest.schema import FRAMES
 from slicewise.report import columns
+from slicewise.report.job.beside_words import LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME, longest_first
 from slicewise.report.tables import Table
 from slicewise.text import words
 
@@ -20,8 +19,6 @@ MOVED = {
     "on_device": "copied {} within and between them",
     "fill": "filled {}",
 }
-# Less than so many seconds, or than this share of the runtime, is no news.
-LEAST_SECONDS, LEAST_SHARE_OF_RUNTIME = 0.1, 0.01
 NOTE = (
     "By the profiling interfaces of CUDA and HIP, by their own clocks. Times of what ran at the same time add up. What "
     "the job waited for it is among the waits of threads. Slicewise was tried with stand-ins for these interfaces, and "
@@ -33,20 +30,7 @@ def accelerator_rows(digest: Digest, *keys: str) -> pl.DataFrame:
     """By `keys` (kind, slice), the longest first: times, processes, seconds, bytes. None of a job of which this is not
     known.
     """
-    known = "accelerated" not in digest.not_kept
-    work = digest.accelerated if known else pl.DataFrame(schema=FRAMES["accelerated"].polars_schema)
-    of_job = digest.processes.filter("is_of_job").select("process")
-    return (
-        work.join(of_job, on="process", how="semi")
-        .group_by(*keys)
-        .agg(
-            pl.col("times").sum(),
-            processes=pl.col("process").n_unique(),
-            seconds=pl.col("ns").sum() / SECOND_NS,
-            bytes=pl.col("bytes").sum(),
-        )
-        .sort("seconds", *keys, descending=(True, *(False for _ in keys)))
-    )
+    return longest_first(digest, "accelerated", keys, pl.col("times").sum(), bytes=pl.col("bytes").sum())
 
 
 def accelerator_lines(digest: Digest, runtime: float) -> Iterator[str]:
@@ -68,10 +52,10 @@ def accelerator_tables(digest: Digest) -> list[tuple[str, Table, str]]:
     table = columns.table(
         accelerator_rows(digest, "kind").iter_rows(named=True),
         columns.text("work", lambda row: "kernels" if row["kind"] == KERNEL else MOVED[row["kind"]].format("bytes")),
-        columns.count("processes", lambda row: row["processes"], spare=1),
-        columns.count("how often", lambda row: row["times"]),
-        columns.duration("time", lambda row: row["seconds"]),
-        columns.size("bytes", lambda row: row["bytes"]),
+        columns.count("processes", "processes", spare=1),
+        columns.count("how often", "times"),
+        columns.duration("time", "seconds"),
+        columns.size("bytes", "bytes"),
     )
     return [("Accelerators", table, NOTE)]
 

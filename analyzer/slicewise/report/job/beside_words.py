@@ -2,7 +2,7 @@
 that waited for each other. Sentences, a table of each, and JSON.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -180,20 +180,19 @@ def _thread_rows(digest: Digest, *keys: str) -> pl.DataFrame:
     """By `keys` (kind, process, slice), the longest first: waits, seconds of all threads, and main_seconds of these, of
     the processes' first threads. None of a job of which they are not known.
     """
-    known = "thread_waits" not in digest.not_kept
-    waits = digest.thread_waits if known else pl.DataFrame(schema=FRAMES["thread_waits"].polars_schema)
+    main_seconds = pl.col("main_ns").sum() / SECOND_NS
+    return longest_first(digest, "thread_waits", keys, pl.col("waits").sum(), main_seconds=main_seconds)
+
+
+def longest_first(digest: Digest, name: str, keys: Sequence[str], count: pl.Expr, **more: pl.Expr) -> pl.DataFrame:
+    """Rows of a frame of the job's own processes, summed by `keys`: count, processes, seconds, and more. None of a job
+    of which the frame is not known.
+    """
+    rows = getattr(digest, name) if name not in digest.not_kept else pl.DataFrame(schema=FRAMES[name].polars_schema)
     of_job = digest.processes.filter("is_of_job").select("process")
-    return (
-        waits.join(of_job, on="process", how="semi")
-        .group_by(*keys)
-        .agg(
-            pl.col("waits").sum(),
-            processes=pl.col("process").n_unique(),
-            seconds=pl.col("ns").sum() / SECOND_NS,
-            main_seconds=pl.col("main_ns").sum() / SECOND_NS,
-        )
-        .sort("seconds", *keys, descending=(True, *(False for _ in keys)))
-    )
+    sums = {"processes": pl.col("process").n_unique(), "seconds": pl.col("ns").sum() / SECOND_NS, **more}
+    by_keys = rows.join(of_job, on="process", how="semi").group_by(*keys).agg(count, **sums)
+    return by_keys.sort("seconds", *keys, descending=(True, *(False for _ in keys)))
 
 
 def _thread_lines(digest: Digest, runtime: float, sites: Sites) -> Iterator[str]:

@@ -72,9 +72,7 @@ def partners_table(rows: Iterable[Row]) -> Table:
 def metadata_table(rows: Iterable[Row]) -> Table:
     return columns.table(
         rows,
-        named("job"),
-        user(),
-        named("program"),
+        *WHO,
         named("on", "storage"),
         columns.count("calls", "meta_ops"),
         columns.duration("time in them", "seconds", none=NOTHING_KNOWN),
@@ -104,7 +102,7 @@ def worst_table(rows: Iterable[Row], by: str = "job") -> Table:
         return columns.duration(heading, name, none=Cell(words.UNKNOWN))
 
     about: dict[str, list[columns.Made[Row]]] = {
-        "job": [named("job"), user(), named("program")],
+        "job": list(WHO),
         "program": [named("program"), _count("jobs", "jobs")],
         "user": [user(), _count("jobs", "jobs")],
     }
@@ -120,13 +118,7 @@ def worst_table(rows: Iterable[Row], by: str = "job") -> Table:
 
 def unasked_table(rows: Iterable[Row]) -> Table:
     """A row a job that blame was not asked of, and the most that it can have lost."""
-    return columns.table(
-        rows,
-        named("job"),
-        user(),
-        named("program"),
-        columns.duration("lost at most", "at_most_seconds"),
-    )
+    return columns.table(rows, *WHO, columns.duration("lost at most", "at_most_seconds"))
 
 
 def quality_sentence(frame: pl.DataFrame) -> str:
@@ -246,6 +238,7 @@ def _count(heading: str, name: str) -> columns.Made[Row]:
     return columns.figure(heading, lambda row: Cell(f"{row[name]:,}" if row[name] else "-", row[name]))
 
 
+WHO: tuple[columns.Made[Row], ...] = (named("job"), user(), named("program"))
 TOGETHER: tuple[columns.Made[Row], ...] = (
     columns.duration("together", "seconds", ""),
     columns.text("when", lambda row: words.span(row["start_ns"], row["end_ns"])),

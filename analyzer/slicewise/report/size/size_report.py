@@ -158,19 +158,16 @@ def law(found: SizeResult) -> str:
     )
 
 
-def effect_words(effect: CompanyEffect) -> str:
-    return (
-        f"Beside {effect.curve.beside}, {effect.curve.access} {VERBS[effect.curve.direction]} of "
-        f"{words.size(effect.size)} ({effect.curve.sharing}) keep {share(effect.bandwidth)} of their bandwidth, and a "
-        f"call takes {_times(effect.latency)} as long."
-    )
-
-
 def effects(found: SizeResult) -> list[str]:
     """The second job's effect on the curve that is told first, else on any: at the smallest and the largest size."""
     told = found.first.curve.curve
     mates = [effect for effect in found.effects if replace(effect.curve, beside=told.beside) == told] or found.effects
-    return [effect_words(effect) for effect in dict.fromkeys((*mates[:1], *mates[-1:]))]
+    return [
+        f"Beside {effect.curve.beside}, {effect.curve.access} {VERBS[effect.curve.direction]} of "
+        f"{words.size(effect.size)} ({effect.curve.sharing}) keep {share(effect.bandwidth)} of their bandwidth, and a "
+        f"call takes {_times(effect.latency)} as long."
+        for effect in dict.fromkeys((*mates[:1], *mates[-1:]))
+    ]
 
 
 def models(found: SizeResult) -> list[str]:
