@@ -59,17 +59,8 @@ def told(
     ]
     part = {name: value if name == "threads" else value // slices for name, value in did.items()}
     did_rows = [{"process": n, "slice": begin + k, **part} for n, begin in begins.items() for k in range(slices)]
-    did_rows += [
-        {
-            "process": n,
-            "layer": "kernel",
-            "slice": begin,
-            "mount": 0,
-            "kernel_write_bytes": sent,
-            "kernel_read_bytes": fetched,
-        }
-        for n, begin in begins.items()
-    ]
+    kernel = {"layer": "kernel", "mount": 0, "kernel_write_bytes": sent, "kernel_read_bytes": fetched}
+    did_rows += [{"process": n, "slice": begin, **kernel} for n, begin in begins.items()]
     did_rows += [{"process": n, "slice": begin, **row} for n, begin in begins.items() for row in more]
     per_file = [{"process": n, "file": k, **file} for n in begins for k, file in enumerate(files, 1)]
     called = [{"process": n, "operation": name, "calls": times} for n in begins for name, times in calls.items()]
@@ -93,14 +84,9 @@ def told_of_each(
     these each lived.
     """
     lives = lives or [(0, 20)] * len(did)
+    of_each = {"slice_ns": NS, "program": "/bin/x"}
     rows = [
-        {
-            "process": n,
-            "slice_ns": NS,
-            "start_ns": int(NS * (FIRST + begin)),
-            "end_ns": int(NS * (FIRST + end)),
-            "program": "/bin/x",
-        }
+        of_each | {"process": n, "start_ns": int(NS * (FIRST + begin)), "end_ns": int(NS * (FIRST + end))}
         for n, (begin, end) in enumerate(lives, 1)
     ]
     slices = [{"process": n, "slice": FIRST, **one} for n, one in enumerate(did, 1)]

@@ -220,14 +220,19 @@ def of_disk(
     counted: Callable[[int], Mapping[str, Any]],
     name: str = "sda",
     slice_ns: int = 10**9,
+    kind: str = "block",
 ) -> dict[str, list[Mapping[str, Any]]]:
-    """What node n1's collector, whose run this is, sampled of a disk: `counted` of each slice."""
+    """What node n1's collector, whose run this is, sampled of a disk, or of a mount (kind nfs): `counted` of each
+    slice.
+    """
     key, sampled = {"process": run}, list(slices)
     return {
         "nodes": [key | {"host": "n1", "slice_ns": slice_ns}],
-        "node_devices": [key | {"device": 0, "kind": "block", "name": name}],
+        "node_devices": [key | {"device": 0, "kind": kind, "name": name}],
         "node_slices": [key | {"slice": at, "sampled_ns": slice_ns} for at in sampled],
-        "node_blocks": [key | {"device": 0, "slice": at, **counted(at)} for at in sampled],
+        {"block": "node_blocks", "nfs": "node_nfs"}[kind]: [
+            key | {"device": 0, "slice": at, **counted(at)} for at in sampled
+        ],
     }
 
 

@@ -27,7 +27,7 @@ from slicewise.report.compare.compare_words import next_step
 from slicewise.report.overlap.overlap_words import of_unknown
 from support import blames
 from support.blame_trials import digests
-from support.swz import build_profile
+from support.swz import build_profile, of_disk
 
 MIB = 1 << 20
 NS = 1_000_000_000
@@ -135,46 +135,21 @@ def write(
     """
     process = {"process": key, "program": f"/opt/{program}", "slice_ns": NS, "command": command}
     process |= {"start_ns": NS * start, "end_ns": NS * (start + slices + more)}
-    rows = []
-    for number in range(start, start + slices):
-        rows.append(
-            {
-                "process": key,
-                "slice": number,
-                "threads": 1,
-                "read_bytes": mib * MIB,
-                "read_ops": 10,
-                "read_ns": NS * (1 - counted.get("synced", 0)),
-                "sync_ns": NS * counted.get("synced", 0),
-            }
-        )
-        if "fetched" in counted:
-            rows.append(
-                {
-                    "process": key, "slice": number, "mount": 0, "layer": "kernel", "read_bytes": mib * MIB,
-                    "kernel_read_bytes": counted["fetched"] * MIB,
-                }
-            )  # fmt: skip
-    rows = [
-        row | {name: round(value) for name, value in row.items() if name.endswith(("bytes", "_ns"))} for row in rows
-    ]
+    times, moved = range(start, start + slices), round(mib * MIB)
+    did = {"process": key, "threads": 1, "read_bytes": moved, "read_ops": 10}
+    did |= {"read_ns": round(NS * (1 - counted.get("synced", 0))), "sync_ns": round(NS * counted.get("synced", 0))}
+    rows = [did | {"slice": at} for at in times]
+    if "fetched" in counted:
+        kernel = {"process": key, "mount": 0, "layer": "kernel", "read_bytes": moved}
+        kernel["kernel_read_bytes"] = round(counted["fetched"] * MIB)
+        rows += [kernel | {"slice": at} for at in times]
     others = {}
     if "beside" in counted:
-        others["collected"] = {
-            "nodes": [{"process": key + 1, "host": "n1", "slice_ns": NS}],
-            "node_devices": [
-                {"process": key + 1, "device": 0, "kind": "nfs", "name": "/scratch"},
-                {"process": key + 1, "device": 1, "kind": "waiting", "name": "folio_wait_bit_common"},
-            ],
-            "node_slices": [{"process": key + 1, "slice": start + at, "sampled_ns": NS} for at in range(slices)],
-            "node_nfs": [
-                {"process": key + 1, "slice": start + at, "read_bytes": round((mib + counted["beside"]) * MIB)}
-                for at in range(slices)
-            ],
-            "node_waits": [
-                {"process": key + 1, "device": 1, "slice": start + at, "waiting_ns": NS} for at in range(slices)
-            ],
-        }
+        in_all, run = round((mib + counted["beside"]) * MIB), {"process": key + 1, "device": 1}
+        collected = of_disk(key + 1, times, lambda _: {"read_bytes": in_all}, "/scratch", kind="nfs")
+        collected["node_devices"].append(run | {"kind": "waiting", "name": "folio_wait_bit_common"})
+        collected["node_waits"] = [run | {"slice": at, "waiting_ns": NS} for at in times]
+        others["collected"] = collected
     if "computed" in counted:
         usage = {"process": key, "number": 1, "slice": start, "sampled_ns": NS * (slices + more)}
         others["usage"] = [usage | {"user_ns": NS * round(counted["computed"])}]
@@ -307,23 +282,16 @@ def test_runs_that_took_as_long_beside_more_traffic_lost_nothing_to_it(tmp_path,
 
 def counted(directory, key, seconds=1):
     """A job that writes 9 MiB a second, for 9 slices of so many seconds, on an NFS mount that counts."""
-    places = range(9)
     slice_ns = seconds * NS
     wrote = {"write_bytes": 9 * seconds * MIB, "write_ops": 9, "write_ns": slice_ns}
     first = FIRST // seconds
+    times = range(first, first + 9)
     return build_profile(
         directory,
         [{"process": key, "slice_ns": slice_ns, "start_ns": slice_ns * first, "end_ns": slice_ns * (first + 9)}],
-        [{"process": key, "slice": first + at, **wrote} for at in places],
+        [{"process": key, "slice": at, **wrote} for at in times],
         [{"process": key, "type": "nfs4"}],
-        collected={
-            "nodes": [{"process": key + 50, "host": "n1", "slice_ns": slice_ns}],
-            "node_devices": [{"process": key + 50, "device": 0, "kind": "nfs", "name": "/scratch"}],
-            "node_slices": [{"process": key + 50, "slice": first + at, "sampled_ns": slice_ns} for at in places],
-            "node_nfs": [
-                {"process": key + 50, "slice": first + at, "write_bytes": 18 * seconds * MIB} for at in places
-            ],
-        },
+        collected=of_disk(key + 50, times, lambda _: {"write_bytes": 18 * seconds * MIB}, "/scratch", slice_ns, "nfs"),
     )
 
 

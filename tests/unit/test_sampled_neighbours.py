@@ -13,7 +13,7 @@ from slicewise.catalog.store import day_of
 from slicewise.digest.surroundings import Surroundings
 from support.blame_trials import digests
 from support.catalogs import catalog_of
-from support.swz import build_profile
+from support.swz import build_profile, of_disk
 
 MIB, SECOND, FIRST = 1 << 20, 1_000_000_000, 1_700_000_000
 ON = {"host": "n1", "slice_ns": SECOND}
@@ -24,14 +24,8 @@ def reader(directory: Path, number: int, first: int, seconds: int, mib: int, dis
     process = {"process": number, "program": "/usr/bin/dd", "start_ns": first * SECOND, **ON}
     process |= {"end_ns": (first + seconds) * SECOND, "ending": "exit"}
     did = {"process": number, "threads": 1, "read_bytes": mib * MIB, "read_ops": mib, "read_ns": SECOND}
-    run = {"process": 5000 + number}
     slices = range(first, first + seconds)
-    collected = {
-        "nodes": [run | ON],
-        "node_devices": [run | {"device": 0, "kind": "block", "name": "vdb"}],
-        "node_slices": [run | {"slice": at, "sampled_ns": SECOND} for at in slices],
-        "node_blocks": [run | {"device": 0, "slice": at, "read_bytes": disk_mib * MIB} for at in slices],
-    }
+    collected = of_disk(5000 + number, slices, lambda _: {"read_bytes": disk_mib * MIB}, "vdb")
     mounts = [{"process": number, "type": "ext4", "source": "/dev/vdb"}]
     return build_profile(directory, [process], [did | {"slice": at} for at in slices], mounts, collected=collected)
 
