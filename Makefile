@@ -204,15 +204,13 @@ PYTEST = $(VENV)/bin/python -m pytest -c tests/pytest.ini
 ALONE = $(addprefix tests/, \
   $(addprefix endtoend/,$(addprefix test_,crowds.py others.py profiling_cost.py saving_of_locks.py tutorial.py contention.py)) \
   $(addprefix fault/,$(addprefix test_,collector.py jumps.py)))
-# Those that mind a crowd, and not one neighbour of another file: kills at random moments, a testbed's networks, whose links are slow beside a
-# processor, and costs in instructions and bytes. The longest comes first, and files stay in this order: else it is the last one, and runs without a
+# Those that mind a crowd, and not one neighbour of another file: a testbed's networks, whose links are slow beside a processor, looks at living
+# processes, and costs in instructions and bytes. The longest comes first, and files stay in this order: else it is the last one, and runs without a
 # neighbour.
 IN_PAIRS = $(addprefix tests/, \
-  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py hostile_processes.py killed.py life.py life_lazy_start.py live.py load.py real_stress.py \
-    sampled.py sites.py)) \
+  $(addprefix endtoend/,$(addprefix test_,testbed.py blame.py fio.py hardware.py killed.py live.py load.py real_stress.py sampled.py sites.py)) \
   bench guest/test_short.py \
-  $(addprefix endtoend/,$(addprefix test_,live_costs.py slurm.py footprint.py stdio_served.py)) \
-  $(addprefix fault/,$(addprefix test_,busiest_files.py hung_recovery.py hung_spool.py pid_namespaces.py sudden_death.py valgrind.py)))
+  $(addprefix endtoend/,$(addprefix test_,live_costs.py footprint.py)) fault/test_valgrind.py)
 
 # What `make check` leaves to `make test`, since it takes long: packages and releases, whole days of a site, all scenarios of blame, fits and
 # predictions, catalogs in a browser, and killed. It makes fewer random cases, and leaves out the C tests of deaths at any
