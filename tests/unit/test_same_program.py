@@ -270,24 +270,43 @@ def test_a_set_time_is_read_from_the_command_line(command, seconds, asked, is_la
 )
 def test_a_number_that_a_job_took_as_many_seconds_may_be_its_time(command, inner, seconds, why):
     about = {"start_ns": 0, "end_ns": S + round(seconds * S), "command": command, "is_running": False}
-    processes = pl.DataFrame({"process": [1], "start_ns": [S], "ending": ["exit"], "command": [inner]})
+    processes = pl.DataFrame(
+        {"process": [1], "start_ns": [S], "ending": ["exit"], "command": [inner], "end_ns": [9 * S]}
+    )
     took = pl.DataFrame({"process": [1], **dict.fromkeys(TIMES, 1000)})
-    job = SimpleNamespace(about=about, processes=processes, process_slices=took, launches=LAUNCHES, not_kept={})
+    job = SimpleNamespace(
+        about=about, processes=processes, process_slices=took, launches=LAUNCHES, not_kept={}, slice_ns=S
+    )
     assert why_its_work_did_not_end_it(job) == why
 
 
 @pytest.mark.parametrize(
-    ("endings", "is_running", "why"),
+    ("endings", "is_running", "commands", "ends", "why"),
     [
-        (("exit", "killed"), False, "it was killed"),  # timeout, and what it ran
-        (("killed", "exit"), False, ""),  # a helper was, which hardly did anything
-        (("exit", "exit"), False, ""),
-        (("exit", "killed"), True, ""),  # what it is known by until now
+        (("exit", "killed"), False, ("timeout 20 cat", "cat"), (20, 20), "it was killed"),  # by timeout
+        (("killed", "exit"), False, ("helper", "cat"), (20, 20), ""),  # a helper was, which hardly did anything
+        (("exit", "exit"), False, ("sh", "cat"), (20, 20), ""),
+        (("exit", "killed"), True, ("sh", "cat"), (20, 20), ""),  # what it is known by until now
+        (
+            ("exit", "killed"),
+            False,
+            ("python pool.py", "python pool.py"),
+            (20, 20.5),
+            "",
+        ),  # a pool's worker, at its end
+        (("exit", "killed"), False, ("python pool.py", "python pool.py"), (20, 25), "it was killed"),
     ],
 )
-def test_a_job_that_was_killed_did_not_end_when_its_work_was_done(endings, is_running, why):
+def test_a_job_that_was_killed_did_not_end_when_its_work_was_done(endings, is_running, commands, ends, why):
     about = {"start_ns": 0, "end_ns": 20 * S, "command": "bash job.sh", "is_running": is_running}
-    processes = pl.DataFrame({"process": [1, 2], "start_ns": [0, S], "ending": endings, "command": ""})
+    processes = pl.DataFrame(
+        {
+            "process": [1, 2], "start_ns": [0, S], "ending": endings, "command": commands,
+            "end_ns": [round(end * S) for end in ends],
+        }
+    )  # fmt: skip
     took = pl.DataFrame({"process": [1, 2], **dict.fromkeys(TIMES, 0)} | {"read_ns": [S // 100, 15 * S]})
-    job = SimpleNamespace(about=about, processes=processes, process_slices=took, launches=LAUNCHES, not_kept={})
+    job = SimpleNamespace(
+        about=about, processes=processes, process_slices=took, launches=LAUNCHES, not_kept={}, slice_ns=S
+    )
     assert why_its_work_did_not_end_it(job) == why

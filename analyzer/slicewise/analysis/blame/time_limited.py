@@ -58,8 +58,11 @@ def why_its_work_did_not_end_it(digest: Digest) -> str:
     if asked:
         return f"it runs for a set time ({asked})"
     took = digest.process_slices.group_by("process").agg(ns=pl.sum_horizontal(pl.col(TIMES).sum()))
-    ended = took.join(digest.processes.select("process", "ending", "command"), on="process")
-    killed, whole = (real(rows["ns"].sum()) for rows in (ended.filter(pl.col("ending") == KILLED), ended))
+    # Who goes on ended its workers itself, as a pool of Python's does. When a killed one ended is known to a slice.
+    by_itself = pl.col("end_ns").filter(pl.col("ending") != KILLED).max().over("command").fill_null(0)
+    was_killed = (pl.col("ending") == KILLED) & (pl.col("end_ns") > by_itself + digest.slice_ns)
+    ended = digest.processes.select("process", "command", was_killed=was_killed).join(took, on="process")
+    killed, whole = (real(rows["ns"].sum()) for rows in (ended.filter("was_killed"), ended))
     if killed > MAINLY * whole and not digest.about["is_running"]:
         return "it was killed"
     runtime = runtime_of(digest) - loading_of(digest)
