@@ -8,19 +8,6 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
-/* The offsets are asked for when the call has moved them. */
-#define COPIED(name, parameters, arguments, from_began, to_began) \
-    INTERPOSE(ssize_t, name, parameters) \
-    { \
-        uint64_t fetched = call_fetched(size); \
-        struct call call = call_begin(OP_##name); \
-        ssize_t result = NEXT(name) arguments; \
-        call_end(&call); \
-        call_copied(&call, from, from_began, to, to_began, result, fetched); \
-        call_close(&call); \
-        return result; \
-    }
-
 COPIED(sendfile, (int to, int from, off_t *offset, size_t size), (to, from, offset, size), copy_beginning(offset, result), NO_OFFSET)
 SAME_AS(sendfile64, sendfile);
 COPIED(copy_file_range, (int from, off_t *from_offset, int to, off_t *to_offset, size_t size, unsigned flags),
