@@ -267,7 +267,8 @@ def _by_slice(signals: pl.DataFrame) -> pl.DataFrame:
     return (
         signals.group_by("signal", "slice")
         .agg(pl.col("value").max())
-        .group_by("signal")
+        .sort("signal", "slice")  # sums of reals go by the order of rows
+        .group_by("signal", maintain_order=True)
         .agg(mean=pl.col("value").mean(), deviation=pl.col("value").std(ddof=0).fill_null(0.0))
         .sort("signal")
     )
