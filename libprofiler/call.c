@@ -45,11 +45,16 @@ static __attribute__((noinline)) void take_in_first_call(enum layer layer, const
 
 enum { SHARES = 1 << 16 };
 
-/* Of a copy's time; what reading and writing have adds up to the whole. */
+static inline uint64_t share_of(uint64_t whole, uint32_t share)
+{
+    return (uint64_t)((unsigned __int128)whole * share / SHARES);
+}
+
+/* The part of a copy's time that its reading had, or its writing: together they had the whole. */
 static inline uint64_t part_of(uint64_t whole, const struct effect *effect)
 {
-    uint64_t reading = (uint64_t)((unsigned __int128)whole * effect->reading / SHARES);
-    return effect->is_other_half ? reading : whole - reading;
+    uint64_t reading = share_of(whole, effect->reading);
+    return effect->is_reading_of_copy ? reading : whole - reading;
 }
 
 /* Counts on the thread's lane, which is the caller's alone until it returns. Returns the lane, or NULL if there is none. The duration is the
@@ -74,7 +79,7 @@ static inline struct lane *count_here(struct thread *thread, const struct call *
     unsigned place = lane->cell_of[layer][mount];
     struct cell *cell = LIKELY(place != 0) ? lane_cell(lane, place) : lane_attach(thread, mount, layer);
     add_to_cell(cell, effect, &share, whole_ns);
-    lane->calls[call->operation] += !effect->is_other_half;
+    lane->calls[call->operation] += !effect->is_reading_of_copy;
     if (is_late)
         site_look(thread, call, layer, whole_ns, share.ns, effect->bytes);
     return lane;
@@ -250,9 +255,9 @@ void call_set_flags(int fd)
     go_past_cache(fd, 0);
 }
 
-/* A copy of less is not asked what it fetched: that takes 0.3 us. */
-enum { LONG_COPY_BYTES = 1 << 20, BLOCK_BYTES = 512 };
-/* What the page cache takes for a byte that it has, or takes in: 1 to 2 GB/s on one core. */
+/* Nobody asks what a smaller copy fetched: the system call would take a part of its time that is worth a word. */
+enum { LONG_COPY_BYTES = 1 << 20 };
+/* What the page cache takes for a byte that it has, or takes in, at most: a slow core copies 1 GB/s. */
 enum { NS_A_CACHED_BYTE = 1 };
 /* A copy that fetched less than one byte in so many found what it read in memory. */
 enum { COLD_SHARE = 16 };
@@ -265,12 +270,12 @@ uint64_t call_fetched(size_t size)
     int kept = errno_now();
     bool is_told = raw_getrusage(RUSAGE_THREAD, &used) == 0;
     errno_put(kept);
-    return is_told ? (uint64_t)used.ru_inblock * BLOCK_BYTES : FETCHED_UNKNOWN;
+    return is_told ? (uint64_t)used.ru_inblock * RUSAGE_BLOCK_BYTES : FETCHED_UNKNOWN;
 }
 
 /* The share of a copy's time, in SHARES, that was reading. What lies in memory, as files of tmpfs and what the page cache has or takes in, is
- * waited for by nobody, so that the other side had the time. Half, where both waited or it is not known. Within the page cache's limit for
- * what is to be written, that is: beyond it a copy waits for either, which nothing tells apart. */
+ * waited for by nobody, so that the other side had the time. Each side had half of it where both waited, or where it is not known. A copy
+ * that fills the page cache with what is to be written waits for either side, which nothing tells apart: it counts as reading. */
 static uint32_t reading_share(const struct call *call, descriptor from, descriptor to, uint64_t bytes, uint64_t fetched_before)
 {
     const struct segment *segment = engine.home.segment;
@@ -300,13 +305,12 @@ void call_copied(const struct call *call, int from, int64_t from_offset, int to,
     struct call reading = *call, writing = *call;
     descriptor source = descriptor_of(from), target = descriptor_of(to);
     uint64_t bytes = moved > 0 ? (uint64_t)moved : 0;
-    struct effect effect = { .kind = KIND_read, .bytes = bytes, .is_other_half = true };
+    struct effect effect = { .kind = KIND_read, .bytes = bytes, .is_reading_of_copy = true };
     uint32_t share = moved >= 0 ? reading_share(call, source, target, bytes, fetched_before) : 0;
     if (bytes > 0 && share > 0 && share < SHARES && !is_within(&thread_state, call->start_tick, call->end_tick))
         effect.reading = share;
     else
-        reading.end_tick = writing.start_tick =
-            call->start_tick + (uint64_t)((unsigned __int128)(call->end_tick - call->start_tick) * share / SHARES);
+        reading.end_tick = writing.start_tick = call->start_tick + share_of(call->end_tick - call->start_tick, share);
     if (moved >= 0)
         call_count_moved(&reading, from, source, from_offset, &effect);
     effect = (struct effect){ .kind = KIND_write, .bytes = bytes, .is_error = moved < 0, .reading = effect.reading };

@@ -55,7 +55,7 @@ INLINE bool count_usual_on_mount(const struct call *call, uint32_t mount, const 
     if (is_usual) {
         struct share share = { .ns = ticks_to_ns(call->end_tick - call->start_tick), .bytes = effect->bytes };
         add_to_cell(lane_cell(lane, place), effect, &share, share.ns);
-        lane->calls[call->operation] += !effect->is_other_half;
+        lane->calls[call->operation] += !effect->is_reading_of_copy;
     }
     guard_clear(thread);
     return is_usual;

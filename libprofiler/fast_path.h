@@ -22,7 +22,7 @@ struct effect {
     uint64_t kernel_read, kernel_write; /* stdio: passed from and to the kernel underneath */
     uint64_t mapped;                    /* into memory */
     bool is_error;
-    bool is_other_half;                 /* of a call that is counted once more: the reading of a copy */
+    bool is_reading_of_copy;            /* whose writing is counted as the call */
     uint32_t reading;                   /* of a copy that does both all along: the share of its time that is reading, in SHARES; 0: no copy */
     bool is_served;                     /* by a stream's buffer: no I/O, and so no time and no latency */
 };

@@ -27,7 +27,7 @@ struct ending_thread {
     bool is_there; /* among the living of the last look */
     struct counted counted;
 };
-enum { ENDING_THREADS = 16, BLOCK_BYTES = 512 };
+enum { ENDING_THREADS = 16 };
 
 static CALL_DATA struct {
     struct counted reported;      /* sampled so far */
@@ -158,7 +158,7 @@ static bool read_all(struct segment_home *home, struct counted *counted)
 
 void kernel_note(const struct rusage *now)
 {
-    kernel.noted_stored_bytes = (uint64_t)now->ru_oublock * BLOCK_BYTES;
+    kernel.noted_stored_bytes = (uint64_t)now->ru_oublock * RUSAGE_BLOCK_BYTES;
     kernel.is_noted = true;
 }
 
@@ -166,7 +166,7 @@ void kernel_note(const struct rusage *now)
 uint64_t kernel_unseen(void)
 {
     struct rusage now;
-    uint64_t stored = raw_getrusage(RUSAGE_SELF, &now) == 0 ? (uint64_t)now.ru_oublock * BLOCK_BYTES : 0;
+    uint64_t stored = raw_getrusage(RUSAGE_SELF, &now) == 0 ? (uint64_t)now.ru_oublock * RUSAGE_BLOCK_BYTES : 0;
     return kernel.is_noted && stored > kernel.noted_stored_bytes ? stored - kernel.noted_stored_bytes : 0;
 }
 

@@ -8,6 +8,9 @@
 
 #include <sys/resource.h>
 
+/* The unit of ru_inblock and ru_oublock. */
+enum { RUSAGE_BLOCK_BYTES = 512 };
+
 /* What a process may have written to storage past us before its first counted call: more is told. */
 #define KERNEL_LITTLE_BYTES 65536
 
